@@ -57,6 +57,25 @@ TEST(ReadingPython, says_where_it_is_not) {
   EXPECT_NE(failure_of("x = " + deep + "1" + std::string(2000, ')') + "\n"), "");
 }
 
+TEST(ReadingPython, refuses_what_only_the_grammar_takes) {
+  HEMIOLA_NEEDS_PYTHON_READER();
+  for (const char* text :
+       {"x = 1\n    y = 2\n", "if x:\n    y = 1\n      z = 2\n", "if x:\n# nothing\ny = 1\n",
+        "def f():\n\nx = 1\n", "for i in x: y = 1\n    z = 2\n", "as = 1\n", "x = f(as[0])\n",
+        "def f(a, a):\n    pass\n", "def f(a=1, b):\n    pass\n", "f(a=1, b)\n", "f(a=1, a=2)\n",
+        "f(**a, *b)\n", "x = a * *b\n", "x = *a\n", "def f(a: tl:constexpr):\n    pass\n",
+        "print x\n"})
+    EXPECT_NE(failure_of(text).find("error: not Python: "), std::string::npos) << text;
+  for (const char* text :
+       {"if x:\n    y = 1\nelif z: y = 2; z = 1\nelse:\n  y = 3\n", "if x: \\\n  y = 1\nz = 1\n",
+        "def f(a, *, b=1, c):\n    pass\n",
+        "def f(a: int = 1, *b: int, c: str, **d: int):\n  pass\n", "f(*a, b=1, *c(), **d)\n",
+        "x = [*a(b), *c]; y = {*a}; z = {**a}; w = *a, *b()\n",
+        "class A:\n    @b\n    def f(self):  # why\n        # why not\n        return (\n1)\n",
+        "try:\n    pass\nexcept *E as e:\n    pass\nfinally:\n    pass\n", "print(x); match = 1\n"})
+    EXPECT_EQ(failure_of(text).find("not Python"), std::string::npos) << text << failure_of(text);
+}
+
 TEST(Annotations, override_names_and_the_region) {
   HEMIOLA_NEEDS_PYTHON_READER();
   const Description d = described(kImports +

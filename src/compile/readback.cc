@@ -30,13 +30,13 @@ class Surveyor {
       for (const auto& stream : reading_.records[index(rank)].streams) {
         for (const HostOp& op : stream) {
           for (const Region& region : op.regions) {
-            note(region);
+            note(region, *op.node);
             // Parts of members begin at multiples of a row.
             if (op.kind == HostOp::Kind::collective && !region.axes.empty() && !op.group.empty()) {
               Region part = region;
               part.axes.front().first /= std::ssize(op.group);
               part.offset += part.axes.front().first * part.axes.front().second;
-              note(part);
+              note(part, *op.node);
             }
           }
           if (op.kind != HostOp::Kind::launch) continue;
@@ -70,6 +70,7 @@ class Surveyor {
               ++turn;
               tile = run.work().rows[index(event.number * 4)];
               facts.tiles[tile];
+              reading_.walker.remember(*event.node, kWordsOfTile);
               if (taken[index(event.number)]++ > 0)
                 wrong(event,
                       fmt::format("place {} of the table of tiles is taken twice", event.number));
@@ -107,9 +108,13 @@ class Surveyor {
   }
 
   /// What moves or computes does so in multiples of the unit.
-  void note(const Region& region) {
+  void note(const Region& region, const Node& node) {
     const std::int64_t size = size_of(reading_.records.front().tensors[index(region.tensor)].type);
-    for (const Strip& strip : strips_of({&region})) {
+    const std::vector<Strip> strips = strips_of({&region});
+    if (strips.empty())
+      reading_.walker.refuse(node, "a view or a block that lies in too many pieces");
+    reading_.walker.step(node, std::ssize(strips));
+    for (const Strip& strip : strips) {
       const std::int64_t pitch = strip.rows > 1 ? strip.pitches[0] : 0;
       for (const std::int64_t one : {strip.offsets[0], strip.run, pitch})
         reading_.unit = std::gcd(reading_.unit, one * size);
@@ -118,19 +123,23 @@ class Surveyor {
 
   void touch(const RankRecord& record, LaunchFacts& facts, std::int64_t tile,
              const KernelEvent& event) {
-    TileFacts& of = facts.tiles[tile];
+    TileFacts& of = facts.tiles.at(tile);
     auto& touched = event.kind == KernelEvent::Kind::load ? of.reads : of.writes;
     for (const Region& region : event.regions) {
-      note(region);
+      note(region, *event.node);
       if (event.kind == KernelEvent::Kind::add) facts.added.insert(region.tensor);
       const plan::Rect rect = rect_of(record.tensors[index(region.tensor)], region);
       const auto [at, is_new] = touched.try_emplace(region.tensor, rect);
+      if (is_new) reading_.walker.remember(*event.node, kWordsOfRect);
       for (std::size_t i = 0; !is_new && i < rect.begin.size(); ++i) {
         at->second.begin[i] = std::min(at->second.begin[i], rect.begin[i]);
         at->second.end[i] = std::max(at->second.end[i], rect.end[i]);
       }
     }
   }
+
+  // About.
+  static constexpr std::int64_t kWordsOfTile = 32, kWordsOfRect = 24;
 
   Reading& reading_;
   std::int64_t processors_;
@@ -208,16 +217,17 @@ FusedReading read_fused(const std::string& file, std::string text,
   using namespace readback;
   Library library;
   const Module& module = library.add(file, std::move(text));
-  Walker walker(library, module);
+  Walker walker(library, module, {.steps = options.most_steps, .words = options.most_words});
   const Node& root = module.source.root();
   Reading reading{.walker = walker, .file = file, .records = {}, .launches = {}};
   const auto constant = module.constants.find("RANKS");
   if (constant == module.constants.end())
     walker.refuse(root, "a file that does not say how many RANKS it is for");
-  reading.ranks =
-      static_cast<int>(walker.whole(walker.constant("RANKS", root), *constant->second, "RANKS"));
-  if (reading.ranks < 1 || reading.ranks > 4096)
-    walker.refuse(*constant->second, fmt::format("a file for {} ranks", reading.ranks));
+  const std::int64_t ranks =
+      walker.whole(walker.constant("RANKS", root), *constant->second, "RANKS");
+  if (ranks < 1 || ranks > kMostRanks)
+    walker.refuse(*constant->second, fmt::format("a file for {} ranks", ranks));
+  reading.ranks = static_cast<int>(ranks);
   for (int rank = 0; rank < reading.ranks; ++rank)
     reading.records.push_back(record_rank(walker, rank, reading.ranks));
   require_alike(reading);

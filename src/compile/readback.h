@@ -51,6 +51,11 @@ struct FusedReadOptions {
   std::int64_t processors = 0;
   bool traces = false;     ///< whether they are kept
   bool prelaunch = false;  ///< copies are in their queues before, behind polls
+  /// Expressions and turns of loops that are followed before a file is refused: some minutes.
+  std::int64_t most_steps = 400'000'000;
+  /// Likewise what is held in memory, in words of 8 bytes, about: 4 GiB; an eighth of it by names
+  /// of the text.
+  std::int64_t most_words = std::int64_t{1} << 29;
 };
 
 /// Whether a Python text is a file that fuse() and torch_of() write of a kernel.
@@ -59,7 +64,8 @@ bool is_fused_text(std::string_view text);
 /// Follows setup(), inputs() and run() for each rank, makes the tables of tiles, waits and parts as
 /// hemiola_rt makes them, and follows the kernel program by program.
 ///
-/// NotReadBack for what is not followed (docs/compile_kernel.md has the list). Failure, exit code
+/// NotReadBack for what is not followed (docs/compile_kernel.md has the list), and for what takes
+/// more steps or memory than the options allow. Failure, exit code
 /// 3: a text that is wrong before any order of events is: tiles twice or never, elements outside of
 /// a tensor, steps that a signal does not have.
 FusedReading read_fused(const std::string& file, std::string text,

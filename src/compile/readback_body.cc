@@ -94,6 +94,9 @@ std::vector<Strip> strips_of(const std::vector<const Region*>& given) {
     axes.pop_back();
   }
   std::vector<Strip> made{std::move(strip)};
+  std::int64_t strips = 1;
+  for (const JointAxis& axis : axes) strips = times(strips, axis.count);
+  if (strips > kMostStrips) return {};
   for (std::size_t i = axes.size(); i-- > 0;) {
     std::vector<Strip> more;
     for (std::int64_t k = 0; k < axes[i].count; ++k) {
@@ -112,15 +115,28 @@ std::string BodyWriter::line_of(const Reading& reading, const Node& node) {
 }
 
 void BodyWriter::add(Op op, const Node* node) {
+  remember(op, node);
   op.where = line_of(target_.reading, *node);
   body_.ops.push_back(std::move(op));
+}
+
+void BodyWriter::remember(const Op& op, const Node* node) {
+  constexpr std::size_t kWord = 8;
+  const std::size_t words = sizeof op / kWord +
+                            (op.src.size() + op.dst.size()) * (sizeof(program::Operand) / kWord) +
+                            (op.semaphores.size() + op.targets.size()) * 4;
+  target_.reading.walker.remember(*node, static_cast<std::int64_t>(words));
 }
 
 program::Operand BodyWriter::operand(const Region& region, const Strip& strip,
                                      std::size_t which) const {
   const Tensor& tensor = target_.reading.records.front().tensors[index(region.tensor)];
   const std::int64_t size = size_of(tensor.type);
-  const auto chunks = [&](std::int64_t elements) { return elements * size / target_.unit; };
+  bool is_whole = true;
+  const auto chunks = [&](std::int64_t elements) {
+    is_whole = is_whole && elements * size % target_.unit == 0;
+    return elements * size / target_.unit;
+  };
   program::Operand made{.rank = region.rank == target_.rank ? own_rank() : constant(region.rank),
                         .buffer = region.tensor,
                         .chunk = constant(chunks(strip.offsets[which])),
@@ -129,6 +145,9 @@ program::Operand BodyWriter::operand(const Region& region, const Strip& strip,
     made.run = chunks(strip.run);
     made.pitch = chunks(strip.pitches[which]);
   }
+  if (!is_whole)
+    target_.reading.walker.refuse(target_.reading.walker.module().source.root(),
+                                  "a kernel that touches other memory for what a count gives it");
   return made;
 }
 
@@ -145,7 +164,7 @@ std::vector<Strip> BodyWriter::paired(const HostOp& op) const {
   if (strips.empty())
     target_.reading.walker.refuse(*op.node,
                                   "a movement between views of different shapes, of "
-                                  "which one is no row of memory");
+                                  "which one is no row of memory, or of too many pieces");
   return strips;
 }
 
@@ -209,6 +228,18 @@ void BodyWriter::wait(std::int64_t slot, std::int64_t step, const Node* node) {
                            .body = PendingWait::kOpen,
                            .op = body_.ops.size()});
   add(std::move(made), node);
+}
+
+std::int64_t Region::elements() const {
+  std::int64_t made = 1;
+  for (const auto& [count, stride] : axes) made *= count;
+  return made;
+}
+
+std::int64_t processors_beside(const RankRecord& record, std::int64_t processors) {
+  if (processors <= 0) return processors;  // as many as there are tiles
+  for (const Movers& movers : record.movers) processors -= movers.workgroups;
+  return std::max<std::int64_t>(processors, 1);
 }
 
 }  // namespace hemiola::compile::readback

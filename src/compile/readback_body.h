@@ -15,7 +15,9 @@ struct Strip {
   std::vector<std::int64_t> offsets, pitches;  ///< by region
   std::int64_t run = 1, rows = 1;
 };
-/// Of one region in any order; of several in theirs. Empty: they do not pair up.
+/// Of one region in any order; of several in theirs. Empty: they do not pair up, or are more than
+/// kMostStrips.
+constexpr std::int64_t kMostStrips = std::int64_t{1} << 16;
 std::vector<Strip> strips_of(const std::vector<const Region*>& regions);
 
 /// A wait whose value is known once all that tell are.
@@ -81,6 +83,7 @@ class BodyWriter {
   void meet(const Meeting& meeting, std::int32_t first, const Node* node);
   program::Operand operand(const Region& region, const Strip& strip, std::size_t which) const;
   void add(program::Op op, const Node* node);
+  void remember(const program::Op& op, const Node* node);
   std::vector<Strip> paired(const HostOp& op) const;
 
   BodyTarget target_;
@@ -99,6 +102,7 @@ class TileWriter : public BodyWriter {
   void finish() { flush(); }
 
  private:
+  [[noreturn]] void refuse_other(const KernelEvent& event) const;
   void access(KernelEvent& event);
   void sum(const KernelEvent& event, const std::vector<program::Operand>& operands);
   void product(const KernelEvent& event);
@@ -121,6 +125,7 @@ class TileWriter : public BodyWriter {
   std::vector<program::Op> steps_;        ///< computes that are not written yet
   std::int64_t part_ = -1, ticket_ = -1;  ///< of the last count that nobody waited for
   std::int64_t counted_part_ = -1;
+  const Node* node_ = nullptr;  ///< of the last event
 };
 
 }  // namespace hemiola::compile::readback

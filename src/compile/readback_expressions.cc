@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 
 #include "compile/readback_walk.h"
 
 namespace hemiola::compile::readback {
 namespace {
 
-constexpr std::int64_t kMostItems = 10'000'000;  // of a range
+constexpr std::int64_t kMostItems = 1'000'000;  // of a range that is a list
 
 /// `import triton.language as tl` is "tl", whatever it is called.
 std::string name_of_import(const Import& import) {
@@ -18,6 +19,10 @@ std::string name_of_import(const Import& import) {
   constexpr std::string_view kLanguage = "triton.language";
   if (made.starts_with(kLanguage)) made.replace(0, kLanguage.size(), "tl");
   return made;
+}
+
+bool is_same_key(const Value& a, const Value& b) {
+  return a.type == b.type && a.text == b.text && a.base == b.base;
 }
 
 bool is_of_python(std::string_view name) {
@@ -30,9 +35,12 @@ bool is_of_python(std::string_view name) {
 }  // namespace
 
 Value Walker::evaluate(const Node& node) {
-  if (++steps_ > kMostSteps)
-    refuse(node, "the file takes too long to follow: too many tiles and turns",
-           "compile the kernel for smaller sizes, or with larger blocks");
+  const Level level(*this, node);
+  step(node);
+  return evaluated(node);
+}
+
+Value Walker::evaluated(const Node& node) {
   switch (node.kind) {
     case Kind::parenthesized_expression:
       return evaluate(*node.children.front());
@@ -40,7 +48,7 @@ Value Walker::evaluate(const Node& node) {
       std::int64_t value = 0;
       const std::string_view text = words(node);
       const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-      if (read.ec != std::errc() || read.ptr != text.data() + text.size())
+      if (read.ec != std::errc() || read.ptr != text.data() + text.size() || !fits(value))
         refuse(node, "a number of this form");
       return number(value);
     }
@@ -75,11 +83,16 @@ Value Walker::evaluate(const Node& node) {
       return number(holds(*node.children.front()) ? 0 : 1);
     case Kind::binary_operator: {
       const std::string& op = sign(node, 0);
-      const Value left = evaluate(*node.children[0]), right = evaluate(*node.children[1]);
+      const Value left = evaluate(*node.children[0]);
+      Holding holding(*this);
+      holding.add(left, node);
+      const Value right = evaluate(*node.children[1]);
       if ((op == "//" || op == "%") && left.type == Type::number && right.is_number() &&
           right.base == 0)
         wrong(node, "something is divided by zero");
-      return binary(op, left, right);
+      Value made = binary(op, left, right);
+      step(node, weight(made) / 64);
+      return made;
     }
     case Kind::comparison_operator:
       return comparison(node);
@@ -91,17 +104,30 @@ Value Walker::evaluate(const Node& node) {
     case Kind::list:
     case Kind::expression_list: {
       std::vector<Value> items;
-      for (const Node* child : node.children) items.push_back(evaluate(*child));
+      Holding holding(*this);
+      for (const Node* child : node.children) {
+        items.push_back(evaluate(*child));
+        holding.add(items.back(), node);
+      }
       return list(std::move(items));
     }
     case Kind::dictionary: {
       Compound made;
+      Holding holding(*this);
       for (const Node* pair : node.children) {
         if (pair->kind != Kind::pair) refuse(*pair, "a dictionary in a dictionary");
-        made.entries.emplace_back(evaluate(*pair->child(Field::key)),
-                                  evaluate(*pair->child(Field::value)));
+        Value key = evaluate(*pair->child(Field::key)),
+              value = evaluate(*pair->child(Field::value));
+        holding.add(value, node);
+        const auto known =
+            std::find_if(made.entries.begin(), made.entries.end(),
+                         [&](const auto& entry) { return is_same_key(entry.first, key); });
+        if (known != made.entries.end())
+          known->second = std::move(value);
+        else
+          made.entries.emplace_back(std::move(key), std::move(value));
       }
-      return {.type = Type::dictionary, .more = std::make_shared<const Compound>(std::move(made))};
+      return {.type = Type::dictionary, .more = held(std::move(made))};
     }
     case Kind::list_comprehension:
     case Kind::generator_expression:
@@ -110,7 +136,7 @@ Value Walker::evaluate(const Node& node) {
       Compound made{.lambda = &node};
       if (!frames_.empty())
         made.seen.assign(frames_.back().names.begin(), frames_.back().names.end());
-      return {.type = Type::function, .more = std::make_shared<const Compound>(std::move(made))};
+      return {.type = Type::function, .more = held(std::move(made))};
     }
     default:
       refuse(node, fmt::format("an expression of this kind ({})", node.name));
@@ -149,12 +175,12 @@ Value Walker::global(const Module& module, const std::string& word, const Node& 
   Value made;
   const auto stands = module.constants.find(word);
   if (stands != module.constants.end()) {
-    frames_.push_back({.module = &module, .names = {}, .returned = {}, .call = nullptr});
+    push({.module = &module, .names = {}, .returned = {}, .call = nullptr}, node);
     made = evaluate(*stands->second);
-    frames_.pop_back();
+    pop();
+    remember(node, weight(made));
   } else if (const Function* function = library_.function(module, word)) {
-    made = {.type = Type::function,
-            .more = std::make_shared<const Compound>(Compound{.function = function})};
+    made = {.type = Type::function, .more = held({.function = function})};
   } else if (const auto import = module.imports.find(word); import != module.imports.end()) {
     made = name(name_of_import(import->second));
   } else if (is_of_python(word)) {
@@ -173,7 +199,8 @@ Value Walker::attribute(const Node& node) {
     const std::string whole = of.text + '.' + std::string(word);
     return name(whole.starts_with("triton.language") ? "tl" + whole.substr(15) : whole);
   }
-  if (auto made = surroundings_->attribute(of, word)) return *made;
+  if (surroundings_ != nullptr)
+    if (auto made = surroundings_->attribute(of, word)) return *made;
   refuse(node, fmt::format("it is not known what '.{}' is here", word));
 }
 
@@ -217,9 +244,7 @@ Value Walker::subscript(const Node& node) {
   }
   if (of.type == Type::dictionary && at.size() == 1) {
     for (const auto& [key, value] : of.more->entries)
-      if (key.type == at.front().value.type && key.text == at.front().value.text &&
-          key.base == at.front().value.base)
-        return value;
+      if (is_same_key(key, at.front().value)) return value;
     refuse(node, "a key that the dictionary does not have");
   }
   const bool is_block = of.type == Type::number || of.type == Type::mask || of.type == Type::data ||
@@ -229,10 +254,12 @@ Value Walker::subscript(const Node& node) {
     for (std::size_t i = 0; i < at.size(); ++i) {
       if (!at[i].is_range && at[i].value.type != Type::none) refuse(node, "an element of a block");
       if (!at[i].is_range) made = expanded(made, i);
+      if (made.axes.size() > kMostAxes) refuse(node, "a block of too many axes");
     }
     return made;
   }
-  if (auto made = surroundings_->subscript(of, at, node)) return *made;
+  if (surroundings_ != nullptr)
+    if (auto made = surroundings_->subscript(of, at, node)) return *made;
   refuse(node, "what is indexed here");
 }
 
@@ -244,14 +271,17 @@ Arguments Walker::arguments(const Node& node) {
     made.positional.push_back(evaluate(*given));
     return made;
   }
+  Holding holding(*this);
   for (const Node* argument : given->children) {
     if (argument->kind == Kind::keyword_argument) {
       made.named.emplace_back(std::string(words(*argument->child(Field::name))),
                               evaluate(*argument->child(Field::value)));
+      holding.add(made.named.back().second, *argument);
     } else if (argument->kind == Kind::list_splat || argument->kind == Kind::dictionary_splat) {
       refuse(*argument, "arguments of a number that the call does not say");
     } else {
       made.positional.push_back(evaluate(*argument));
+      holding.add(made.positional.back(), *argument);
     }
   }
   return made;
@@ -264,8 +294,10 @@ Value Walker::call(const Node& node) {
     if (of.type != Type::name) {
       const std::string_view word = words(*callee.child(Field::attribute));
       const Arguments given = arguments(node);
-      if (auto made = surroundings_->method(of, word, given)) return *made;
-      if (auto held = surroundings_->attribute(of, word)) return apply(*held, given);
+      if (surroundings_ != nullptr) {
+        if (auto made = surroundings_->method(of, word, given)) return *made;
+        if (auto found = surroundings_->attribute(of, word)) return apply(*found, given);
+      }
       refuse(node, fmt::format("it is not known what '.{}()' does", word));
     }
   }
@@ -275,18 +307,13 @@ Value Walker::call(const Node& node) {
 
 std::optional<Value> Walker::builtin(std::string_view word, const Arguments& given) {
   const std::vector<Value>& values = given.positional;
-  if (word == "range" || word == "tl.range" || word == "tl.static_range") {
-    std::int64_t begin = 0, step = 1;
-    if (values.empty() || values.size() > 3) refuse(*given.node, "a range of this form");
-    std::int64_t end = whole(values[values.size() > 1 ? 1 : 0], *given.node, "the end of a loop");
-    if (values.size() > 1) begin = whole(values[0], *given.node, "the beginning of a loop");
-    if (values.size() > 2) step = whole(values[2], *given.node, "the step of a loop");
-    if (step == 0) refuse(*given.node, "a loop whose step is 0");
+  if (names_range(word)) {
+    const Turns turns = range(given);
+    if (turns.count > kMostItems) refuse(*given.node, "a list with too many numbers");
+    step(*given.node, turns.count);
     std::vector<Value> items;
-    for (std::int64_t i = begin; step > 0 ? i < end : i > end; i += step) {
-      if (std::ssize(items) >= kMostItems) refuse(*given.node, "a loop with too many turns");
-      items.push_back(number(i));
-    }
+    for (std::int64_t i = 0; i < turns.count; ++i)
+      items.push_back(number(turns.begin + i * turns.step));
     return list(std::move(items));
   }
   if ((word == "min" || word == "max") && values.size() == 2)
@@ -299,10 +326,27 @@ std::optional<Value> Walker::builtin(std::string_view word, const Arguments& giv
   return std::nullopt;
 }
 
+Walker::Turns Walker::range(const Arguments& given) const {
+  const std::vector<Value>& values = given.positional;
+  const Node& node = *given.node;
+  if (values.empty() || values.size() > 3) refuse(node, "a range of this form");
+  Turns made;
+  const std::int64_t end = whole(values[values.size() > 1 ? 1 : 0], node, "the end of a loop");
+  if (values.size() > 1) made.begin = whole(values[0], node, "the beginning of a loop");
+  if (values.size() > 2) made.step = whole(values[2], node, "the step of a loop");
+  if (made.step == 0) refuse(node, "a loop whose step is 0");
+  const std::int64_t way = made.step > 0 ? end - made.begin : made.begin - end;
+  const std::int64_t each = std::abs(made.step);
+  made.count = way <= 0 ? 0 : (way + each - 1) / each;
+  return made;
+}
+
 Value Walker::comparison(const Node& node) {
   Value left = evaluate(*node.children[0]);
   std::optional<Value> made;
   for (std::size_t i = 1; i < node.children.size(); ++i) {
+    Holding holding(*this);
+    holding.add(left, node);
     Value right = evaluate(*node.children[i]);
     std::string op = sign(node, i - 1);
     if (op == "in" || op == "notin") {
@@ -310,6 +354,7 @@ Value Walker::comparison(const Node& node) {
         refuse(node, "a comparison of this kind");
       bool is_in = false;
       if (right.type == Type::list) {
+        step(node, std::ssize(right.more->items));
         for (const Value& item : right.more->items)
           is_in =
               is_in || (item.type == left.type && item.base == left.base && item.text == left.text);
@@ -325,6 +370,7 @@ Value Walker::comparison(const Node& node) {
               ? number((left.type == right.type && left.text == right.text) == (op == "is") ? 1 : 0)
               : binary(op, left, right);
       made = made ? binary("&", *made, one) : one;
+      step(node, weight(*made) / 64);
     }
     left = std::move(right);
   }
@@ -362,12 +408,20 @@ Value Walker::comprehension(const Node& node) {
   }
   const Node& left = *clause->child(Field::left);
   std::vector<Value> items;
+  const Value over = evaluate(*clause->child(Field::right));
+  Holding holding(*this);
+  holding.add(over, node);
   const auto before = frames_.back().names;
-  for (const Value& item : items_of(evaluate(*clause->child(Field::right)), node)) {
+  const std::int64_t held_before = frames_.back().held;
+  for (const Value& item : items_of(over, node)) {
+    step(node);
     assign(left, item);
     items.push_back(evaluate(*body));
+    holding.add(items.back(), node);
   }
   frames_.back().names = before;
+  held_ -= frames_.back().held - held_before;
+  frames_.back().held = held_before;
   return list(std::move(items));
 }
 

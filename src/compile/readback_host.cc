@@ -20,8 +20,12 @@ std::optional<DataType> type_of(std::string_view name) {
   return std::nullopt;
 }
 
-struct RuntimeObject : Object {};
+constexpr std::int64_t kMostStreams = 1024, kMostWarps = 64;  ///< warps, and stages
+// What each of them takes, about, in words of 8 bytes.
+constexpr std::int64_t kWordsOfOp = 64, kWordsOfSignal = 8;
+constexpr std::int64_t kMostSignals = std::int64_t{1} << 20;  ///< of a rank; steps of one likewise
 
+struct RuntimeObject : Object {};
 class HostRecorder : public Surroundings {
  public:
   HostRecorder(Walker& walker, int rank, int ranks) : walker_(walker), rank_(rank), ranks_(ranks) {}
@@ -148,23 +152,28 @@ class HostRecorder : public Surroundings {
                          std::size_t position) const {
     return walker_.whole(need(given, name, position), *given.node, name);
   }
-  std::vector<std::int64_t> numbers(const Value& value, const Node& node,
-                                    std::string_view what) const {
-    if (value.type != Type::list) return {walker_.whole(value, node, what)};
-    std::vector<std::int64_t> made;
-    for (const Value& item : value.more->items) made.push_back(walker_.whole(item, node, what));
-    return made;
-  }
   Region region(const Arguments& given, std::string_view name, std::size_t position) const {
     const auto view = object_of<View>(need(given, name, position));
     if (!view) walker_.refuse(*given.node, fmt::format("'{}' is no tensor of the file", name));
     return view->region;
   }
   int rank_in(const Arguments& given, std::string_view name, std::size_t position) const {
-    const std::int64_t rank = number_in(given, name, position);
+    return rank_among(number_in(given, name, position), *given.node);
+  }
+  int rank_among(std::int64_t rank, const Node& node) const {
     if (rank < 0 || rank >= ranks_)
-      wrong(*given.node, fmt::format("there is no rank {} among {}", rank, ranks_));
+      wrong(node, fmt::format("there is no rank {} among {}", rank, ranks_));
     return static_cast<int>(rank);
+  }
+  /// Of a tensor, or of what else has a shape.
+  std::int64_t elements_of(const std::vector<std::int64_t>& shape, const Node& node) const {
+    std::int64_t made = 1;
+    for (const std::int64_t extent : shape) {
+      if (extent < 1) wrong(node, fmt::format("a shape with {} elements along an axis", extent));
+      made = times(made, extent);
+    }
+    if (!fits(made) || shape.size() > kMostAxes) walker_.refuse(node, "a shape of this size");
+    return made;
   }
 
   [[noreturn]] void wrong(const Node& node, const std::string& what) const {
@@ -189,19 +198,21 @@ class HostRecorder : public Surroundings {
     if (name == "streams") return streams(given);
     if (name == "signals") {
       const auto made = std::make_shared<SignalsObject>();
-      made->shape = numbers(need(given, "shape", 0), *given.node, "a shape");
+      made->shape = walker_.wholes(need(given, "shape", 0), *given.node, "a shape");
       made->steps = std::max<std::int64_t>(number_in(given, "steps", 1), 1);
       made->first = std::ssize(record_.slots);
-      std::int64_t count = 1;
-      for (const std::int64_t extent : made->shape) count *= extent;
+      const std::int64_t count = elements_of(made->shape, *given.node);
+      if (count > kMostSignals - made->first || made->steps > kMostSignals)
+        walker_.refuse(*given.node, "too many signals, or steps of one");
+      walker_.remember(*given.node, count * kWordsOfSignal);
       record_.slots.resize(record_.slots.size() + static_cast<std::size_t>(count));
       record_.steps.resize(record_.slots.size(), made->steps);
       return object(made);
     }
     if (name == "group") {
       const auto made = std::make_shared<GroupObject>();
-      for (const std::int64_t rank : numbers(need(given, "ranks", 0), *given.node, "a rank"))
-        made->ranks.push_back(static_cast<int>(rank));
+      for (const std::int64_t rank : walker_.wholes(need(given, "ranks", 0), *given.node, "a rank"))
+        made->ranks.push_back(rank_among(rank, *given.node));
       return object(made);
     }
     if (name == "place") return Value{};  // inputs are there
@@ -229,13 +240,15 @@ class HostRecorder : public Surroundings {
 
   std::optional<Value> tensor(bool is_symmetric, const Arguments& given) {
     Tensor made{.name = need(given, "name", 0).text,
-                .shape = numbers(need(given, "shape", 1), *given.node, "a shape"),
+                .shape = walker_.wholes(need(given, "shape", 1), *given.node, "a shape"),
                 .type = DataType::float32,
                 .is_symmetric = is_symmetric};
     const Value& type = need(given, "dtype", 2);
     const auto known = type_of(type.text);
     if (!known) walker_.refuse(*given.node, fmt::format("a tensor of type '{}'", type.text));
     made.type = *known;
+    if (!fits(times(elements_of(made.shape, *given.node), size_of(made.type))))
+      walker_.refuse(*given.node, "a shape of this size");
     const auto view = std::make_shared<View>();
     view->region = {.tensor = static_cast<std::int32_t>(record_.tensors.size()), .rank = rank_};
     std::int64_t stride = 1;
@@ -249,26 +262,28 @@ class HostRecorder : public Surroundings {
 
   std::optional<Value> streams(const Arguments& given) {
     const std::int64_t count = number_in(given, "count", 0);
-    const Value* main_first = given.find("main_first", 1);
-    const Value* by = given.find("movers", 2);
-    const std::int64_t movers = by == nullptr ? 0 : by->base;
-    const Value* bulk = given.find("bulk", 3);
+    if (count > kMostStreams - std::ssize(record_.streams))
+      walker_.refuse(*given.node, "too many streams");
+    const auto option = [&](const char* name, std::size_t at) {
+      const Value* value = given.find(name, at);
+      return value == nullptr ? 0 : value->base;
+    };
+    const std::int64_t movers = option("movers", 2);
     if (movers < 0 || movers > 1024) wrong(*given.node, "from 1 to 1024 workgroups move data");
     std::vector<Value> made;
-    if (main_first != nullptr && main_first->base != 0 && count > 0)
-      made.push_back(stream_value(0));
+    if (count > 0 && option("main_first", 1) != 0) made.push_back(stream_value(0));
     while (std::ssize(made) < count) {
+      const std::int64_t own = movers / count + (std::ssize(made) < movers % count ? 1 : 0);
+      const std::int64_t least = movers > 0 ? 1 : 0;
+      record_.movers.push_back({std::max(own, least), option("bulk", 3) != 0});
       made.push_back(stream_value(static_cast<std::int32_t>(record_.streams.size())));
       record_.streams.emplace_back();
-      const std::int64_t nth = std::ssize(made) - 1;
-      record_.movers.push_back(
-          {movers == 0 ? 0 : std::max<std::int64_t>(1, movers / count + (nth < movers % count)),
-           bulk != nullptr && bulk->base != 0});
     }
     return list(std::move(made));
   }
 
   void add(std::int32_t stream, HostOp op) {
+    walker_.remember(*op.node, kWordsOfOp);
     record_.streams[static_cast<std::size_t>(stream)].push_back(std::move(op));
   }
   std::int32_t mark(std::int32_t stream, const Node& node) {
@@ -347,6 +362,7 @@ class HostRecorder : public Surroundings {
     made->block = need(given, "block", 0);
     if (const Value* size = given.find("size", 1)) made->size = size->text;
     if (given.find("grid", 2) != nullptr) made->grid = number_in(given, "grid", 2);
+    if (made->grid < 0 || made->grid > 2) wrong(*given.node, "a grid has the axes 0, 1 and 2");
     return object(made);
   }
 
@@ -398,10 +414,14 @@ class HostRecorder : public Surroundings {
     for (const auto& [key, value] : values.more->entries)
       made->values.emplace_back(key.text, value);
     for (const auto& [key, value] : config.more->entries) {
-      if (key.text == "num_warps" || key.text == "num_stages")
-        made->options[key.text] = walker_.whole(value, *given.node, key.text);
-      else
+      if (key.text == "num_warps" || key.text == "num_stages") {
+        const std::int64_t number = walker_.whole(value, *given.node, key.text);
+        if (number < (key.text == "num_warps" ? 1 : 0) || number > kMostWarps)
+          wrong(*given.node, fmt::format("a kernel with {}={}", key.text, number));
+        made->options[key.text] = number;
+      } else {
         made->values.emplace_back(key.text, value);
+      }
     }
     return object(made);
   }
@@ -423,17 +443,19 @@ class HostRecorder : public Surroundings {
 
   std::optional<Value> work_call(const Value& of, WorkObject& work, std::string_view name,
                                  const Arguments& given) {
+    if (work.tiles > 0) wrong(*given.node, "a kernel is told more after ready()");
     if (name == "wave") {
       WorkObject::Wave wave{.box = {}, .after = {}, .part = -1, .node = given.node};
       const Value& box = need(given, "box", 0);
       if (box.type != Type::dictionary) walker_.refuse(*given.node, "a wave is no dictionary");
       for (const auto& [key, value] : box.more->entries) {
-        const std::vector<std::int64_t> range = numbers(value, *given.node, "a wave");
+        const std::vector<std::int64_t> range = walker_.wholes(value, *given.node, "a wave");
         if (range.size() != 2) walker_.refuse(*given.node, "a wave is no (first, count)");
         wave.box[key.text] = {range[0], range[1]};
       }
       wave.after = needs(given.find("after", 1), *given.node);
       if (given.find("part", 2) != nullptr) wave.part = number_in(given, "part", 2);
+      walker_.remember(*given.node, kWordsOfOp);
       work.waves.push_back(std::move(wave));
     } else if (name == "loop") {
       const Value block = walker_.apply(
@@ -446,7 +468,7 @@ class HostRecorder : public Surroundings {
                             .node = given.node});
     } else if (name == "part") {
       work.parts[number_in(given, "number", 0)] =
-          numbers(need(given, "to", 1), *given.node, "a rank");
+          walker_.wholes(need(given, "to", 1), *given.node, "a rank");
     } else if (name == "ready") {
       const Value* done = given.find("done", 0);
       const auto signals = done == nullptr ? nullptr : object_of<SignalsObject>(*done);
@@ -467,20 +489,8 @@ class HostRecorder : public Surroundings {
 
 }  // namespace
 
-std::int64_t Region::elements() const {
-  std::int64_t made = 1;
-  for (const auto& [count, stride] : axes) made *= count;
-  return made;
-}
-
 RankRecord record_rank(Walker& walker, int rank, int ranks) {
   return HostRecorder(walker, rank, ranks).record();
-}
-
-std::int64_t processors_beside(const RankRecord& record, std::int64_t processors) {
-  if (processors <= 0) return processors;  // as many as there are tiles
-  for (const Movers& movers : record.movers) processors -= movers.workgroups;
-  return std::max<std::int64_t>(processors, 1);
 }
 
 }  // namespace hemiola::compile::readback

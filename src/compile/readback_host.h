@@ -15,6 +15,9 @@
 
 namespace hemiola::compile::readback {
 
+/// A file for more is refused.
+constexpr std::int64_t kMostRanks = 1024;
+
 struct Tensor {
   std::string name;
   std::vector<std::int64_t> shape;  ///< as it is allocated: dense, the last axis fastest
@@ -80,7 +83,7 @@ struct KernelObject : Object {
 /// A call of a signal's step that tiles wait for.
 struct Need {
   std::int64_t slot = 0, steps = 1, step = 0;
-  bool operator==(const Need&) const = default;
+  auto operator<=>(const Need&) const = default;
 };
 
 /// hemiola_rt.Work: what one rank's kernel is told.

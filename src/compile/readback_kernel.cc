@@ -22,11 +22,18 @@ struct Memory {
   const std::vector<std::int64_t>* numbers = nullptr;  ///< of tables
 };
 
-/// One of the lists that a call gives: shapes, offsets.
-std::vector<std::int64_t> numbers_of(const Walker& walker, const Value& value, const Node& node) {
-  if (value.type != Type::list) return {walker.whole(value, node, "an extent")};
-  std::vector<std::int64_t> made;
-  for (const Value& item : value.more->items) made.push_back(walker.whole(item, node, "an extent"));
+/// Elements of a block along an axis. Triton has no larger ones.
+constexpr std::int64_t kLongest = std::int64_t{1} << 20;
+
+std::vector<Along> shape_of(const Walker& walker, const Value& value, const Node& node) {
+  std::vector<Along> made;
+  const std::vector<std::int64_t> extents = walker.wholes(value, node, "an extent");
+  if (extents.size() > kMostAxes) walker.refuse(node, "a block of too many axes");
+  for (const std::int64_t extent : extents) {
+    if (extent < 1 || extent > kLongest)
+      walker.refuse(node, fmt::format("a block with {} elements along an axis", extent));
+    made.push_back({.count = extent});
+  }
   return made;
 }
 
@@ -89,6 +96,7 @@ class Language : public Surroundings {
 
   void tell(KernelEvent event, const Node& node) {
     event.node = &walker_.place(node);
+    walker_.step(node, std::ssize(event.regions));
     visit_(event);
   }
   const Value& need(const Arguments& given, std::string_view name, std::size_t position) const {
@@ -107,6 +115,7 @@ class Language : public Surroundings {
   }
 
   Value load(const Arguments& given);
+  Value look(std::int64_t slot, const Node& node) const;
   Value entry(const Memory& table, const Value& pointer, const Node& node);
   Value atomic(std::string_view name, const Arguments& given);
   void store(Event kind, const Arguments& given);
@@ -115,7 +124,7 @@ class Language : public Surroundings {
   Value descriptor(const Arguments& given);
   Value access(const Value& descriptor, Event kind, const Arguments& given);
   std::vector<Region> regions(const Value& pointer, const Value* mask, const Node& node);
-  void check(const Region& region, const Node& node) const;
+  void check(Region& region, const Node& node) const;
 
   Walker& walker_;
   const RankRecord& record_;
@@ -134,9 +143,6 @@ bool Language::wait(std::string_view op, const Value& left, const Value& right, 
   const bool is_less = op == (is_left ? "<" : ">"), is_most = op == (is_left ? "<=" : ">=");
   if (!limit.is_number() || (!is_less && !is_most)) return false;
   const std::int64_t value = limit.base - look.base + (is_most ? 1 : 0);
-  if (look.memory < 0 || look.memory >= std::ssize(record_.steps))
-    wrong(node, fmt::format("a tile waits for signal {}, and there are {}", look.memory,
-                            record_.steps.size()));
   const std::int64_t steps = record_.steps[index(look.memory)];
   tell({.kind = Event::wait, .number = look.memory, .step = value - kCall * steps - 1}, node);
   return true;
@@ -204,11 +210,17 @@ Value Language::entry(const Memory& table, const Value& pointer, const Node& nod
   return number(numbers[index(pointer.base)]);
 }
 
+Value Language::look(std::int64_t slot, const Node& node) const {
+  if (slot < 0 || slot >= std::ssize(record_.steps))
+    wrong(node,
+          fmt::format("a tile waits for signal {}, and there are {}", slot, record_.steps.size()));
+  return {.type = Type::look, .memory = static_cast<std::int32_t>(slot)};
+}
+
 Value Language::load(const Arguments& given) {
   const Value& from = need(given, "pointer", 0);
   const Memory& what = memory(from, *given.node);
-  if (what.kind == Memory::Kind::signals && from.axes.empty())
-    return {.type = Type::look, .memory = static_cast<std::int32_t>(from.base)};
+  if (what.kind == Memory::Kind::signals && from.axes.empty()) return look(from.base, *given.node);
   if (what.kind == Memory::Kind::counters) walker_.refuse(*given.node, "a plain look at a count");
   if (what.kind != Memory::Kind::tensor) return entry(what, from, *given.node);
   KernelEvent event{.kind = Event::load,
@@ -236,7 +248,7 @@ Value Language::atomic(std::string_view name, const Arguments& given) {
   if (!at.axes.empty()) walker_.refuse(*given.node, "an atomic of a block of signals");
   if (what.kind == Memory::Kind::signals && name == "atomic_add" && value.is_number() &&
       value.base == 0 && what.rank == rank_)
-    return {.type = Type::look, .memory = static_cast<std::int32_t>(at.base)};
+    return look(at.base, *given.node);
   if (what.kind == Memory::Kind::counters && name == "atomic_add" && value.is_number() &&
       value.base == 1) {
     KernelEvent event{.kind = Event::count, .number = at.base};
@@ -282,7 +294,10 @@ std::optional<Value> Language::block(std::string_view name, const Arguments& giv
     return Value{};
   if (name == "arange" && values.size() == 2) {
     const std::int64_t begin = walker_.whole(values[0], node, "where a block begins");
-    return range_of(begin, walker_.whole(values[1], node, "where a block ends") - begin);
+    const std::int64_t end = walker_.whole(values[1], node, "where a block ends");
+    if (begin >= end || end - begin > kLongest)
+      walker_.refuse(node, fmt::format("a block of the numbers from {} to {}", begin, end));
+    return range_of(begin, end - begin);
   }
   if (name == "cdiv" && values.size() == 2)
     return binary("-", number(0), binary("//", binary("-", number(0), values[0]), values[1]));
@@ -296,8 +311,7 @@ std::optional<Value> Language::block(std::string_view name, const Arguments& giv
       made.type = filled.is_number() ? Type::number : Type::data;
       made.base = filled.is_number() ? filled.base : 0;
     }
-    for (const std::int64_t extent : numbers_of(walker_, need(given, "shape", 0), node))
-      made.axes.push_back({.count = extent});
+    made.axes = shape_of(walker_, need(given, "shape", 0), node);
     return made;
   }
   if (is({"max_contiguous", "multiple_of", "max_constancy", "constexpr", "cast"}) &&
@@ -321,13 +335,15 @@ std::optional<Value> Language::block(std::string_view name, const Arguments& giv
   }
   if (name == "trans" && values.size() == 1 && values[0].axes.size() == 2)
     return transposed(values[0], {1, 0});
-  if (name == "expand_dims" && values.size() == 2)
-    return expanded(values[0], index(walker_.whole(values[1], node, "an axis")));
+  if (name == "expand_dims" && values.size() == 2) {
+    const std::int64_t axis = walker_.whole(values[1], node, "an axis");
+    if (axis < 0 || values[0].axes.size() >= kMostAxes)
+      walker_.refuse(node, "an axis of this kind");
+    return expanded(values[0], index(axis));
+  }
   if (is({"broadcast_to", "reshape", "view"}) && values.size() == 2) {
     Value made = name == "broadcast_to" && values[0].type == Type::number ? values[0] : unknown();
-    std::vector<Along> shape;
-    for (const std::int64_t extent : numbers_of(walker_, values[1], node))
-      shape.push_back({.count = extent});
+    const std::vector<Along> shape = shape_of(walker_, values[1], node);
     if (made.type == Type::number)
       return binary("+", made, Value{.type = Type::number, .axes = shape});
     return unknown(shape);
@@ -351,23 +367,22 @@ Value Language::descriptor(const Arguments& given) {
 Value Language::access(const Value& descriptor, Event kind, const Arguments& given) {
   const std::vector<Value>& items = descriptor.more->items;
   const Node& node = *given.node;
-  const std::vector<std::int64_t> shape = numbers_of(walker_, items[1], node);
-  const std::vector<std::int64_t> strides = numbers_of(walker_, items[2], node);
-  const std::vector<std::int64_t> block = numbers_of(walker_, items[3], node);
-  const std::vector<std::int64_t> at = numbers_of(walker_, need(given, "offsets", 0), node);
+  const std::vector<std::int64_t> shape = walker_.wholes(items[1], node, "an extent");
+  const std::vector<std::int64_t> strides = walker_.wholes(items[2], node, "an extent");
+  const std::vector<std::int64_t> block = walker_.wholes(items[3], node, "an extent");
+  const std::vector<std::int64_t> at = walker_.wholes(need(given, "offsets", 0), node, "an extent");
   if (at.size() != block.size() || shape.size() != block.size() || strides.size() != block.size())
     walker_.refuse(node, "a descriptor whose shape, strides and block differ in their axes");
   const Memory& what = memory(items[0], node);
   Region region{.tensor = what.tensor, .rank = what.rank, .offset = items[0].base};
-  std::vector<Along> axes;
+  const std::vector<Along> axes = shape_of(walker_, items[3], node);
   bool is_empty = false;
   for (std::size_t i = 0; i < block.size(); ++i) {
     const std::int64_t begin = std::max<std::int64_t>(at[i], 0);
     const std::int64_t end = std::min(at[i] + block[i], shape[i]);
     is_empty = is_empty || end <= begin;
-    region.offset += begin * strides[i];
-    region.axes.emplace_back(end - begin, strides[i]);
-    axes.push_back({.count = block[i]});
+    region.offset = plus(region.offset, times(begin, strides[i]));
+    if (end - begin > 1 && strides[i] != 0) region.axes.emplace_back(end - begin, strides[i]);
   }
   if (!is_empty) {
     check(region, node);
@@ -376,15 +391,20 @@ Value Language::access(const Value& descriptor, Event kind, const Arguments& giv
   return unknown(axes);
 }
 
-void Language::check(const Region& region, const Node& node) const {
+/// Elements are touched in any order, so that distances need not be below 0.
+void Language::check(Region& region, const Node& node) const {
   std::int64_t first = region.offset, last = region.offset, all = 1;
-  for (const auto& [count, stride] : region.axes)
-    (stride < 0 ? first : last) += (count - 1) * stride;
+  for (const auto& [count, stride] : region.axes) {
+    std::int64_t& end = stride < 0 ? first : last;
+    end = plus(end, times(count - 1, stride));
+  }
   const Tensor& tensor = record_.tensors[index(region.tensor)];
   for (const std::int64_t extent : tensor.shape) all *= extent;
   if (first < 0 || last >= all)
     wrong(node, fmt::format("elements {} to {} of tensor '{}', which has {}", first, last,
                             tensor.name, all));
+  region.offset = first;
+  for (auto& [count, stride] : region.axes) stride = std::abs(stride);
 }
 
 std::vector<Region> Language::regions(const Value& pointer, const Value* mask, const Node& node) {
@@ -400,8 +420,11 @@ std::vector<Region> Language::regions(const Value& pointer, const Value* mask, c
     const Along& along = pointer.axes[i];
     const std::size_t behind = pointer.axes.size() - i;
     const Along* holds = behind <= masked ? &mask->axes[masked - behind] : nullptr;
+    if (holds != nullptr && holds->count != along.count && holds->count > 1)
+      walker_.refuse(node, "a mask of another shape than what it is for");
     if (holds != nullptr && holds->values.empty()) holds = nullptr;
     if (!along.varies() && holds == nullptr) continue;  // the same elements again
+    if (holds != nullptr || !along.values.empty()) walker_.step(node, along.count / 8);
     // Runs of what is touched at equal distances.
     struct Run {
       std::int64_t first, count, stride;
@@ -435,7 +458,7 @@ std::vector<Region> Language::regions(const Value& pointer, const Value* mask, c
     made = std::move(longer);
     if (made.size() > 4096) walker_.refuse(node, "a block that lies in too many pieces");
   }
-  for (const Region& region : made) check(region, node);
+  for (Region& region : made) check(region, node);
   return made;
 }
 

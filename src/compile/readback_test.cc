@@ -181,6 +181,83 @@ TEST_F(ReadBack, what_is_not_followed_is_refused_with_its_place) {
   refused(changed(text, "mask=", "mask=a_ptr if M else "), "mask");
 }
 
+TEST_F(ReadBack, every_text_ends_in_a_refusal) {
+  const std::string text = fused_text("gemm", "ag-gemm/swizzle");
+  const auto end = [&](const std::string& from, const std::string& to, const std::string& said) {
+    try {
+      read_fused("fused.py", changed(text, from, to),
+                 {.most_steps = 100'000, .most_words = 1 << 20});
+      ADD_FAILURE() << "it is read back with " << to;
+    } catch (const Failure& failure) {
+      EXPECT_NE(failure.code(), ExitCode::internal) << failure.what();
+      EXPECT_THAT(failure.what(), HasSubstr(said)) << to;
+      EXPECT_GT(failure.diagnostics().items().front().where.line, 0) << failure.what();
+    }
+  };
+  // Constants and functions that stand for themselves.
+  end("RANKS = 2", "RANKS = RANKS", "too deeply");
+  end("RANKS = 2", "RANKS = rt.ranks()", "nothing says what 'rt' is");
+  end("RANKS = 2", "RANKS = types.get()", "it is not known what 'types.get' does");
+  end("RANKS = 2", "again = lambda x: again(x)\nRANKS = again(2)", "too deeply");
+  end("RANKS = 2", "RANKS = 2000", "a file for 2000 ranks");
+  // Loops without end, or with too many turns.
+  const std::string begin = "    t = types.SimpleNamespace()\n";
+  const auto in_setup = [&](const std::string& line, const std::string& said) {
+    end(begin, begin + "    " + line + "\n", said);
+  };
+  in_setup("while True: pass", "takes too long");
+  in_setup("while rank < 2: pass", "nothing says what 'rank' is");
+  in_setup("while 1: rank = 1", "takes too long");
+  in_setup("for i in range(1000000000000): pass", "takes too long");
+  in_setup("many = [i for i in range(1000000000)]", "a list with too many numbers");
+  in_setup("many = [i for i in range(80000)]", "too much memory");
+  in_setup("many = [0]\n    for i in range(60): many = [many, many]", "too much memory");
+  in_setup("many = [0]\n    for i in range(60): many = many + many", "too much memory");
+  in_setup("t.many = rt.streams(1000000000)", "too many streams");
+  in_setup("t.many = rt.signals((1000000, 1000000), steps=1)", "too many signals");
+  in_setup("t.many = rt.signals((4, -4), steps=1)", "-4 elements along an axis");
+  in_setup("t.many = rt.local(\"d\", (1099511627776, 1099511627776), torch.half)", "of this size");
+  in_setup("t.many = rt.local(\"d\", (0, 16), torch.half)", "0 elements along an axis");
+  in_setup("t.many = rt.group([0, 7])", "no rank 7");
+  // Numbers that do not fit are no numbers any more.
+  in_setup("t.many = rt.streams(1099511627776 * 1099511627776)", "no whole number");
+  in_setup("t.many = rt.streams(3 ** 62)", "no whole number");
+  in_setup("t.many = rt.streams(9223372036854775807)", "a number of this form");
+  // Tables.
+  end("grid=1", "grid=7", "the axes 0, 1 and 2");
+  end("AXES = {\"M\": 64,", "AXES = {\"M\": -64,", "-64 elements");
+  end("AXES = {\"M\": 64,", "AXES = {\"M\": 1099511627776,", "tiles");
+  end("    t.work.ready()", "    t.work.ready()\n    t.work.ready()", "after ready()");
+  end("\"N\": tl.program_id(1)", "\"N\": tl.program_id(1) + tl.program_id", "does not say 'N'");
+}
+
+TEST_F(ReadBack, blocks_of_a_kernel_that_do_not_go_together_are_refused) {
+  const std::string text = fused_text("gemm", "ag-gemm/swizzle");
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    EXPECT_THROW(read_fused("fused.py", changed(text, from, to), {.most_steps = 1'000'000}),
+                 Failure)
+        << to;
+  };
+  refused("tl.arange(0, BLOCK_K)", "tl.arange(16, 0)");
+  refused("tl.arange(0, BLOCK_K)", "tl.arange(0, 1000000000)");
+  refused("offs_k[None, :] * stride_ak", "offs_k[None, :] * 1099511627776");
+  refused("tl.zeros((BLOCK_M, BLOCK_N)", "tl.zeros((BLOCK_M, 4 - BLOCK_N)");
+  refused("tl.load(hm_row + 1)", "tl.load(hm_row + 10000)");
+  refused("in_k = offs_k <", "in_k = tl.arange(0, 8) <");
+}
+
+TEST_F(ReadBack, numbers_of_a_trace_are_bounded) {
+  const std::string text = fused_text("gemm", "ag-gemm/swizzle");
+  const std::string huge = std::to_string(INT64_MAX);
+  for (const std::string& event :
+       {"\"call\": 0, \"program\": " + huge + ", \"tile\": 0, \"at\": {}",
+        "\"call\": " + huge + ", \"program\": 0, \"tile\": 0, \"at\": {}",
+        "\"call\": 0, \"program\": 0, \"wait\": 0, \"value\": " + huge})
+    EXPECT_THROW(compare_trace("fused.py", text, "trace", "{\"rank\": 0, " + event + "}\n"),
+                 Failure)
+        << event;
+}
+
 TEST_F(ReadBack, files_are_timed) {
   const auto machine = machine::share(machine::load("dgx-h100"));
   const program::Bound bound = bound_of(

@@ -11,6 +11,8 @@ using program::Op;
 using program::Operand;
 using program::OpKind;
 
+constexpr std::size_t kMostAtOnce = std::size_t{1} << 20;
+
 /// Whether both do the same at other places; by source how far they are apart.
 bool goes_on(const Op& from, const Op& to, std::vector<std::int64_t>& distances) {
   if (from.src.size() != to.src.size() || !from.dst.empty() || !to.dst.empty() ||
@@ -45,6 +47,7 @@ std::size_t repeated(const std::vector<Op>& steps, std::size_t begin) {
 
 void TileWriter::add(KernelEvent& event) {
   using Kind = KernelEvent::Kind;
+  node_ = event.node;
   switch (event.kind) {
     case Kind::tile: {
       flush();
@@ -88,12 +91,21 @@ void TileWriter::add(KernelEvent& event) {
   }
 }
 
+/// It was followed before, without the numbers of its counts.
+void TileWriter::refuse_other(const KernelEvent& event) const {
+  target_.reading.walker.refuse(*event.node,
+                                "a kernel that touches other memory, or counts otherwise, for what "
+                                "a count gives it");
+}
+
 void TileWriter::access(KernelEvent& event) {
   std::vector<Operand> operands;
   for (const Region& region : event.regions)
     for (const Strip& strip : strips_of({&region})) operands.push_back(operand(region, strip, 0));
   if (event.kind == KernelEvent::Kind::load) {
     loads_.insert(loads_.end(), operands.begin(), operands.end());
+    if (loads_.size() > kMostAtOnce || steps_.size() > kMostAtOnce)
+      target_.reading.walker.refuse(*event.node, "a tile of too many loads and products");
     return;
   }
   if (event.kind == KernelEvent::Kind::add) return sum(event, operands);
@@ -108,6 +120,7 @@ void TileWriter::access(KernelEvent& event) {
 void TileWriter::sum(const KernelEvent& event, const std::vector<Operand>& operands) {
   flush();
   const auto found = facts_.sums.find(key_of(event.regions.front()));
+  if (found == facts_.sums.end()) refuse_other(event);
   const auto& all = found->second;
   const auto own = std::find(all.begin(), all.end(), std::pair{turn_, program_});
   const std::int32_t semaphore =
@@ -141,9 +154,11 @@ void TileWriter::product(const KernelEvent& event) {
 
 void TileWriter::count(const KernelEvent& event) {
   flush();
-  const std::int32_t counter = target_.counters.at({target_.launch, event.number});
+  const auto counter = target_.counters.find({target_.launch, event.number});
+  if (counter == target_.counters.end() || !facts_.counts.contains(event.number))
+    refuse_other(event);
   Op made{.kind = OpKind::dep_signal};
-  made.semaphores = {{own_rank(), counter}};
+  made.semaphores = {{own_rank(), counter->second}};
   BodyWriter::add(std::move(made), event.node);
   part_ = counted_part_ = event.number;
   ticket_ = event.step;
@@ -198,6 +213,7 @@ void TileWriter::flush() {
   for (std::size_t i = 0; i < steps_.size();) {
     const std::size_t count = repeated(steps_, i);
     if (count <= 4) {
+      remember(steps_[i], node_);
       body_.ops.push_back(std::move(steps_[i++]));
       continue;
     }

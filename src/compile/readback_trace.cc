@@ -15,6 +15,10 @@ namespace {
 
 using Traced = TraceEvent::Kind;
 
+// What a call adds to signals is their product, at most.
+constexpr std::int64_t kMostTraced = std::int64_t{1} << 40;
+constexpr std::int64_t kMostCalls = std::int64_t{1} << 20;
+
 /// What belongs to one tile, as text that compares: a wait or a signal, and its line.
 struct TileRecord {
   std::string at;
@@ -68,7 +72,7 @@ class TraceReader {
     const JsonValue event(parsed, source);
     event.allow_keys(
         {"rank", "call", "program", "tile", "at", "wait", "signal", "to", "value", "first_signal"});
-    const auto number = [&](const char* key) { return event.integer(key, 0, INT64_MAX); };
+    const auto number = [&](const char* key) { return event.integer(key, 0, kMostTraced); };
     const int rank = static_cast<int>(event.integer("rank", 0, 1 << 20));
     if (event.has("first_signal")) {
       first_signals[rank] = number("first_signal");
@@ -79,7 +83,7 @@ class TraceReader {
       made.number = number("tile");
       const JsonValue at = event.at("at");
       for (const std::string& axis : at.keys())
-        made.at.emplace_back(axis, at.integer(axis, 0, INT64_MAX));
+        made.at.emplace_back(axis, at.integer(axis, 0, kMostTraced));
     } else {
       made.kind = event.has("wait") ? Traced::wait : Traced::signal;
       made.number = number(event.has("wait") ? "wait" : "signal");
@@ -87,7 +91,8 @@ class TraceReader {
       if (made.kind == Traced::signal)
         made.rank = static_cast<int>(event.integer("to", 0, 1 << 20));
     }
-    events[{rank, number("call")}][number("program")].push_back(std::move(made));
+    events[{rank, event.integer("call", 0, kMostCalls)}][number("program")].push_back(
+        std::move(made));
   }
 
   const std::string& file_;

@@ -27,6 +27,20 @@ void settle(Value& value) {
   }
 }
 
+bool fits(const Along& along) {
+  return readback::fits(times(along.count - 1, along.stride)) &&
+         std::all_of(along.values.begin(), along.values.end(),
+                     [](Number one) { return readback::fits(one); });
+}
+
+/// Data instead, where a number of it does not fit.
+Value fitting(Value made) {
+  const bool does =
+      readback::fits(made.base) && std::all_of(made.axes.begin(), made.axes.end(),
+                                               [](const Along& along) { return fits(along); });
+  return does ? made : unknown(made.axes);
+}
+
 /// Axes of both side by side, the last ones with each other.
 void align(std::vector<Along>& a, std::vector<Along>& b) {
   std::vector<Along>& shorter = a.size() < b.size() ? a : b;
@@ -40,6 +54,15 @@ std::vector<Along> shape_of(const Value& a, const Value& b) {
   for (std::size_t i = 0; i < left.size(); ++i)
     left[i] = {.count = std::max(left[i].count, right[i].count)};
   return left;
+}
+
+/// Whether they have as many elements along each axis, or one of them a single one.
+bool go_together(const Value& a, const Value& b) {
+  std::vector<Along> left = a.axes, right = b.axes;
+  align(left, right);
+  for (std::size_t i = 0; i < left.size(); ++i)
+    if (left[i].count != right[i].count && left[i].count != 1 && right[i].count != 1) return false;
+  return true;
 }
 
 Along sum(const Along& a, const Along& b, Number sign) {
@@ -59,9 +82,12 @@ Value added(const Value& a, const Value& b, Number sign) {
   std::vector<Along> left = a.axes, right = b.axes;
   align(left, right);
   made.axes.clear();
-  for (std::size_t i = 0; i < left.size(); ++i) made.axes.push_back(sum(left[i], right[i], sign));
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    made.axes.push_back(sum(left[i], right[i], sign));
+    if (!fits(made.axes.back())) return unknown(shape_of(a, b));
+  }
   settle(made);
-  return made;
+  return fitting(std::move(made));
 }
 
 bool varies(const Value& value) {
@@ -86,14 +112,13 @@ Number floor_divided(Number a, Number b) {
   return quotient - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
 
-std::optional<Number> power(Number a, Number b) {
-  if (b < 0 || b >= 63) return std::nullopt;
+Number power(Number a, Number b) {
   Number made = 1;
-  for (Number i = 0; i < b; ++i) made *= a;
+  for (Number i = 0; i < b; ++i) made = times(made, a);
   return made;
 }
 
-std::optional<Number> computed(std::string_view op, Number a, Number b) {
+std::optional<Number> computed_whole(std::string_view op, Number a, Number b) {
   const bool is_long = op.size() > 1;
   switch (op.front()) {
     case '+':
@@ -101,13 +126,15 @@ std::optional<Number> computed(std::string_view op, Number a, Number b) {
     case '-':
       return a - b;
     case '*':
-      return is_long ? power(a, b) : std::optional(a * b);
+      if (is_long) return b >= 0 && b < 63 ? std::optional(power(a, b)) : std::nullopt;
+      return times(a, b);
     case '/':
       return is_long && b != 0 ? std::optional(floor_divided(a, b)) : std::nullopt;
     case '%':
       return b != 0 ? std::optional(a - floor_divided(a, b) * b) : std::nullopt;
     case '<':
-      if (op == "<<") return b >= 0 && b < 62 ? std::optional(a << b) : std::nullopt;
+      if (op == "<<")
+        return b >= 0 && b < 62 ? std::optional(times(a, Number{1} << b)) : std::nullopt;
       return is_long ? a <= b : a < b;
     case '>':
       if (op == ">>") return b >= 0 && b < 63 ? std::optional(a >> b) : std::nullopt;
@@ -127,6 +154,13 @@ std::optional<Number> computed(std::string_view op, Number a, Number b) {
     default:
       return std::nullopt;
   }
+}
+
+/// Nothing: it is no whole number, or does not fit.
+std::optional<Number> computed(std::string_view op, Number a, Number b) {
+  if (op.empty()) return std::nullopt;
+  const auto made = computed_whole(op, a, b);
+  return made && readback::fits(*made) ? made : std::nullopt;
 }
 
 /// Whether the same holds for all elements between two that it holds for: of sums that grow or fall
@@ -150,7 +184,8 @@ Value pointwise(std::string_view op, const Value& a, const Value& b, bool is_tru
     return computed(op, a.base + (left[*axis].varies() ? left[*axis].at(i) : 0),
                     b.base + (right[*axis].varies() ? right[*axis].at(i) : 0));
   };
-  if (is_truth && is_monotone(op, left[*axis], right[*axis]) && element(0) == element(count - 1)) {
+  if (is_truth && is_monotone(op, left[*axis], right[*axis]) && element(0) &&
+      element(0) == element(count - 1)) {
     made.type = Type::mask;
     made.base = *element(0);
     return made;
@@ -172,17 +207,17 @@ Value pointwise(std::string_view op, const Value& a, const Value& b, bool is_tru
     made.axes[*axis].values = std::move(values);
     settle(made);
   }
-  return made;
+  return fitting(std::move(made));
 }
 
 Value scaled(const Value& value, Number by) {
   Value made = value;
-  made.base *= by;
+  made.base = times(made.base, by);
   for (Along& along : made.axes) {
-    along.stride *= by;
-    for (Number& one : along.values) one *= by;
+    along.stride = times(along.stride, by);
+    for (Number& one : along.values) one = times(one, by);
   }
-  return made;
+  return fitting(std::move(made));
 }
 
 /// Whether there is anything true in it.
@@ -226,6 +261,31 @@ bool compares(std::string_view op) {
 
 }  // namespace
 
+std::int64_t times(std::int64_t a, std::int64_t b) {
+  std::int64_t made = 0;
+  return __builtin_mul_overflow(a, b, &made) || !fits(made) ? kMostNumber + 1 : made;
+}
+
+std::int64_t plus(std::int64_t a, std::int64_t b) {
+  std::int64_t made = 0;
+  return __builtin_add_overflow(a, b, &made) ? (b < 0 ? INT64_MIN : INT64_MAX) : made;
+}
+
+std::int64_t weight(const Value& value) {
+  std::int64_t made = sizeof(Value) / 8;
+  for (const Along& along : value.axes)
+    made += static_cast<std::int64_t>(sizeof(Along) / 8 + along.values.size());
+  return made + (value.more ? value.more->weight : 0);
+}
+
+std::shared_ptr<const Compound> held(Compound made) {
+  made.weight = sizeof(Compound) / 8;
+  for (const Value& item : made.items) made.weight += weight(item);
+  for (const auto& [key, value] : made.entries) made.weight += weight(key) + weight(value);
+  for (const auto& [name, value] : made.seen) made.weight += weight(value);
+  return std::make_shared<const Compound>(std::move(made));
+}
+
 Value number(std::int64_t value) {
   return {.type = Type::number, .base = value};
 }
@@ -237,13 +297,11 @@ Value name(std::string value) {
 }
 
 Value list(std::vector<Value> items) {
-  return {.type = Type::list,
-          .more = std::make_shared<const Compound>(Compound{.items = std::move(items)})};
+  return {.type = Type::list, .more = held({.items = std::move(items)})};
 }
 
 Value object(std::shared_ptr<Object> made) {
-  return {.type = Type::object,
-          .more = std::make_shared<const Compound>(Compound{.object = std::move(made)})};
+  return {.type = Type::object, .more = held({.object = std::move(made)})};
 }
 
 Value unknown(const std::vector<Along>& like) {
@@ -267,6 +325,7 @@ Value binary(std::string_view op, const Value& a, const Value& b) {
     items.insert(items.end(), b.more->items.begin(), b.more->items.end());
     return list(std::move(items));
   }
+  if (!go_together(a, b)) return unknown(shape_of(a, b));
   const bool is_sum = op == "+" || op == "-";
   if (a.type == Type::number && b.type == Type::number) {
     if (a.axes.empty() && b.axes.empty()) {
@@ -284,7 +343,7 @@ Value binary(std::string_view op, const Value& a, const Value& b) {
   if (a.type == Type::look && b.is_number() && is_sum) {
     Value made = a;
     made.base += op == "+" ? b.base : -b.base;
-    return made;
+    return fitting(std::move(made));
   }
   if (is_truth(a) && is_truth(b)) {
     if (op == "&") return both(a, b);
@@ -300,6 +359,8 @@ Value binary(std::string_view op, const Value& a, const Value& b) {
 
 Value where(const Value& condition, const Value& a, const Value& b) {
   if (condition.is_number()) return condition.base != 0 ? a : b;
+  if (!go_together(condition, a) || !go_together(condition, b) || !go_together(a, b))
+    return unknown(shape_of(condition, Value{.axes = shape_of(a, b)}));
   if (condition.type == Type::mask && a.type == b.type && a.type == Type::number) {
     if (is_true(condition))
       return binary("+", a, Value{.type = Type::number, .axes = unknown(condition.axes).axes});

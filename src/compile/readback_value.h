@@ -14,6 +14,21 @@
 
 namespace hemiola::compile::readback {
 
+/// Numbers of a text, elements of tensors too, lie between this and its negative; so sums of a few
+/// cannot overflow. What is beyond is data.
+constexpr std::int64_t kMostNumber = std::int64_t{1} << 40;
+/// Elements of a block along an axis, and tiles of a kernel.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 22;
+constexpr std::size_t kMostAxes = 8;
+
+constexpr bool fits(std::int64_t number) {
+  return number >= -kMostNumber && number <= kMostNumber;
+}
+/// a * b; what does not fit is kMostNumber + 1.
+std::int64_t times(std::int64_t a, std::int64_t b);
+/// a + b, at an end of what there is where it is beyond.
+std::int64_t plus(std::int64_t a, std::int64_t b);
+
 /// What a block of numbers adds to its base along one axis: i * stride, or values[i].
 struct Along {
   std::int64_t count = 1;
@@ -67,7 +82,13 @@ struct Compound {
   const Node* lambda = nullptr;                    ///< or a lambda, and the names that it sees
   std::vector<std::pair<std::string, Value>> seen{};
   std::shared_ptr<Object> object{};
+  std::int64_t weight = 0;  ///< of all values in it; set by held()
 };
+
+/// What a value takes of memory, about, in words of 8 bytes. What several share counts for each.
+std::int64_t weight(const Value& value);
+/// As what a value holds.
+std::shared_ptr<const Compound> held(Compound made);
 
 Value number(std::int64_t value);
 Value text(std::string value);
@@ -86,8 +107,8 @@ std::shared_ptr<Kind> object_of(const Value& value) {
 }
 
 /// As Python and Triton compute: + - * // % / ** & | < <= > >= == !=, min, max. What is not
-/// followed (a block that is no sum of its axes) is data. A look is only added to, and compared by
-/// the interpreter.
+/// followed is data: a block that is no sum of its axes, blocks whose shapes do not go together,
+/// and numbers that do not fit. A look is only added to, and compared by the interpreter.
 Value binary(std::string_view op, const Value& a, const Value& b);
 /// where(condition, a, b) of blocks; data where it is not followed.
 Value where(const Value& condition, const Value& a, const Value& b);

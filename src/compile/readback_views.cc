@@ -39,12 +39,16 @@ Value view_of(const Walker& walker, const View& view, const std::vector<Index>& 
     const bool is_range = at[i].is_range;
     const std::int64_t begin = is_range ? bound(at[i].begin, 0) : bound(at[i].value, 0);
     const std::int64_t end = is_range ? bound(at[i].end, count) : begin + 1;
-    if (begin < 0 || end > count || begin > end)
+    if (begin < 0 || end > count || begin >= end)
       throw Failure(fmt::format("elements {}:{} of an axis that has {}", begin, end, count),
                     walker.module().source.where(node.begin), "", ExitCode::wrong_program);
     made->region.offset += begin * stride;
     if (is_range) axes.emplace_back(end - begin, stride);
   }
+  if (at.size() > view.region.axes.size())
+    throw Failure(
+        fmt::format("{} places in a tensor that has {} axes", at.size(), view.region.axes.size()),
+        walker.module().source.where(node.begin), "", ExitCode::wrong_program);
   return object(made);
 }
 

@@ -30,12 +30,72 @@ std::int64_t Walker::whole(const Value& value, const Node& node, std::string_vie
   return value.base;
 }
 
+std::vector<std::int64_t> Walker::wholes(const Value& value, const Node& node,
+                                         std::string_view what) const {
+  if (value.type != Type::list) return {whole(value, node, what)};
+  std::vector<std::int64_t> made;
+  for (const Value& item : value.more->items) made.push_back(whole(item, node, what));
+  return made;
+}
+
+void Walker::step(const Node& node, std::int64_t count) {
+  steps_ += count;
+  if (steps_ > limits_.steps)
+    refuse(node, "the file takes too long to follow: too many tiles and turns",
+           "compile the kernel for smaller sizes, or with larger blocks");
+}
+
+void Walker::hold(std::int64_t words, const Node& node) {
+  held_ += words;
+  // A small part of what there is: lists and blocks of a file are copied on the way.
+  if (held_ > limits_.words / 8) refuse(node, "lists and blocks that take too much memory");
+}
+
+void Walker::remember(const Node& node, std::int64_t words) {
+  remembered_ += words;
+  if (remembered_ > limits_.words)
+    refuse(node, "the file takes too much memory to read: too many tiles and turns",
+           "compile the kernel for smaller sizes, or with larger blocks");
+}
+
+void Walker::Holding::add(const Value& value, const Node& node) {
+  const std::int64_t words = weight(value);
+  held_ += words;
+  walker_.hold(words, node);
+}
+
+Walker::Level::Level(Walker& walker, const Node& node) : walker_(walker) {
+  if (walker_.depth_ >= kDeepestLevel)
+    walker_.refuse(node, "expressions and calls are nested too deeply");
+  ++walker_.depth_;
+}
+
+void Walker::push(Frame frame, const Node& node) {
+  if (frames_.size() >= kDeepest) refuse(node, "functions call each other too deeply");
+  frames_.push_back(std::move(frame));
+}
+
+void Walker::pop() {
+  held_ -= frames_.back().held;
+  frames_.pop_back();
+}
+
+void Walker::give(Frame& frame, std::string_view name, const Value& value, const Node& node) {
+  const auto at = frame.names.find(name);
+  const std::int64_t words = weight(value) - (at == frame.names.end() ? 0 : weight(at->second));
+  frame.held += words;
+  hold(words, node);
+  if (at == frame.names.end())
+    frame.names.emplace(std::string(name), value);
+  else
+    at->second = value;
+}
+
 const Node& Walker::place(const Node& inside) const {
   return frames_.size() > 1 && frames_[1].call != nullptr ? *frames_[1].call : inside;
 }
 
 Value Walker::run(const Function& function, const Arguments& given) {
-  if (frames_.size() >= kDeepest) refuse(*given.node, "functions call each other too deeply");
   return enter(function, given);
 }
 
@@ -44,28 +104,27 @@ Value Walker::enter(const Function& function, const Arguments& given) {
   std::size_t position = 0;
   for (const Parameter& parameter : function.parameters) {
     if (parameter.is_rest) {
-      frame.names[parameter.name] =
-          Value{.type = Type::dictionary, .more = std::make_shared<const Compound>()};
+      frame.names[parameter.name] = Value{.type = Type::dictionary, .more = held({})};
       continue;
     }
     const Value* value = given.find(parameter.name, position++);
     if (value != nullptr) {
-      frame.names[parameter.name] = *value;
+      give(frame, parameter.name, *value, *given.node);
     } else if (parameter.default_value != nullptr) {
-      frames_.push_back({.module = function.module, .names = {}, .returned = {}, .call = nullptr});
-      Value made = evaluate(*parameter.default_value);
-      frames_.pop_back();
-      frame.names[parameter.name] = std::move(made);
+      push({.module = function.module, .names = {}, .returned = {}, .call = nullptr}, *given.node);
+      const Value made = evaluate(*parameter.default_value);
+      pop();
+      give(frame, parameter.name, made, *given.node);
     } else {
       throw Failure(
           fmt::format("'{}' is called without its parameter '{}'", function.name, parameter.name),
           function.module->source.where(function.node->begin), "", ExitCode::wrong_program);
     }
   }
-  frames_.push_back(std::move(frame));
+  push(std::move(frame), *given.node);
   block(function.body());
   Value made = std::move(frames_.back().returned);
-  frames_.pop_back();
+  pop();
   return made;
 }
 
@@ -73,7 +132,8 @@ Value Walker::apply(const Value& function, const Arguments& given) {
   if (function.type != Type::function) {
     if (function.type != Type::name) refuse(*given.node, "what is called is no function");
     if (auto made = builtin(function.text, given)) return *made;
-    if (auto made = surroundings_->call(function.text, given)) return *made;
+    if (surroundings_ != nullptr)
+      if (auto made = surroundings_->call(function.text, given)) return *made;
     refuse(*given.node, fmt::format("it is not known what '{}' does", function.text));
   }
   if (function.more->function != nullptr) return run(*function.more->function, given);
@@ -82,7 +142,7 @@ Value Walker::apply(const Value& function, const Arguments& given) {
               .names = {},
               .returned = {},
               .call = given.node};
-  for (const auto& [name, value] : function.more->seen) frame.names[name] = value;
+  for (const auto& [name, value] : function.more->seen) give(frame, name, value, *given.node);
   std::size_t position = 0;
   if (const Node* parameters = lambda.child(Field::parameters)) {
     for (const Node* one : parameters->children) {
@@ -90,16 +150,17 @@ Value Walker::apply(const Value& function, const Arguments& given) {
       const std::string name(frame.module->source.text(*one));
       const Value* value = given.find(name, position++);
       if (value == nullptr) refuse(*one, fmt::format("'{}' has no value here", name));
-      frame.names[name] = *value;
+      give(frame, name, *value, *given.node);
     }
   }
-  frames_.push_back(std::move(frame));
+  push(std::move(frame), *given.node);
   Value made = evaluate(*lambda.child(Field::body));
-  frames_.pop_back();
+  pop();
   return made;
 }
 
 Walker::Flow Walker::block(const Node& node) {
+  const Level level(*this, node);
   for (const Node* child : node.children) {
     const Flow flow = statement(*child);
     if (flow != Flow::on) return flow;
@@ -163,9 +224,42 @@ Walker::Flow Walker::if_statement(const Node& node) {
 
 Walker::Flow Walker::for_statement(const Node& node) {
   const Node& left = *node.child(Field::left);
-  for (const Value& item : items_of(evaluate(*node.child(Field::right)), node)) {
+  const Node& over = *node.child(Field::right);
+  if (is_range(over)) return turns(node, range(arguments(over)));  // which need not be a list
+  const Value list = evaluate(over);
+  Holding holding(*this);
+  holding.add(list, node);
+  for (const Value& item : items_of(list, node)) {
+    step(node);
     assign(left, item);
     const Flow flow = block(*node.child(Field::body));
+    if (flow == Flow::returned) return flow;
+    if (flow == Flow::left) break;
+  }
+  return Flow::on;
+}
+
+bool names_range(std::string_view name) {
+  return name == "range" || name == "tl.range" || name == "tl.static_range";
+}
+
+bool Walker::is_range(const Node& call) {
+  if (call.kind != Kind::call) return false;
+  const Node& callee = *call.child(Field::function);
+  const bool is_member = callee.kind == Kind::attribute;
+  if (is_member ? evaluate(*callee.child(Field::object)).type != Type::name
+                : callee.kind != Kind::identifier)
+    return false;
+  const Value function = evaluate(callee);
+  return function.type == Type::name && names_range(function.text);
+}
+
+Walker::Flow Walker::turns(const Node& loop, const Turns& turns) {
+  const Node& left = *loop.child(Field::left);
+  for (std::int64_t i = 0; i < turns.count; ++i) {
+    step(loop);
+    assign(left, number(turns.begin + i * turns.step));
+    const Flow flow = block(*loop.child(Field::body));
     if (flow == Flow::returned) return flow;
     if (flow == Flow::left) break;
   }
@@ -198,16 +292,14 @@ Walker::Flow Walker::while_statement(const Node& node) {
 
 void Walker::assign(const Node& target, const Value& value) {
   if (target.kind == Kind::identifier) {
-    const auto at = frames_.back().names.find(words(target));
-    if (at != frames_.back().names.end())
-      at->second = value;
-    else
-      frames_.back().names.emplace(std::string(words(target)), value);
+    give(frames_.back(), words(target), value, target);
     return;
   }
   if (target.kind == Kind::attribute) {
     const Value object = evaluate(*target.child(Field::object));
-    if (!surroundings_->assign(object, words(*target.child(Field::attribute)), value))
+    remember(target, weight(value));
+    if (surroundings_ == nullptr ||
+        !surroundings_->assign(object, words(*target.child(Field::attribute)), value))
       refuse(target, "what is assigned to here");
     return;
   }
@@ -224,10 +316,12 @@ void Walker::augmented(const Node& node) {
   const Value right = evaluate(*node.child(Field::right));
   std::string op = sign(node, 0);
   if (!op.empty() && op.back() == '=') op.pop_back();
-  assign(left, binary(op, evaluate(left), right));
+  const Value made = binary(op, evaluate(left), right);
+  step(node, weight(made) / 64);
+  assign(left, made);
 }
 
-std::vector<Value> Walker::items_of(const Value& value, const Node& node) const {
+const std::vector<Value>& Walker::items_of(const Value& value, const Node& node) const {
   if (value.type == Type::list) return value.more->items;
   refuse(node, "a loop over something else than numbers or a list");
 }

@@ -32,6 +32,9 @@ struct Index {
   std::optional<Value> begin{}, end{};
 };
 
+/// Whether it is Python's or Triton's range.
+bool names_range(std::string_view name);
+
 class Walker;
 
 /// What a text meets that is no Python: the modules that it imports, objects of the host, memory.
@@ -53,8 +56,14 @@ class Surroundings {
 
 class Walker {
  public:
+  /// What is refused beyond.
+  struct Limits {
+    std::int64_t steps = 0;  ///< expressions and turns of loops
+    std::int64_t words = 0;  ///< of memory, 8 bytes each
+  };
   /// Both outlive it.
-  Walker(Library& library, const Module& module) : library_(library), module_(module) {}
+  Walker(Library& library, const Module& module, const Limits& limits)
+      : library_(library), module_(module), limits_(limits) {}
 
   /// Whoever answers from now on.
   void surround(Surroundings& surroundings) { surroundings_ = &surroundings; }
@@ -72,9 +81,16 @@ class Walker {
   [[noreturn]] void wrong(const Node& node, const std::string& what) const;
   /// A whole number, or a refusal that says `what` is none.
   std::int64_t whole(const Value& value, const Node& node, std::string_view what) const;
+  /// Of a list, or of one number.
+  std::vector<std::int64_t> wholes(const Value& value, const Node& node,
+                                   std::string_view what) const;
   /// The call in the outermost function that is being followed: where a reader would look.
   const Node& place(const Node& inside) const;
   const Module& module() const { return module_; }
+
+  /// Counts what takes time, or what is remembered until the file is read. Failure: too much.
+  void step(const Node& node, std::int64_t count = 1);
+  void remember(const Node& node, std::int64_t words);
 
  private:
   enum class Flow : std::uint8_t { on, next, left, returned };
@@ -83,10 +99,41 @@ class Walker {
     std::map<std::string, Value, std::less<>> names;
     Value returned;
     const Node* call = nullptr;  ///< where it is called from
+    std::int64_t held = 0;       ///< what its names take
   };
 
-  static constexpr std::int64_t kMostSteps = 400'000'000;
-  static constexpr int kDeepest = 60;  ///< calls
+  /// Takes part in what is held until it is gone: what an expression has while it computes the
+  /// rest.
+  class Holding {
+   public:
+    explicit Holding(Walker& walker) : walker_(walker) {}
+    ~Holding() { walker_.held_ -= held_; }
+    Holding(const Holding&) = delete;
+    Holding& operator=(const Holding&) = delete;
+    void add(const Value& value, const Node& node);
+
+   private:
+    Walker& walker_;
+    std::int64_t held_ = 0;
+  };
+  /// One level deeper until it is gone. Failure: too deep.
+  class Level {
+   public:
+    Level(Walker& walker, const Node& node);
+    ~Level() { --walker_.depth_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+
+   private:
+    Walker& walker_;
+  };
+  /// Turns of a loop over numbers.
+  struct Turns {
+    std::int64_t begin = 0, count = 0, step = 1;
+  };
+
+  static constexpr std::size_t kDeepest = 60;  ///< calls
+  static constexpr int kDeepestLevel = 400;    ///< expressions and blocks in each other
 
   Flow block(const Node& node);
   Flow statement(const Node& node);
@@ -96,9 +143,17 @@ class Walker {
   bool holds(const Node& node);
   void assign(const Node& target, const Value& value);
   void augmented(const Node& node);
-  std::vector<Value> items_of(const Value& value, const Node& node) const;
+  bool is_range(const Node& call);
+  Flow turns(const Node& loop, const Turns& turns);
+  const std::vector<Value>& items_of(const Value& value, const Node& node) const;
+  void push(Frame frame, const Node& node);
+  void pop();
+  /// Names of a frame count as long as it is there.
+  void give(Frame& frame, std::string_view name, const Value& value, const Node& node);
+  void hold(std::int64_t words, const Node& node);
 
   Value evaluate(const Node& node);
+  Value evaluated(const Node& node);
   Value identifier(const Node& node);
   Value attribute(const Node& node);
   Value subscript(const Node& node);
@@ -106,6 +161,7 @@ class Walker {
   Value call(const Node& node);
   Arguments arguments(const Node& node);
   std::optional<Value> builtin(std::string_view name, const Arguments& given);
+  Turns range(const Arguments& given) const;
   Value enter(const Function& function, const Arguments& given);
   Value comparison(const Node& node);
   Value boolean(const Node& node);
@@ -127,7 +183,9 @@ class Walker {
   std::vector<Frame> frames_;
   std::map<std::pair<const Module*, std::string>, Value> constants_;
   std::map<std::pair<const Node*, std::size_t>, std::string> signs_;
-  std::int64_t steps_ = 0;
+  Limits limits_;
+  std::int64_t steps_ = 0, held_ = 0, remembered_ = 0;
+  int depth_ = 0;
 };
 
 }  // namespace hemiola::compile::readback

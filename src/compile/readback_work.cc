@@ -58,14 +58,19 @@ class TableMaker {
       blocks_.push_back(walker_.whole(block, node, fmt::format("a tile along '{}'", name)));
       if (blocks_.back() <= 0) wrong(node, fmt::format("tiles along '{}' have no elements", name));
     }
-    for (const auto& [name, extent] : work_.extents) extents_.push_back(extent);
+    for (const auto& [name, extent] : work_.extents) {
+      if (extent <= 0) wrong(node, fmt::format("axis '{}' has {} elements", name, extent));
+      extents_.push_back(extent);
+    }
     whole_ = counts_of(extents_);
     std::int64_t tiles = 1;
     for (std::size_t i = 0; i < whole_.size(); ++i) {
-      tiles *= whole_[i];
+      tiles = times(tiles, whole_[i]);
+      if (tiles > kMostTiles) refuse_tiles(tiles);
       work_.grid[index(work_.kernel->tiles[i].second->grid)] *= whole_[i];
     }
     work_.tiles = tiles;
+    walker_.remember(node, tiles * kWordsOfTile);
     number_at_.assign(index(tiles), -1);
     const std::vector<std::int64_t> own = places(extents_, whole_, Extents(whole_.size(), 0));
     for (std::size_t i = 0; i < own.size(); ++i)
@@ -83,6 +88,10 @@ class TableMaker {
   [[noreturn]] void wrong(const Node& node, const std::string& what) const {
     throw Failure(what, walker_.module().source.where(node.begin),
                   "the file would say so in ready()", ExitCode::wrong_program);
+  }
+
+  [[noreturn]] void refuse_tiles(std::int64_t count) const {
+    walker_.refuse(*node_, fmt::format("a kernel of {} tiles", count), "take larger blocks");
   }
 
   Extents counts_of(const Extents& extents) const {
@@ -118,9 +127,9 @@ class TableMaker {
       if (!axes[i].second->size.empty()) set(axes[i].second->size, number(extents[i]));
     }
     Programs programs(host_, grid);
-    const std::int64_t count = grid[0] * grid[1] * grid[2];
-    if (count > kMostTiles)
-      walker_.refuse(*node_, fmt::format("a kernel of {} tiles", count), "take larger blocks");
+    const std::int64_t count = times(times(grid[0], grid[1]), grid[2]);
+    if (count > kMostTiles) refuse_tiles(count);
+    walker_.step(*node_, count);
     if (!work_.kernel->tile.empty()) set(work_.kernel->tile, programs.numbers());
     walker_.surround(programs);
     const Value at = walker_.apply(work_.kernel->coordinates,
@@ -133,11 +142,14 @@ class TableMaker {
           std::find_if(at.more->entries.begin(), at.more->entries.end(),
                        [&](const auto& entry) { return entry.first.text == axes[i].first; });
       if (found == at.more->entries.end() || found->second.type != Type::number ||
-          found->second.axes.size() > 1)
+          found->second.axes.size() > 1 ||
+          (!found->second.axes.empty() && found->second.axes[0].count != count &&
+           found->second.axes[0].count != 1))
         walker_.refuse(*node_, fmt::format("coordinates() does not say '{}'", axes[i].first));
       const Value& along = found->second;
       for (std::int64_t p = 0; p < count; ++p) {
-        const std::int64_t one = along.base + (along.axes.empty() ? 0 : along.axes[0].at(p));
+        const bool is_one = along.axes.empty() || along.axes[0].count == 1;
+        const std::int64_t one = along.base + (is_one ? 0 : along.axes[0].at(p));
         if (one < 0 || one >= counts[i])
           wrong(*node_,
                 fmt::format("program {} of the kernel takes tile {} along '{}', which has {}", p,
@@ -196,10 +208,10 @@ class TableMaker {
       if (need.step < 0 || need.step >= need.steps)
         wrong(node,
               fmt::format("step {} of a signal that has {} in a call", need.step, need.steps));
-    for (const auto& [known, begin] : begins_)
-      if (known == after) return {begin, begin + std::ssize(after)};
-    const std::int64_t begin = after.empty() ? -1 : std::ssize(work_.needs) / 3;
-    begins_.emplace_back(after, begin);
+    const std::int64_t next = after.empty() ? -1 : std::ssize(work_.needs) / 3;
+    const auto [known, is_new] = begins_.try_emplace(after, next);
+    const std::int64_t begin = known->second;
+    if (!is_new) return {begin, begin + std::ssize(after)};
     for (const Need& need : after)
       work_.needs.insert(work_.needs.end(), {need.slot, need.steps, need.step + 1});
     return {begin, begin + std::ssize(after)};
@@ -228,7 +240,10 @@ class TableMaker {
   void add_turns() {
     if (!work_.loop) return;
     const auto [extent, block] = *work_.loop;
-    if (block <= 0) wrong(*node_, "a turn of the loop has no elements");
+    if (block <= 0 || extent <= 0) wrong(*node_, "a turn of the loop has no elements");
+    if ((extent + block - 1) / block > kMostTiles)
+      walker_.refuse(*node_, "a loop of too many turns");
+    walker_.remember(*node_, (extent + block - 1) / block * 4);
     std::vector<int> taken(index((extent + block - 1) / block), 0);
     for (const WorkObject::Turns& turns : work_.turns) {
       const std::int64_t end = turns.first + turns.count;
@@ -260,7 +275,8 @@ class TableMaker {
     }
   }
 
-  static constexpr std::int64_t kMostTiles = 1 << 22;
+  static constexpr std::int64_t kMostTiles = kMostElements;
+  static constexpr std::int64_t kWordsOfTile = 16;  ///< of the tables, about
 
   Walker& walker_;
   Surroundings& host_;
@@ -268,7 +284,7 @@ class TableMaker {
   const Node* node_ = nullptr;
   Extents blocks_, extents_, whole_;
   std::vector<std::int64_t> number_at_;
-  std::vector<std::pair<std::vector<Need>, std::int64_t>> begins_;
+  std::map<std::vector<Need>, std::int64_t> begins_;
   std::map<std::int64_t, std::int64_t> counts_;
 };
 

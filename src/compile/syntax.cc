@@ -343,6 +343,7 @@ Source::Source(std::string file, std::string text)
     throw Failure("not Python: the file has zero bytes",
                   where(static_cast<std::uint32_t>(text_.find('\0'))));
   TreeReader(*this).read();
+  require_python(*this);
 }
 
 void names_in(const Source& source, const Node& node, std::set<std::string>& names) {

@@ -184,6 +184,10 @@ class Source {
   const Node* root_ = nullptr;
 };
 
+/// Failure, with its place, for what tree-sitter's grammar takes and Python does not
+/// (syntax_rules.cc). A Source has been through it.
+void require_python(const Source& source);
+
 /// Adds every name that stands for something: no attributes, and no names of keyword arguments.
 void names_in(const Source& source, const Node& node, std::set<std::string>& names);
 

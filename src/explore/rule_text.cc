@@ -107,9 +107,10 @@ Rule Rule::parse(std::string_view text, const std::string& file) {
         std::istringstream rest(what.substr(comma + 1));
         std::string steps, unit;
         rest >> steps >> unit;
-        node.pick.degree = static_cast<std::int64_t>(reader.number(steps));
-        if (node.pick.degree < 1 || unit != "steps")
+        const double degree = reader.number(steps);
+        if (!(degree >= 1 && degree <= 1e6) || unit != "steps")
           reader.fail("a number of steps is missing", "pick 1D hetero fused, 4 steps");
+        node.pick.degree = static_cast<std::int64_t>(degree);
       }
     } else if (verb == "if") {
       std::string feature, less, threshold, then, below, otherwise, above;
@@ -120,7 +121,7 @@ Rule Rule::parse(std::string_view text, const std::string& file) {
       node.threshold = reader.number(threshold);
       const auto later = [&](const std::string& word) {
         const double number = reader.number(word);
-        if (number <= static_cast<double>(rule.nodes_.size()) || number > 1e6)
+        if (!(number > static_cast<double>(rule.nodes_.size()) && number <= 1e6))
           reader.fail(fmt::format("node {} does not come after node {}", word, rule.nodes_.size()),
                       "nodes are counted from 0 in the order of their lines");
         return static_cast<std::int32_t>(number);

@@ -49,6 +49,17 @@ struct KinetoTrace {
   int world = 0;  ///< 0: it does not say
 };
 
+// Of a base and of times behind it, which both may count from 1970: distances of their sums do not
+// overflow.
+constexpr std::int64_t kMostBase = 2'000'000'000'000'000'000;  ///< nanoseconds
+constexpr double kMostBegin = 2e15, kMostLength = 1e13;        ///< microseconds
+
+/// Empty: it has no such text.
+std::string text_of(const nlohmann::json& event, const char* key) {
+  const auto found = event.find(key);
+  return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 KinetoTrace read_kineto(const NamedText& file, int otherwise) {
   const JsonFile source{file.second, file.first};
   const nlohmann::json json = parse_json(source);
@@ -65,13 +76,14 @@ KinetoTrace read_kineto(const NamedText& file, int otherwise) {
   // Microseconds since a base that traces with nanoseconds name.
   std::int64_t base = 0;
   if (root.has("baseTimeNanoseconds"))
-    base = root.integer("baseTimeNanoseconds", INT64_MIN, INT64_MAX);
-  const nlohmann::json& events = json["traceEvents"];
-  if (!events.is_array()) root.at("traceEvents").fail("a list of events is needed here");
+    base = root.integer("baseTimeNanoseconds", -kMostBase, kMostBase);
+  const JsonValue list = root.at("traceEvents");
+  const nlohmann::json& events = json.at("traceEvents");
+  if (!events.is_array()) list.fail("a list of events is needed here");
   for (std::size_t e = 0; e < events.size(); ++e) {
     const nlohmann::json& event = events[e];
-    if (!event.is_object() || event.value("cat", "") != "kernel") continue;
-    const std::string name = event.value("name", "");
+    if (!event.is_object() || text_of(event, "cat") != "kernel") continue;
+    const std::string name = text_of(event, "name");
     if (!contains_any(name, "nccl|rccl")) continue;
     const auto number = [&](const char* key) {
       if (!event.contains(key) || !event[key].is_number())
@@ -84,6 +96,10 @@ KinetoTrace read_kineto(const NamedText& file, int otherwise) {
     std::string kind = name.substr(0, name.find('('));
     if (event.contains("args") && event["args"].is_object() && event["args"].contains("stream"))
       kind += " on stream " + event["args"]["stream"].dump();
+    if (!(std::abs(begin) <= kMostBegin) || !(std::abs(length) <= kMostLength))
+      throw Failure(fmt::format("the kernel '{}' is at no time", name),
+                    {.file = file.first, .pointer = fmt::format("/traceEvents/{}", e)},
+                    "times are microseconds");
     Kernel kernel{.kind = std::move(kind)};
     kernel.begin = base + std::llround(begin * 1000);
     kernel.end = kernel.begin + std::llround(length * 1000);
@@ -141,6 +157,10 @@ std::int64_t median(std::vector<std::int64_t> values) {
   return values[values.size() / 2];
 }
 
+// Nanoseconds between two communications, or clocks: femtoseconds have room for two hours and a
+// half.
+constexpr std::int64_t kLongest = 2LL * 3600 * 1'000'000'000;
+
 ImportedTraces imported(const std::vector<RankTrace>& traces) {
   ImportedTraces result;
   const RankTrace& first = traces.front();
@@ -162,6 +182,10 @@ ImportedTraces imported(const std::vector<RankTrace>& traces) {
     for (const auto& [i, j] : pairs)
       differences.push_back(traces[t].kernels[j].end - first.kernels[i].end);
     offset[t] = median(std::move(differences));
+    if (std::abs(offset[t]) > kLongest)
+      throw Failure(fmt::format("the clocks of rank {} and rank {} are hours apart", traces[t].rank,
+                                first.rank),
+                    {.file = traces[t].file}, "are these traces of one run?");
     for (const auto& [i, j] : pairs) partner[t][i] = j;
   }
   std::vector<std::size_t> common;
@@ -186,6 +210,9 @@ ImportedTraces imported(const std::vector<RankTrace>& traces) {
     result.clock_offset.push_back(Time::from_ns(offset[t]));
     for (std::size_t c = 0; c < common.size(); ++c) {
       const Kernel& k = kernel(t, common[c]);
+      if (k.end - offset[t] - origin > kLongest)
+        throw Failure("communications are hours apart", {.file = traces[t].file},
+                      "traces of some iterations are enough");
       const Time begin = Time::from_ns(k.begin - offset[t] - origin);
       const Time end = Time::from_ns(k.end - offset[t] - origin);
       result.kernels[t].push_back({begin, end});
@@ -277,6 +304,9 @@ ImportedTraces import_rocprof(const NamedText& file, std::string_view kernels) {
             fmt::format("'{}' is no whole number in column '{}'", row.cells[c], table.columns[c]),
             {.file = file.first, .line = row.line},
             "spreadsheets round timestamps: take the file as rocprof wrote it");
+      if (*value < -kMostBase || *value > kMostBase)
+        throw Failure(fmt::format("{} is no time, or number of a GPU", *value),
+                      {.file = file.first, .line = row.line});
       return *value;
     };
     if (!contains_any(row.cells[name], kernels)) continue;

@@ -117,6 +117,21 @@ TEST(Kineto, that_cannot_be_imported_is_refused_in_one_message) {
   files = two_ranks(0);
   files[1].second.resize(files[1].second.size() / 2);
   says(files, "r1.json:1:");
+  // What is no trace at all, words and times that are none.
+  says({{"r0.json", "{}"}}, "traceEvents", true);
+  says({{"r0.json", R"({"traceEvents": [{"cat": 1, "name": 2}]})"}}, "no communication kernels");
+  says({{"r0.json",
+         R"({"traceEvents": [{"cat": "kernel", "name": "nccl", "ts": 1e30, "dur": 1}]})"}},
+       "is at no time");
+  says({{"r0.json", R"({"traceEvents": [], "baseTimeNanoseconds": 9223372036854775807})"}},
+       "baseTimeNanoseconds");
+  files = two_ranks(0);
+  files[1].second = kineto(1, 2, {{100, 50, "nccl"}, {40'000'000'000, 50, "nccl"}});
+  files[0].second = kineto(0, 2, {{100, 50, "nccl"}, {40'000'000'000, 50, "nccl"}});
+  says(files, "hours apart");
+  files[0].second = kineto(0, 2, {{100, 50, "nccl"}});
+  files[1].second = kineto(1, 2, {{40'000'000'000, 50, "nccl"}});
+  says(files, "hours apart");
 }
 
 std::string shared(const std::string& name) {

@@ -7,9 +7,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <sstream>
 #include <string>
 
 #include "compile/fused_file.h"
+#include "compile/readback.h"
+#include "compile/rules.h"
 #include "core/affine.h"
 #include "core/lists.h"
 #include "core/text.h"
@@ -136,6 +140,96 @@ void read_kernel(std::string_view text) {
   compile::FusedFile(request, plan, "plan.json").write(plan, {.file = "plan.json"}, "fused.py");
 }
 
+/// What `hemiola check KERNEL.py` says of a kernel that somebody else wrote.
+void read_rules(std::string_view text) {
+  compile::Library library;
+  const compile::Module& module = library.add("kernel.py", std::string(text));
+  compile::DescribeRequest request{.file = "kernel.py"};
+  std::vector<std::string> names;
+  for (const compile::KernelName& one : compile::kernels_of(module))
+    if (!one.is_helper) names.push_back(one.name);
+  if (names.empty()) names.push_back(compile::choose_kernel(module, "").name);
+  for (const std::string& name : names) {
+    request.kernel = name;
+    compile::check_rules(library, module, request);
+  }
+}
+
+/// So that a text that asks for much is refused in time: a file of the seeds takes some 10,000.
+constexpr std::int64_t kMostSteps = 300'000;
+constexpr std::int64_t kMostWords = 16 << 20;
+
+/// What `hemiola check FUSED.py` and `run` read: a program of as many tiles at once as there are,
+/// or of three, bound to the size that the file has.
+void read_fused_file(std::string_view text) {
+  if (!compile::is_fused_text(text)) throw Failure("it is no fused file");
+  const std::int64_t processors = text.size() % 2 == 0 ? 0 : 3;
+  compile::FusedReading reading = compile::read_fused("fused.py", std::string(text),
+                                                      {.processors = processors,
+                                                       .traces = true,
+                                                       .most_steps = kMostSteps,
+                                                       .most_words = kMostWords});
+  const Bytes size = reading.program.fixed_size;
+  program::bind(std::make_shared<const program::Program>(std::move(reading.program)), nullptr,
+                {size, DataType::float32, ReduceOp::sum});
+}
+
+constexpr const char* kKernelText = R"(import triton
+import triton.language as tl
+
+
+@triton.jit
+def product(a_ptr, b_ptr, c_ptr, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
+    m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    ks = tl.arange(0, BLOCK_K)
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for k in range(0, tl.cdiv(K, BLOCK_K)):
+        a = tl.load(a_ptr + m[:, None] * K + (ks[None, :] + k * BLOCK_K))
+        b = tl.load(b_ptr + (ks[:, None] + k * BLOCK_K) * N + n[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc.to(c_ptr.dtype.element_ty))
+)";
+
+/// A trace of Triton's interpreter (`check --trace`), beside a fused file of 2 ranks with 4 tiles.
+void read_kernel_trace(std::string_view text) {
+  static const std::string fused = [] {
+    const plan::Plan plan =
+        plan::make("ag-gemm/swizzle", 2, {{"m", "64"}, {"n", "32"}, {"k", "32"}});
+    compile::KernelRequest request{.describe = {.file = "kernel.py"}, .text = kKernelText};
+    request.describe.constants = {{"BLOCK_M", "16"}, {"BLOCK_N", "16"}, {"BLOCK_K", "16"}};
+    return compile::FusedFile(request, plan, "plan.json")
+        .write(plan, {.file = "plan.json"}, "fused.py")
+        .text;
+  }();
+  compile::compare_trace("fused.py", fused, kName, std::string(text));
+}
+
+/// What decides which reader a file is given to.
+void read_format(std::string_view text) {
+  const bool is_known = study::is_job(text) || plan::is_plan(text) || program::is_readable(text) ||
+                        compile::is_fused_text(text);
+  const Format format = recognise(text);
+  if (describe(format).empty())
+    throw Failure("a format without a name", {}, "", ExitCode::internal);
+  if (format == Format::unknown && !is_known) throw Failure("it is of no format");
+}
+
+/// Lines NAME=VALUE, each as one `--set` of a machine.
+void read_settings(std::string_view text) {
+  static const machine::Machine shipped = machine::load("dgx-h100");
+  machine::Machine machine = shipped;
+  int set = 0;
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string::npos) continue;
+    machine.set(line.substr(0, equals), line.substr(equals + 1));
+    ++set;
+  }
+  if (set == 0) throw Failure("nothing is set");
+}
+
 /// What stands behind options: sizes, ranks, times, formulas, paths of a machine.
 void read_option(std::string_view text) {
   any_of([&] { read_sizes(text, kOption); }, [&] { read_size(text, kOption); },
@@ -150,8 +244,14 @@ void read_option(std::string_view text) {
 
 void read_recordings(std::string_view text) {
   const study::NamedText file{kName, std::string(text)};
-  any_of([&] { study::import_kineto({file}, true); },
-         [&] { study::import_rocprof(file, "nccl|vecCopy"); });
+  study::NamedText other = file;  // the same of another rank
+  if (const std::size_t at = other.second.find("\"rank\": 0"); at != other.second.npos)
+    other.second[at + 8] = '1';
+  any_of(
+      [&] {
+        study::import_kineto({file, other}, true);
+      },
+      [&] { study::import_rocprof(file, "nccl|vecCopy"); });
 }
 
 void read_groups(std::string_view text) {
@@ -161,6 +261,8 @@ void read_groups(std::string_view text) {
 
 constexpr Reader kReaders[] = {
     {"option", read_option},
+    {"settings", read_settings},
+    {"format", read_format},
     {"infragraph", [](std::string_view text) { machine::from_infragraph(text, kName); }},
     {"nccl-topology", [](std::string_view text) { machine::from_nccl_topology(text, kName); }},
     {"gpu-model", [](std::string_view text) { machine::parse_gpu_model(text, kName); }},
@@ -186,6 +288,9 @@ constexpr Reader kReaders[] = {
        explore::read_own_times(std::string(text), kName, DataType::bfloat16);
      }},
     {"kernel", read_kernel},
+    {"kernel-rules", read_rules},
+    {"fused", read_fused_file},
+    {"kernel-trace", read_kernel_trace},
     {"configurations",
      [](std::string_view text) { compile::read_configurations(std::string(text), kName); }},
     // Four formats of traces and the archives of them; read_workload() tells them by content.

@@ -5,80 +5,19 @@
 //
 // ROOT: of the project; its tests/fuzz/seeds.txt names the seeds. RUNS: damaged texts per reader.
 #include <fmt/format.h>
-#include <glob.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "core/random.h"
+#include "corpus.h"
+#include "guard.h"
 #include "readers.h"
 
 namespace hemiola::fuzz {
 namespace {
-
-/// Larger files only repeat what smaller ones have, and take longer.
-constexpr std::size_t kMostBytes = 16 << 10;
-/// Of one execution. The slowest takes some milliseconds.
-constexpr unsigned kMostSeconds = 20;
-
-// What is being read, for the handler of signals.
-const char* current_text = nullptr;
-std::size_t current_size = 0;
-constexpr char kCrashFile[] = "fuzz-crash";
-
-/// An abort, of a sanitizer too, or an execution without end: keeps the text.
-void keep_text(int signal_number) {
-  if (std::FILE* file = std::fopen(kCrashFile, "wb")) {
-    std::fwrite(current_text, 1, current_size, file);
-    std::fclose(file);
-  }
-  std::fprintf(
-      stderr, "%s; the text is in ./%s\n",
-      signal_number == SIGALRM ? "an execution without end" : "the reader ended the process",
-      kCrashFile);
-  std::_Exit(1);
-}
-
-void handle_signals() {
-  struct sigaction action {};
-  action.sa_handler = keep_text;
-  action.sa_flags = SA_ONSTACK;
-  sigaction(SIGABRT, &action, nullptr);
-  sigaction(SIGALRM, &action, nullptr);
-}
-
-struct Draw {
-  std::uint64_t state;
-  std::size_t next(std::size_t below) {
-    state += kSplitMixStep;
-    return static_cast<std::size_t>(splitmix64(state) % below);
-  }
-};
-
-std::size_t line_begin(const std::string& text, std::size_t at) {
-  return at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
-}
-
-/// Begin and length of the word that has this place; of what is no word the one byte.
-std::pair<std::size_t, std::size_t> word_at(const std::string& text, std::size_t at) {
-  const auto in_word = [&](std::size_t i) {
-    return std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_';
-  };
-  std::size_t begin = at, end = at + 1;
-  if (!in_word(at)) return {at, 1};
-  while (begin > 0 && in_word(begin - 1)) --begin;
-  while (end < text.size() && in_word(end)) ++end;
-  return {begin, end - begin};
-}
 
 /// A place of `text` changed; `other` is a seed to take pieces from.
 void damage_once(std::string& text, const std::string& other, Draw& draw) {
@@ -103,8 +42,7 @@ void damage_once(std::string& text, const std::string& other, Draw& draw) {
       const std::size_t digit = text.find_first_of("0123456789", at);
       if (digit == std::string::npos) break;
       const std::size_t end = text.find_first_not_of("0123456789", digit);
-      text.replace(digit, end == std::string::npos ? end : end - digit,
-                   std::to_string(draw.next(std::size_t{1} << draw.next(64))));
+      text.replace(digit, end == std::string::npos ? end : end - digit, some_number(draw));
       break;
     }
     case 6: {  // a line twice, or not at all
@@ -134,44 +72,12 @@ std::string damaged(std::string text, const std::string& other, Draw& draw) {
 }
 
 bool takes_in_time(const Reader& reader, const std::string& text) {
-  current_text = text.data();
-  current_size = text.size();
-  alarm(kMostSeconds);
-  const bool taken = takes(reader, text);
-  alarm(0);
-  return taken;
-}
-
-std::string content_of(const std::string& file) {
-  std::ostringstream all;
-  all << std::ifstream(file, std::ios::binary).rdbuf();
-  return all.str();
-}
-
-/// Of the lines `READER PATTERN...` of seeds.txt those of this reader.
-std::vector<std::string> seeds_of(const Reader& reader, const std::string& root) {
-  std::ifstream list(root + "/tests/fuzz/seeds.txt");
-  std::vector<std::string> seeds;
-  for (std::string line; std::getline(list, line);) {
-    std::istringstream words(line);
-    std::string word;
-    if (!(words >> word) || word != reader.name) continue;
-    while (words >> word) {
-      glob_t found{};
-      glob((root + "/" + word).c_str(), 0, nullptr, &found);
-      for (std::size_t i = 0; i < found.gl_pathc; ++i) {
-        std::string text = content_of(found.gl_pathv[i]);
-        if (!text.empty() && text.size() <= kMostBytes) seeds.push_back(std::move(text));
-      }
-      globfree(&found);
-    }
-  }
-  return seeds;
+  return guarded(text, [&] { return takes(reader, text); });
 }
 
 /// Whether texts of both kinds were there: else the seeds, or the damage, are not what is meant.
 bool run(const Reader& reader, const std::string& root, int runs) {
-  const std::vector<std::string> seeds = seeds_of(reader, root);
+  const std::vector<std::string> seeds = seeds_of(reader.name, root);
   long whole = 0, taken = 0;
   for (const std::string& seed : seeds) whole += takes_in_time(reader, seed) ? 1 : 0;
   if (whole == 0) {
@@ -194,7 +100,7 @@ int main_of(const std::vector<std::string>& arguments) {
     fmt::print(stderr, "usage: short_run ROOT RUNS [READER...]\n");
     return 2;
   }
-  handle_signals();
+  guard_process();
   const std::vector<std::string> names(arguments.begin() + 2, arguments.end());
   for (const std::string& name : names) {
     if (find_reader(name) != nullptr) continue;

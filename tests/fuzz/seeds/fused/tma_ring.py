@@ -1,0 +1,151 @@
+"""A fused file."""
+
+import sys
+import types
+
+import torch
+import triton
+import triton.language as tl
+
+import hemiola_rt
+
+RANKS = 2
+PLAN = "6c06fef7ca517c21"
+WIDE = torch.float32  # of the reference
+
+
+@triton.jit
+def hm_wait(needs, begin, end, signals, call):
+    """Waits for needs [begin, end), each a slot of `signals`, its steps per call and the step of this call."""
+    for i in range(begin, end):
+        need = needs + 3 * i
+        value = call * tl.load(need + 1) + tl.load(need + 2)
+        signal = signals + tl.load(need)
+        # Copies that come before the signal are seen after it: acquire, and sys since they are not this GPU's.
+        while tl.atomic_add(signal, 0, sem="acquire", scope="sys") - value < 0:
+            pass
+    tl.debug_barrier()  # all threads are behind the one that looked
+
+
+@triton.jit(do_not_specialize=["hm_call"])  # hemiola
+def gemm_tma(
+    hm_rows,  # hemiola: by place in the order: tile, first and last need, part
+    hm_call,  # hemiola: number of the call
+    hm_needs,  # hemiola: signals that tiles wait for
+    hm_signals,  # hemiola: this rank's signals
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+    NUM_SMS: tl.constexpr,
+):
+    tiles_m = tl.cdiv(M, BLOCK_M)
+    tiles_n = tl.cdiv(N, BLOCK_N)
+    num_tiles = tiles_m * tiles_n
+    a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[K, 1], block_shape=[BLOCK_M, BLOCK_K])
+    b_desc = tl.make_tensor_descriptor(b_ptr, shape=[N, K], strides=[K, 1], block_shape=[BLOCK_N, BLOCK_K])
+    c_desc = tl.make_tensor_descriptor(c_ptr, shape=[M, N], strides=[N, 1], block_shape=[BLOCK_M, BLOCK_N])
+    tile_id = tl.program_id(axis=0)
+    hm_known = -1  # hemiola: needs that this program has waited for
+    while tile_id < num_tiles:
+        hm_row = hm_rows + 4 * tile_id  # hemiola: the turn's place in the order of arrival
+        hm_tile = tl.load(hm_row)  # hemiola: the kernel's own tile there
+        in_group = GROUP_M * tiles_n
+        first_m = hm_tile // in_group * GROUP_M  # hemiola: was tile_id
+        rows = min(tiles_m - first_m, GROUP_M)
+        pid_m = first_m + hm_tile % in_group % rows  # hemiola: was tile_id
+        pid_n = hm_tile % in_group // rows  # hemiola: was tile_id
+        acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+        hm_need = tl.load(hm_row + 1)  # hemiola
+        if hm_need != hm_known:  # hemiola: once per wave
+            hm_wait(hm_needs, hm_need, tl.load(hm_row + 2), hm_signals, hm_call)  # hemiola: until its chunks are there
+        hm_known = hm_need  # hemiola
+        for k in range(0, K, BLOCK_K):
+            a = a_desc.load([pid_m * BLOCK_M, k])
+            b = b_desc.load([pid_n * BLOCK_N, k])
+            acc = tl.dot(a, b.T, acc)
+        c_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], acc.to(c_ptr.dtype.element_ty))
+        tile_id += NUM_SMS
+
+
+def coordinates(tl, BLOCK_M, BLOCK_N, GROUP_M, M, N, tile_id, **others):
+    """By axis, the tile that each of the kernel's own programs takes: what its text says, for all of them at once."""
+    min, max = tl.minimum, tl.maximum
+    return {
+        "M": GROUP_M * (tile_id // (GROUP_M * tl.cdiv(N, BLOCK_N))) + (tile_id % (GROUP_M * tl.cdiv(N, BLOCK_N))) % min(-GROUP_M * (tile_id // (GROUP_M * tl.cdiv(N, BLOCK_N))) + tl.cdiv(M, BLOCK_M), GROUP_M),
+        "N": (tile_id % (GROUP_M * tl.cdiv(N, BLOCK_N))) // min(-GROUP_M * (tile_id // (GROUP_M * tl.cdiv(N, BLOCK_N))) + tl.cdiv(M, BLOCK_M), GROUP_M),
+    }
+
+
+AXES = {"M": 64, "N": 16}  # elements along the axes of tiles
+VALUES = {"M": 64, "N": 16, "K": 32}
+CONFIGS = [
+    {"BLOCK_K": 16, "BLOCK_M": 16, "BLOCK_N": 16, "GROUP_M": 2},
+]  # any of them: setup(rt, CONFIGS[1])
+KERNEL = hemiola_rt.Kernel(
+    gemm_tma, coordinates, {
+        "M": hemiola_rt.TileAxis(block=lambda BLOCK_M, **_: BLOCK_M, size="M", grid=0),
+        "N": hemiola_rt.TileAxis(block=lambda BLOCK_N, **_: BLOCK_N, size="N", grid=0),
+    }, workers="NUM_SMS", tile="tile_id",
+    # How it is paired with plans: hemiola_rt.load_plan("plan.json", kernel=THIS MODULE) takes one of another shape.
+    tensors={"a_ptr": "a", "b_ptr": "b", "c_ptr": "c"},
+    turned=["b_ptr"],
+    axes={"M": "m", "N": "n"},
+    means={"M": ("shape", "a", 0), "N": ("shape", "b", 1), "K": ("shape", "a", 1)},
+    fixed={},
+    waits=True, signals=False,
+)
+EXTRAS = []  # tensors of the kernel that the plan does not have
+
+
+def setup(rt, config=CONFIGS[0]):
+    """What a rank holds, and its streams. Once, on all ranks."""
+    t = types.SimpleNamespace()
+    t.a = rt.symmetric("a", (64, 32), torch.half)
+    t.b = rt.local("b", (16, 32), torch.half).t()  # as the kernel reads it
+    t.c = rt.local("c", (64, 16), torch.half)
+    t.a_at = [rt.peer(t.a, r) for r in range(RANKS)]
+    t.copies = rt.streams(1)  # ring
+    t.compute = rt.streams(1, main_first=True)
+    t.arrived = rt.signals((RANKS, 1), steps=1)
+    rank = rt.rank
+    t.work = KERNEL.work(rt, AXES, VALUES, config)
+    t.work.wave({"M": (rank * 32, 32)})
+    t.work.wave({"M": ((rank + 1) % 2 * 32, 32)}, after=[(t.arrived[(rank + 1) % 2, 0], 0)])
+    t.work.ready()
+    return t
+
+
+def inputs(rt, t):
+    """By name, what the caller has to fill before a call."""
+    rank = rt.rank
+    return {"a": t.a[32 * rank:32 * (rank + 1)], "b": t.b}
+
+
+def run(rt, t, **given):
+    """One call. `given`: inputs by name, copied to their places; what is not given is there. Returns the outputs."""
+    rank = rt.rank
+    copies, compute = t.copies, t.compute
+    rt.place(inputs(rt, t), given)
+    rt.begin()
+    copies[0].copy(t.a_at[(rank + 1) % 2][32 * rank:32 * (rank + 1)], t.a[32 * rank:32 * (rank + 1)])
+    copies[0].signal(t.arrived[rank, 0], to=(rank + 1) % 2, step=0)
+    compute[0].launch(t.work, a_ptr=t.a, b_ptr=t.b, c_ptr=t.c)
+    rt.end()
+    return {"c": t.c}
+
+
+def reference(rank, held):
+    """What `rank` has to hold at the end, in one piece; held[r] is what rank r was given."""
+    a = torch.cat([of["a"] for of in held])  # gathered
+    return {"c": a.to(WIDE) @ held[rank]["b"].to(WIDE)}
+
+
+if __name__ == "__main__":
+    hemiola_rt.main(sys.modules[__name__])
