@@ -33,7 +33,7 @@ class VirtualRanks(unittest.TestCase):
         support.run_equal(self, list(self.files()), "--virtual", "--poison", *(("--late", "0.0005") if ON_GPU else ()))
 
     def test_of_four_ranks_and_calls_in_a_row(self):
-        plan = kinds.make_plan(self.folder.name, "gemm-rs/direct", ranks=4, dtype="float32")
+        plan = kinds.make_plan(self.folder.name, "gemm-rs/direct", ranks=4, dtype="float32", sizes=("m=64", "n=32", "k=64"))
         support.run_equal(self, [kinds.fused(self.folder.name, "gemm", (), plan)], "--virtual", "--poison", "--calls", "3")
 
     def test_of_a_kernel_that_takes_descriptors_of_the_host(self):
