@@ -48,6 +48,13 @@ def prepare():
         return _Scope()
 
     interpreter._patch_lang = patch_once
+    rewrite, reading = interpreter.FunctionRewriter.rewrite_ast, threading.Lock()
+
+    def rewritten(rewriter, *arguments, **named):
+        with reading:  # Python 3.11 reads no two texts at a time: two threads that do end in a SystemError
+            return rewrite(rewriter, *arguments, **named)
+
+    interpreter.FunctionRewriter.rewrite_ast = rewritten
     builder = interpreter.interpreter_builder
     for name in ("grid_idx", "grid_dim"):  # several kernels may be under way, each in a thread of its own
         setattr(type(builder), name, _of_thread(name))
