@@ -97,6 +97,11 @@ def check_world(world, schedule, states, execute, calls=1, poison=False, seed=0)
     return worst
 
 
+def text_of(times):
+    """Seconds by repetition, for people."""
+    return f"{statistics.median(times) * 1e6:.1f} us (median of {len(times)}, {min(times) * 1e6:.1f} to {max(times) * 1e6:.1f})"
+
+
 def main(schedule):
     """What an emitted file does when torchrun, or `python -m hemiola_rt`, starts it: checks itself, then prints its times."""
     from . import connect
@@ -111,8 +116,7 @@ def main(schedule):
         said = f"equal to the reference (largest error {check(rt, schedule, t, calls=2, poison=True):.1e})"
     times = rt.time(lambda: schedule.run(rt, t))
     if rt.rank == 0:
-        print(f"{rt.ranks} ranks, {rt.device}: {said}; {statistics.median(times) * 1e6:.1f} us "
-              f"(median of {len(times)}, {min(times) * 1e6:.1f} to {max(times) * 1e6:.1f})")
+        print(f"{rt.ranks} ranks, {rt.device}: {said}; {text_of(times)}")
     rt.close()
 
 
@@ -164,12 +168,11 @@ def _member(rank, arguments, folder):
     rt.close()
 
 
-def run_virtual(arguments):
+def run_virtual(arguments, schedules):
     """`python -m hemiola_rt --virtual FILE ...`; returns the exit code."""
     from ._virtual import VirtualWorld
     failed = False
-    for file in arguments.files:
-        schedule = load_schedule(file)
+    for file, schedule in zip(arguments.files, schedules):
         world = VirtualWorld(schedule.RANKS)
         on = torch.cuda.get_device_name() if world.on_gpu else "the interpreter"
         try:
@@ -188,7 +191,7 @@ def run_virtual(arguments):
         if world.on_gpu:
             world.late = 0
             times = world.time(lambda: [schedule.run(rt, t) for rt, t in zip(world.members, states)])
-            said += f"; {statistics.median(times) * 1e6:.1f} us (median of {len(times)}, {min(times) * 1e6:.1f} to {max(times) * 1e6:.1f})"
+            said += f"; {text_of(times)}"
         print(said, flush=True)
     return 1 if failed else 0
 
@@ -226,15 +229,17 @@ def run_processes(arguments):
         except OSError as error:
             print(f"{arguments.trace}: error: {error.strerror}", file=sys.stderr)
             return 2
+    schedules = []
     for file in arguments.files:
         try:
-            ranks = load_schedule(file).RANKS
+            schedules.append(load_schedule(file))
+            ranks = schedules[-1].RANKS
         except (OSError, ValueError, SyntaxError, AttributeError) as error:
             print(f"{file}: error: {error}", file=sys.stderr)
             return 2
         arguments.ranks = arguments.ranks or ranks
     if arguments.virtual:
-        return run_virtual(arguments)
+        return run_virtual(arguments, schedules)
     context = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         members = [context.Process(target=_member, args=(rank, arguments, folder)) for rank in range(arguments.ranks)]

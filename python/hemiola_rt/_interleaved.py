@@ -10,14 +10,11 @@ import random
 import torch
 
 from . import _interpreter
-from ._queues import QueueRuntime, QueueStream
+from ._queues import QueueStream
+from ._worlds import Member, Stuck, World  # noqa: F401: tests look for Stuck here
 
 
 _SLOTS = 1 << 14
-
-
-class Stuck(RuntimeError):
-    """No operation can run, and there are some."""
 
 
 class KernelOperation:
@@ -50,14 +47,12 @@ class InterleavedStream(QueueStream):
         self.operations.append(KernelOperation(self.runtime.world, f"kernel {work.kernel.__name__}", lambda: work.launch(call, tensors)))
 
 
-class InterleavedRuntime(QueueRuntime):
+class InterleavedRuntime(Member):
     """One rank of an `InterleavedWorld`."""
 
     def __init__(self, world, rank, ranks):
-        super().__init__(rank, ranks)
-        self.world = world
+        super().__init__(world, rank, ranks)
         self.values = (ctypes.c_uint32 * _SLOTS)()
-
         self.main = InterleavedStream(self, self.main.name)
 
     def _make_stream(self, number):
@@ -75,47 +70,13 @@ class InterleavedRuntime(QueueRuntime):
     def signal_addresses(self):
         return torch.tensor([ctypes.addressof(member.values) for member in self.world.members], dtype=torch.int64)
 
-    def _allocate_symmetric(self, name, shape, dtype):
-        return self.world.memory_of(name, shape, dtype)[self.rank]
 
-    def _allocate_local(self, shape, dtype):
-        return torch.zeros(shape, dtype=dtype)
-
-    def peer(self, tensor, rank):
-        return next(memory for memory in self.world.memory.values() if memory[self.rank] is tensor)[rank]
-
-    def synchronize(self):
-        """Nothing: `InterleavedWorld.execute` does it for all ranks."""
-
-    host_barrier = synchronize
-
-    def exchange(self, held):
-        raise NotImplementedError("the world has what all ranks hold")
-
-    def slowest(self, numbers):
-        return numbers
-
-    def _time_once(self, run):
-        raise NotImplementedError("there is no time in a world of one process")
-
-
-class InterleavedWorld:
-    """`members`: a runtime for each rank."""
+class InterleavedWorld(World):
+    """`events`: how much has happened."""
 
     def __init__(self, ranks):
-        self.memory, self.events = {}, 0  # `events`: how much has happened
-        self.members = [InterleavedRuntime(self, rank, ranks) for rank in range(ranks)]
-
-    def memory_of(self, name, shape, dtype):
-        """By rank, a symmetric tensor, which the first rank that asks allocates for all. ValueError: another one asked for another."""
-        if name not in self.memory:
-            self.memory[name] = [torch.zeros(shape, dtype=dtype) for _ in self.members]
-        if self.memory[name][0].shape != torch.Size(shape) or self.memory[name][0].dtype != dtype:
-            raise ValueError(f"ranks allocate '{name}' with other shapes or types")
-        return self.memory[name]
-
-    def streams(self):
-        return [stream for member in self.members for stream in member.all_streams()]
+        self.events = 0
+        super().__init__(ranks, torch.device("cpu"), InterleavedRuntime)
 
     def execute(self, choose):
         """Until nothing is left. Stuck: the rest waits for what nobody does."""
@@ -130,9 +91,7 @@ class InterleavedWorld:
             for stream in streams:
                 if stream.operations and getattr(stream.operations[0], "turn", None) is not None:
                     stream.operations[0].turn.give_up()
-        left = [f"rank {s.runtime.rank}, {s.name}: {s.operations[0].text}" for s in streams if s.operations]
-        if left:
-            raise Stuck("; ".join(left))
+        self.raise_if_stuck()
 
     def _go_on(self, stream):
         operation = stream.operations[0]

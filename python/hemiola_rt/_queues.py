@@ -62,10 +62,6 @@ class QueueStream(Stream):
         """Whether workgroups move data here: without a GPU those of Triton's interpreter."""
         return self.movers > 0 and _interpreter.is_interpreted()
 
-    def _move(self, *arguments):
-        from ._movers import move
-        move(*arguments, movers=self.movers, bulk=self.bulk)
-
     def mm(self, a, b, out):
         self.give(lambda: _products.multiply(a, b, out, False), text=f"a product of {tuple(out.shape)}")
 

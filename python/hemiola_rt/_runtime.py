@@ -61,6 +61,10 @@ class Stream(abc.ABC):
     def move_by(self, movers, bulk):
         self.movers, self.bulk = movers, bulk
 
+    def _move(self, *arguments):
+        from ._movers import move  # Triton, which schedules without a kernel do not need
+        move(*arguments, movers=self.movers, bulk=self.bulk)
+
     @abc.abstractmethod
     def copy(self, target, source):
         """target = source: a copy of any strides, by a copy engine where both lie on different devices and the driver has one free."""

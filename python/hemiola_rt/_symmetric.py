@@ -36,7 +36,7 @@ class GpuStream(Stream):
     def copy(self, target, source):
         if self.movers > 0:
             with self._here():
-                _move(self, target, source)
+                self._move(target, source)
             return
         rows = None
         if tuple(target.shape) == tuple(source.shape) and target.dtype == source.dtype:
@@ -53,7 +53,7 @@ class GpuStream(Stream):
     def reduce(self, target, source, operand, operator="sum"):
         with self._here():
             if self.movers > 0:
-                _move(self, target, source, operand, operator)
+                self._move(target, source, operand, operator)
                 return
             source, operand = _products.same_shape(source, target), _products.same_shape(operand, target)
             if operand.data_ptr() == target.data_ptr():
@@ -121,11 +121,6 @@ class GpuStream(Stream):
     def wait_signal(self, signal, step):
         runtime = self.runtime
         runtime.driver.wait_value(self.stream.cuda_stream, runtime.signal_address(signal.slot), signal.value(runtime.call, step))
-
-
-def _move(stream, *arguments):
-    from ._movers import move  # Triton, which schedules without a kernel do not need
-    move(*arguments, movers=stream.movers, bulk=stream.bulk)
 
 
 class Group:

@@ -25,9 +25,10 @@ import torch
 
 from . import _interpreter, _products
 from ._driver import Driver
-from ._queues import Event, Group, Operation, QueueRuntime, QueueStream, _collected
+from ._queues import Event, Group, Operation, QueueStream, _collected
 from ._symmetric import GpuStream
 from ._work import start
+from ._worlds import Member, World
 
 _SLOTS = 1 << 14
 _TYPES = {torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float32: "float32", torch.float64: "float64", torch.int8: "int8",
@@ -35,10 +36,6 @@ _TYPES = {torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float32: "
 for _name, _type in (("float8_e4m3fn", "float8e4nv"), ("float8_e5m2", "float8e5")):
     if hasattr(torch, _name):
         _TYPES[getattr(torch, _name)] = _type
-
-
-class Stuck(RuntimeError):
-    """No operation can be given, and there are some."""
 
 
 class _Launch(Operation):
@@ -116,14 +113,13 @@ class VirtualStream(QueueStream):
         runtime, place = self.runtime, group.ranks.index(self.runtime.rank)
         group.count += 1
         made = []
-        self.meet((group, group.count, 0), group.ranks)
+        self.meet((group.ranks, group.count, 0), group.ranks)
         self.give(lambda: made.append(_collected(name, [runtime.peer_view(source, r) for r in group.ranks], place, operator)), moves=True)
-        self.meet((group, group.count, 1), group.ranks)
+        self.meet((group.ranks, group.count, 1), group.ranks)
         self.give(lambda: target.copy_(_products.same_shape(made[0], target)))
 
-    def meet(self, what, ranks):
-        """What comes later starts when all of `ranks` are here."""
-        key = (tuple(ranks), what[1:])
+    def meet(self, key, ranks):
+        """What comes later starts when all of `ranks` are here. key: which meeting it is."""
         there = self.runtime.world.meetings.setdefault(key, {})
 
         def come():
@@ -136,15 +132,14 @@ class VirtualStream(QueueStream):
         self.give(go, ready=lambda: len(there) == len(ranks), text="a meeting of ranks")
 
 
-class VirtualRuntime(QueueRuntime):
+class VirtualRuntime(Member):
     """One rank of a `VirtualWorld`."""
 
     torch = torch
 
     def __init__(self, world, rank, ranks):
-        self.world = world
-        super().__init__(rank, ranks)
-        self.device, self.driver = world.device, world.driver
+        super().__init__(world, rank, ranks)
+        self.driver = world.driver
         self.main = VirtualStream(self, self.main.name)
 
     def _make_stream(self, number):
@@ -155,7 +150,7 @@ class VirtualRuntime(QueueRuntime):
 
     def _barrier(self):
         self._meetings += 1
-        self.main.meet((None, "call", self._meetings), range(self.ranks))
+        self.main.meet(("call", self._meetings), range(self.ranks))
 
     def write_signal(self, peer, slot, value):
         self.world.write_value(peer, slot, value)
@@ -178,31 +173,8 @@ class VirtualRuntime(QueueRuntime):
         if first + count > _SLOTS:
             raise RuntimeError(f"{first + count} signals of a rank; there are {_SLOTS}")
 
-    def _allocate_symmetric(self, name, shape, dtype):
-        return self.world.memory_of(name, shape, dtype)[self.rank]
 
-    def _allocate_local(self, shape, dtype):
-        return torch.zeros(shape, dtype=dtype, device=self.device)
-
-    def peer(self, tensor, rank):
-        return next(memory for memory in self.world.memory.values() if memory[self.rank] is tensor)[rank]
-
-    def synchronize(self):
-        """Nothing: `VirtualWorld.execute` does it for all ranks."""
-
-    host_barrier = synchronize
-
-    def exchange(self, held):
-        raise NotImplementedError("the world has what all ranks hold")
-
-    def slowest(self, numbers):
-        return numbers
-
-    def _time_once(self, run):
-        raise NotImplementedError("times are the world's")
-
-
-class VirtualWorld:
+class VirtualWorld(World):
     """`members`: a runtime for each rank. The GPU is PyTorch's current one; without any, the interpreter.
 
     late: seconds between two movements of data, the first of which goes when everything is given, so that kernels have to wait (on a GPU).
@@ -210,28 +182,17 @@ class VirtualWorld:
 
     def __init__(self, ranks, late=0.0):
         self.on_gpu = torch.cuda.is_available() and not _interpreter.is_interpreted()
-        self.device = torch.device("cuda", torch.cuda.current_device()) if self.on_gpu else torch.device("cpu")
+        device = torch.device("cuda", torch.cuda.current_device()) if self.on_gpu else torch.device("cpu")
         self.driver = Driver(torch.version.hip is not None) if self.on_gpu else None
-        self.processors = torch.cuda.get_device_properties(self.device).multi_processor_count if self.on_gpu else ranks
+        self.processors = torch.cuda.get_device_properties(device).multi_processor_count if self.on_gpu else ranks
         self.for_copies = 4 if self.on_gpu else 0  # multiprocessors: they, not copy engines, copy within a GPU
         self.late = late
-        self.memory, self.meetings = {}, {}
-        self.signals = torch.zeros((ranks, _SLOTS), dtype=torch.int32, device=self.device)
+        self.meetings = {}
+        self.signals = torch.zeros((ranks, _SLOTS), dtype=torch.int32, device=device)
         self.given = [{} for _ in range(ranks)]  # by rank and slot, what signals will stand at
         self._moved, self._tables = 0, {}
         self._clock = torch.zeros(1, dtype=torch.int32).pin_memory() if self.on_gpu else None  # how many late movements may go
-        self.members = [VirtualRuntime(self, rank, ranks) for rank in range(ranks)]
-
-    def memory_of(self, name, shape, dtype):
-        """By rank, a symmetric tensor, which the first rank that asks allocates for all. ValueError: another one asked for another."""
-        if name not in self.memory:
-            self.memory[name] = [torch.zeros(shape, dtype=dtype, device=self.device) for _ in self.members]
-        if self.memory[name][0].shape != torch.Size(shape) or self.memory[name][0].dtype != dtype:
-            raise ValueError(f"ranks allocate '{name}' with other shapes or types")
-        return self.memory[name]
-
-    def streams(self):
-        return [stream for member in self.members for stream in member.all_streams()]
+        super().__init__(ranks, device, VirtualRuntime)
 
     # Signals, on the stream that an operation is given to.
 
@@ -270,9 +231,7 @@ class VirtualWorld:
             if not launching:
                 break
             self._give_grid(self._grid_of(launching))
-        left = [f"rank {s.runtime.rank}, {s.name}: {s.operations[0].text}" for s in streams if s.operations]
-        if left:
-            raise Stuck("; ".join(left))
+        self.raise_if_stuck()
         self.meetings.clear()
 
     def execute(self):
