@@ -220,6 +220,11 @@ def run_processes(arguments):
     import multiprocessing
     import tempfile
     arguments = _parse(arguments)
+    idle = [name for name, is_given in (("--delay", arguments.delay), ("--permute", arguments.permute is not None), ("--trace", arguments.trace))
+            if is_given and arguments.virtual] + (["--late"] if arguments.late and not arguments.virtual else [])
+    if idle:
+        print(f"error: {idle[0]} has no effect {'with' if arguments.virtual else 'without'} --virtual", file=sys.stderr)
+        return 2
     if arguments.trace and (len(arguments.files) > 1 or not _interpreter.is_interpreted()):
         print("error: --trace is of one schedule whose kernels run in Triton's interpreter (TRITON_INTERPRET=1)", file=sys.stderr)
         return 2

@@ -55,6 +55,11 @@ class VirtualRanks(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "ranks launch kernel gemm with different 'stride_am'; a grid has one"):
             world.execute()
 
+    def test_options_without_an_effect_are_refused(self):
+        for words, said in ((("--late", "1"), "--late has no effect without --virtual"),
+                            (("--virtual", "--permute", "0"), "--permute has no effect with --virtual")):
+            self.assertIn(said, support.run_processes("none.py", *words, code=2))
+
 
 if __name__ == "__main__":
     unittest.main()
