@@ -109,6 +109,26 @@ bool is_alike_everywhere(const Program& program, const Op& op, const Indices& la
          op.more_from.empty() && op.kind != OpKind::barrier;
 }
 
+std::int64_t iterations_of(const Bound& bound, const Op& loop) {
+  if (loop.unit.count == 0) return loop.count;
+  return (loop.unit_chunks * bound.chunk_bytes() + loop.unit.count - 1) / loop.unit.count;
+}
+
+std::vector<bool> alike_in(const Bound& bound, const std::vector<Op>& ops) {
+  const Program& program = bound.program();
+  std::vector<bool> alike;
+  Indices last{.rank = program.ranks - 1, .loop = {}};
+  std::size_t level = 0;
+  for (const Op& op : ops) {
+    const bool opens = op.kind == OpKind::loop, closes = op.kind == OpKind::end_loop;
+    if (closes && level > 0) --level;
+    if (level < last.loop.size()) last.loop[level] = opens ? iterations_of(bound, op) - 1 : 0;
+    if (opens) ++level;
+    alike.push_back(!opens && !closes && is_alike_everywhere(program, op, last));
+  }
+  return alike;
+}
+
 bool all_reach_each_other(const Bound& bound) {
   const machine::Machine* machine = bound.machine();
   if (machine == nullptr) return true;

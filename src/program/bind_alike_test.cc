@@ -63,6 +63,22 @@ TEST(BindAlike, one_that_is_missing_on_some_rank_is_found) {
   EXPECT_EQ(bind_refusal(storing({.constant = 2, .rank = 2, .modulus = kRanks}, 2)), "taken");
 }
 
+TEST(BindAlike, loops_that_stay_within_a_block_of_each_rank_need_one_look) {
+  const auto op_of = [](const Affine& chunk) { return storing(chunk).bodies.front().ops.front(); };
+  const Program program = storing(own_rank());  // one chunk of each rank
+  const auto asks = [&](Affine chunk, std::int64_t rounds) {
+    return is_alike_everywhere(program, op_of(chunk),
+                               {.rank = kRanks - 1, .loop = {rounds - 1, 0}});
+  };
+  Affine blocks{.rank = 4, .loop = {1, 0}, .modulus = kRanks};
+  EXPECT_TRUE(asks(blocks, 4));
+  EXPECT_TRUE(asks(blocks, 5));  // goes round, to chunks that are there
+  EXPECT_FALSE(asks({.rank = 1, .loop = {1, 0}}, 2));  // beyond the last one's
+  EXPECT_TRUE(asks({.rank = 1, .loop = {1, 0}}, 1));
+  blocks.offset = 1;
+  EXPECT_FALSE(asks(blocks, 4));
+}
+
 TEST(BindAlike, a_rank_that_stores_cannot_reach_is_found) {
   const machine::Machine nodes = machine::load("dgx-h100:4");
   EXPECT_THAT(bind_refusal(storing(own_rank()), machine::share(nodes)),

@@ -45,7 +45,7 @@ class Checker {
       // Of 4,096 ranks that name 4,095 peers each one speaks for all.
       const std::vector<Op>& ops = program_.bodies[static_cast<std::size_t>(body)].ops;
       const std::vector<bool> alike =
-          all_reach ? alike_in(ops) : std::vector<bool>(ops.size(), false);
+          all_reach ? alike_in(bound_, ops) : std::vector<bool>(ops.size(), false);
       for (const int rank : ranks) check_ops(rank, ops, alike, rank == ranks.front());
     }
     stop_if_wrong();
@@ -195,26 +195,6 @@ class Checker {
                Reach::network;
   }
 
-  std::int64_t iterations(const Op& loop) const {
-    if (loop.unit.count == 0) return loop.count;
-    return (loop.unit_chunks * bound_.chunk_bytes() + loop.unit.count - 1) / loop.unit.count;
-  }
-
-  /// Which operations one look says everything of.
-  std::vector<bool> alike_in(const std::vector<Op>& ops) const {
-    std::vector<bool> alike;
-    Indices last{.rank = program_.ranks - 1, .loop = {}};
-    std::size_t level = 0;
-    for (const Op& op : ops) {
-      const bool opens = op.kind == OpKind::loop, closes = op.kind == OpKind::end_loop;
-      if (closes && level > 0) --level;
-      if (level < last.loop.size()) last.loop[level] = opens ? iterations(op) - 1 : 0;
-      if (opens) ++level;
-      alike.push_back(!opens && !closes && is_alike_everywhere(program_, op, last));
-    }
-    return alike;
-  }
-
   /// Operations that are alike need their look on the first rank only.
   void check_ops(int rank, const std::vector<Op>& ops, const std::vector<bool>& alike, bool first) {
     at_ = {};
@@ -291,7 +271,7 @@ class Checker {
   }
 
   Extent extent(const Op& loop, std::size_t level) const {
-    Extent out{iterations(loop), 1};
+    Extent out{iterations_of(bound_, loop), 1};
     bool used = false;
     const auto widen = [&](const Affine& value) {
       if (value.loop[level] == 0) return;

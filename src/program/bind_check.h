@@ -21,5 +21,9 @@ bool all_reach_each_other(const Bound& bound);
 /// there whatever the rank and the counters of loops are, up to those of `last`. False where that
 /// is not plain to see.
 bool is_alike_everywhere(const Program& program, const Op& op, const Indices& last);
+/// The same of each operation of a body.
+std::vector<bool> alike_in(const Bound& bound, const std::vector<Op>& ops);
+/// How often a loop goes round.
+std::int64_t iterations_of(const Bound& bound, const Op& loop);
 
 }  // namespace hemiola::program
