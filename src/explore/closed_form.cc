@@ -213,8 +213,8 @@ Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
     // Streams share the workgroups evenly; each keeps so many lines under way.
     const double streams = one_by_one ? 1 : op_.ranks - 1 + (schedule.copies ? 2 : 1);
     const double moving = adds_up(op_.kind) ? schedule.workgroups / 2.0 : schedule.workgroups;
-    const double each =
-        std::max(1.0, std::floor(moving / (adds_up(op_.kind) ? streams - 1 : streams)));
+    const double each = std::max(
+        1.0, std::floor(moving / (streams > 1 && adds_up(op_.kind) ? streams - 1 : streams)));
     const double trip = 2 * static_cast<double>(crossing_of_line_.fs);
     const std::int64_t lines = schedule.pulls ? model_.cu_max_outstanding : model_.cu_max_stores;
     const double under_way = static_cast<double>(lines * model_.line_size.count);
@@ -228,9 +228,12 @@ Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
 /// What the receivers of partial sums take to add those of a chunk of every rank.
 Time ClosedForm::sum_time(const Schedule& schedule, double bytes) const {
   if (!adds_up(op_.kind)) return {};
-  const double workgroups = schedule.workgroups > 0 ? schedule.workgroups / 2.0 : 16;
+  const double workgroups = schedule.workgroups > 0 ? schedule.workgroups / 2.0 : kBesideEngines;
   // Whole shards are added one by one, as they come.
-  const double read = schedule.family.division == Division::shards ? 2 : op_.ranks;
+  const double read =
+      schedule.family.division == Division::shards || schedule.family.division == Division::kernel
+          ? 2
+          : op_.ranks;
   return time_of(bytes * std::max(read * pieces_.read_by_workgroup(case_.cached) / workgroups,
                                   (read + 1) * pieces_.memory_of(case_.cached)));
 }
@@ -267,12 +270,11 @@ Time ClosedForm::estimate(const Schedule& schedule) {
   std::array<TileTerms, 1> terms{}, own_terms{};
   const OverlapModel model = model_with(schedule.tile, terms);
   if (division == Division::kernel) {
-    // Its peers come one after the other; what came last still has to be computed.
-    const double moved = transfers.chunk * case_.passes() * static_cast<double>(op_.ranks - 1);
-    const double product = model.whole() * pieces_.units / transfers.places;
-    // Who computes moves data between tiles, and computes nothing meanwhile.
-    if (schedule.realization == "co-located") return time_of(moved + product);
-    return time_of(std::max(moved + product / op_.ranks, product));
+    double places = transfers.places;
+    // What engines bring is added up by the workgroups of a kernel.
+    if (adds_up(op_.kind) && schedule.workgroups == 0) places -= kBesideEngines;
+    return time_of(
+        model.kernel(places, transfers.chunk, transfers.sum, schedule.realization == "co-located"));
   }
   const Steps of{.family = schedule.family,
                  .degree = static_cast<double>(steps),

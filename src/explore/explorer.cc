@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kBatch = 8;
 /// A schedule whose estimate, corrected by what was learnt of its group (of its family), is so far
 /// above the best is not tried.
-constexpr double kFar = 1.03, kFarOfFamily = 1.08;
+constexpr double kFar = 1.03, kFarOfFamily = 1.08, kFarOfKernels = 1.3;
 constexpr int kMostRefused = 8;  ///< of a family, before it is given up
 constexpr double kNear = 1.05;   ///< estimates that differ by less are as good as each other
 constexpr int kDefaultTop = 3;
@@ -155,6 +155,7 @@ class Search {
     simulate(of_families(all), true);
     // What cannot be run says nothing of its family: the next one has to.
     for (int again = 0; again < kMostRefused; ++again) simulate(of_families(of_unknown(all)), true);
+    simulate(movers_of_kernels(all), false);
     simulate(promising(first_of(all, group_of), family_of, kFarOfFamily), false);
     // What hardware changes where products decide is what the closed form knows least of.
     const auto hardware_of = [](const Schedule& schedule) {
@@ -165,6 +166,18 @@ class Search {
     simulate(promising(rest, group_of, kFar), false);
     simulate(variants_of_best(all), false);
     simulate(neighbours_of_near(all), false);
+  }
+
+  /// Of persistent kernels, where they come near, one of every mover and direction: how far the
+  /// closed form is off differs by these.
+  std::vector<std::size_t> movers_of_kernels(const std::vector<std::size_t>& order) const {
+    std::vector<std::size_t> kernels;
+    for (const std::size_t i : promising(order, family_of, kFarOfKernels)) {
+      if (candidates_[i].schedule.family.division == Division::kernel) kernels.push_back(i);
+    }
+    return first_of(kernels, [](const Schedule& schedule) {
+      return std::pair(schedule.realization, schedule.pulls);
+    });
   }
 
   /// Those of families of which none was simulated yet.

@@ -147,6 +147,32 @@ double OverlapModel::time(const Steps& steps, const Transfers& transfers, const 
   return std::max(added, all + own) + own_added;
 }
 
+double OverlapModel::kernel(double places, double chunk, double sum, bool beside_tiles) const {
+  const double n = case_.ranks;
+  const Pieces one{
+      .rows = n * case_.rows, .columns = case_.columns, .depth = case_.depth, .places = places};
+  const Best chosen = best(one, {});
+  const double product = chosen.time + pieces_.launch;
+  const double moved = (n - 1) * chunk * case_.passes();
+  if (beside_tiles) return moved + product;
+  // A wave of tiles needs, or makes, several blocks; one of as many tiles as blocks are high needs
+  // at least one.
+  const TileTerms& tile = tiles_[chosen.tile];
+  const double down = whole_parts(one.rows * tile.per_high);
+  const double across = whole_parts(one.columns * tile.per_wide);
+  const double waves = whole_parts(down * across / places);
+  const double parts = std::min({waves, down, n});
+  const double wave = product / parts;
+  const double early = (n / parts - 1) * chunk;
+  if (case_.first) return std::max(moved + wave, early + product);
+  // Blocks are computed in the order in which they leave, the own one last; a stream sends them
+  // and another adds up what comes, each as fast as it can.
+  const double slower = std::max(chunk, sum), faster = std::min(chunk, sum);
+  const double added = wave + (n - 1) * slower + faster;
+  const double last = std::max(product * (n - 1) / n, wave);
+  return std::max({added, last + chunk + sum, product}) + sum;
+}
+
 double OverlapModel::whole() const {
   const Pieces one{.rows = case_.rows * case_.ranks,
                    .columns = case_.columns,

@@ -65,6 +65,11 @@ class OverlapModel {
   /// one by itself.
   double time(const Steps& steps, const Transfers& transfers, const Step& step, double own) const;
 
+  /// One persistent kernel, whose tiles begin when their block is there, and whose blocks leave
+  /// when they are complete: peers come one after the other. `places`: units that it has; `chunk`,
+  /// `sum`: of one block of one peer. `beside_tiles`: the units move data as well, between tiles.
+  double kernel(double places, double chunk, double sum, bool beside_tiles = false) const;
+
   /// One block as a launch, with the best of the tiles.
   double block(double places) const;
 

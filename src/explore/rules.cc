@@ -129,7 +129,6 @@ RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
   rule.sums[2] = rule.sums[0];
   if (model.dma_engines == 0) return rule;
   const double of_engine = ceil_div(peers, static_cast<double>(model.dma_engines));
-  constexpr double kBesideEngines = 16;  ///< workgroups that add up what engines brought
   rule.moves[2] = {.per_byte = std::max(all.bursts, of_engine * fs_per_byte(model.dma_rate)),
                    .chunk = rule.chunk + of_engine * static_cast<double>(model.dma_sync_latency.fs),
                    .copied = fs_per_byte(model.dma_rate)};
@@ -244,13 +243,14 @@ class Analysis {
     return longest + (product + moved + sums - longest) / kSteps;
   }
 
-  /// Tiles of a block begin when it is there. Copy engines add nothing up.
   double kernel() const {
-    const RuleMover& mover = of_.sums ? machine_.sums[0] : mover_;
-    const double moved = (of_.ranks - 1) * (of_.bytes * one_by_one(mover) + mover.chunk);
-    const double product =
-        whole_ * machine_.pieces.units / std::max(1.0, machine_.pieces.units - mover.units);
-    return std::max(moved + product / of_.ranks, product);
+    const double places = std::max(1.0, machine_.pieces.units - mover_.units);
+    const double chunk = of_.bytes * one_by_one(mover_) + mover_.chunk;
+    // Of one peer, as it comes, with the own sum so far.
+    const double sum = of_.sums ? of_.bytes * std::max(2 * mover_.adding,
+                                                       3 * machine_.pieces.memory_of(of_.cached))
+                                : 0;
+    return model_.kernel(places, chunk, sum);
   }
 
   double shards() const {

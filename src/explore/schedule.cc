@@ -139,14 +139,17 @@ study::Settings parameters_of(const Operator& op, const Schedule& schedule,
     add("transfer", schedule.pulls ? "pull" : "push");
   all.insert(all.end(), schedule.more.begin(), schedule.more.end());
   add("realization", schedule.realization);
-  if (schedule.workgroups > 0) add("workgroups", schedule.workgroups);
+  const bool adds_beside = family.division == Division::kernel && adds_up(op.kind) &&
+                           schedule.realization == "copy-engine";
+  const int workgroups = adds_beside ? kBesideEngines : schedule.workgroups;
+  if (workgroups > 0) add("workgroups", workgroups);
   if (schedule.prelaunch) add("prelaunch", 1);
   if (family.division == Division::kernel) {
     // A persistent kernel has a workgroup on every compute unit that nobody else needs.
-    const bool beside =
-        schedule.realization != "copy-engine" && schedule.realization != "co-located";
+    const bool beside = adds_beside || (schedule.realization != "copy-engine" &&
+                                        schedule.realization != "co-located");
     const auto units = static_cast<int>(machine.model(0).cu_count);
-    add("compute_workgroups", std::max(1, units - (beside ? schedule.workgroups : 0)));
+    add("compute_workgroups", std::max(1, units - (beside ? workgroups : 0)));
   }
   return all;
 }

@@ -43,6 +43,9 @@ const std::array<Family, kFamilies>& families();
 using Tile = machine::MatrixTile;
 
 /// One point of the space.
+/// Workgroups that add up what copy engines brought beside a persistent kernel.
+constexpr int kBesideEngines = 16;
+
 struct Schedule {
   Family family;
   std::int64_t degree = 1;  ///< steps

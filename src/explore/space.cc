@@ -80,12 +80,12 @@ class Space {
   }
 
   /// `streams` of transfers, each of which needs a workgroup of its own.
-  std::vector<Mover> movers(int streams, bool computes_in_kernel) const {
+  std::vector<Mover> movers(int streams, bool computes_in_kernel, bool pulls) const {
     std::vector<Mover> all;
     for (const std::string& name : realizations_) {
-      if (name == "multicast" && !computes_in_kernel) continue;
-      // A copy engine adds nothing up, and a persistent kernel has no other workgroups that would.
-      if (name == "copy-engine" && computes_in_kernel && adds_up(op_.kind)) continue;
+      if (name == "multicast" && (!computes_in_kernel || adds_up(op_.kind))) continue;
+      // A copy engine adds nothing up: what it pulls would have to be added as it comes.
+      if (name == "copy-engine" && computes_in_kernel && pulls && adds_up(op_.kind)) continue;
       if (name == "copy-engine") {
         for (const bool prelaunch : {false, true}) {
           if (has(limits_.places, "own") &&
@@ -155,7 +155,7 @@ class Space {
 
   void add_moved(Schedule schedule, int streams, bool computes_in_kernel) {
     for (const bool pulls : directions()) {
-      for (const Mover& mover : movers(streams, computes_in_kernel)) {
+      for (const Mover& mover : movers(streams, computes_in_kernel, pulls)) {
         schedule.pulls = pulls;
         schedule.realization = mover.realization;
         schedule.workgroups = mover.workgroups;
