@@ -195,14 +195,14 @@ struct SimulatedCosts::Implementation {
   // --- Situations.
 
   /// Of two launches they are simulated; of more each has the speed that all others leave it, one
-  /// by one. Messages between two ranks disturb nobody.
+  /// by one.
   std::vector<std::int64_t> speeds(std::int32_t rank_class, const std::vector<LaunchKind>& kinds) {
     std::vector<std::int64_t> result(kinds.size(), kFullSpeed);
     // While launches alone are not known, what meets what is not known either.
     if (!options_.contention || has_unknown_launches_) return result;
     for (std::size_t k = 0; k < kinds.size(); ++k) {
       for (std::size_t other = k + 1; other < kinds.size(); ++other) {
-        if (kinds[k].kind == NodeKind::send || kinds[other].kind == NodeKind::send) continue;
+        if (disturbs_nobody(kinds[k]) || disturbs_nobody(kinds[other])) continue;
         const auto [one, two] = speeds_of_pair(rank_class, kinds[k], kinds[other]);
         result[k] = result[k] * one / kFullSpeed;
         result[other] = result[other] * two / kFullSpeed;
@@ -210,6 +210,13 @@ struct SimulatedCosts::Implementation {
     }
     for (std::int64_t& speed : result) speed = std::max<std::int64_t>(speed, kFullSpeed / 50);
     return result;
+  }
+
+  /// Messages between two ranks are few; those of a ring are under way as long as its kernels are.
+  bool disturbs_nobody(const LaunchKind& kind) const {
+    if (kind.kind != NodeKind::send) return false;
+    const std::int32_t family = workload_.messages[index(kind.work)].family;
+    return !is_ring(workload_.families[index(family)]);
   }
 
   std::pair<std::int64_t, std::int64_t> speeds_of_pair(std::int32_t rank_class,
