@@ -177,8 +177,7 @@ void Fluid::begin_transfer(std::int32_t number, std::int64_t now) {
 
 /// Bytes that a message without data takes on its way, too.
 std::int64_t Fluid::bytes_of(const Descriptor& message) const {
-  return message.bytes > 0 ? message.bytes
-                           : machine_.model(message.rank).sector_size.count;
+  return message.bytes > 0 ? message.bytes : machine_.model(message.rank).sector_size.count;
 }
 
 // What fits the window of the NIC goes in eighths of it, so that the next message follows as this

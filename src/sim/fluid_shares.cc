@@ -102,8 +102,8 @@ void Shares::limit_by_queues(Flow& flow) const {
   for (const Demand& demand : flow.demands) {
     const Resource& resource = resources_[index(demand.resource)];
     __int128 windows = resource.windows;
-    if (flow.window.exchanges) windows = std::max(windows, 2 * resource.answers) -
-                                         std::min(windows, 2 * resource.answers);
+    if (flow.window.exchanges)
+      windows = std::max(windows, 2 * resource.answers) - std::min(windows, 2 * resource.answers);
     longest = std::max(longest, windows * (kSecond >> kWeightBits) / resource.capacity);
   }
   const __int128 latency = flow.window.latency + longest * flow.window.eighths / 8;

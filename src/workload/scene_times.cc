@@ -127,7 +127,8 @@ sim::Result SceneTimer::simulate(const Scene& scene, int times, sim::Engine engi
   }
   const machine::SharedMachine ranks = machine::select_ranks(machine_, scene.ranks);
   const program::Bound bound = program::link(std::move(job), ranks);
-  sim::Result result = laboratory_.simulate(bound, {.engine = engine, .launch = options_.launch});
+  sim::Result result = laboratory_.simulate(
+      bound, {.engine = engine, .launch = options_.launch, .touched = touched_});
   std::vector<sim::LaunchResult> launches;
   for (const std::size_t l : own) launches.push_back(result.launches[l]);
   result.launches = std::move(launches);
@@ -163,7 +164,7 @@ SceneTimes SceneTimer::large(const Scene& scene, sim::Engine engine) {
       program_of(scene.parts.front(), scene.real(scene.parts.front().groups.front()));
   const program::Bound bound =
       program::bind(made.program, machine::select_ranks(machine_, scene.ranks), made.options);
-  sim::Options options{.engine = engine, .launch = options_.launch};
+  sim::Options options{.engine = engine, .launch = options_.launch, .touched = touched_};
   const sim::Result alone = laboratory_.simulate(bound, options);
   const Time cold = alone.time;
   options.warmup = options.iterations = 1;

@@ -14,6 +14,7 @@
 #include "workload/launch_job.h"
 #include "workload/scene.h"
 #include "workload/scene_times.h"
+#include "workload/touched.h"
 
 namespace hemiola::workload {
 namespace {
@@ -46,7 +47,8 @@ struct SimulatedCosts::Implementation {
         options_(std::move(options)),
         programs_(workload, machine_, laboratory, options_),
         scenes_(workload, places, *machine_, programs_),
-        timer_(workload, machine_, laboratory, options_, programs_, scenes_) {}
+        touched_(touched_by(workload, machine_, programs_)),
+        timer_(workload, machine_, laboratory, options_, programs_, scenes_, touched_) {}
 
   // --- Scenes, each simulated once.
 
@@ -63,7 +65,7 @@ struct SimulatedCosts::Implementation {
 
   std::string key_of(const Task& task) {
     return (task.is_alone ? fmt::format("{} alone: ", name_of(task.level)) : "at once: ") +
-           scenes_.key_of(task.scene);
+           scenes_.key_of(task.scene) + fmt::format(" of {} B touched", touched_);
   }
 
   /// Null: not known yet. It is once the pass is over.
@@ -265,6 +267,7 @@ struct SimulatedCosts::Implementation {
   CostOptions options_;
   LaunchPrograms programs_;
   Scenes scenes_;
+  std::int64_t touched_;  ///< by all launches: a part of what a simulation depends on
   SceneTimer timer_;
   std::map<std::string, SceneTimes> known_;
   std::vector<Task> missing_;
