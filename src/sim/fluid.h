@@ -407,14 +407,15 @@ class Fluid {
   std::vector<SemaphoreState> semaphores_;
   std::unordered_map<std::uint64_t, PacketSpace> packets_;
   std::vector<FlowUse> flows_;
-  Pool<Signal> signals_;
-  Pool<Descriptor> descriptors_;
-  Pool<Behind> behind_;
+  static constexpr std::size_t kFew = 1 << 10;
+  Pool<Signal, kFew> signals_;
+  Pool<Descriptor, kFew> descriptors_;
+  Pool<Behind, kFew> behind_;
   std::int64_t host_free_ = 0;  ///< Options::one_host: of its thread
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> engine_of_;
   std::deque<Engine> engines_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  Pool<Attribution> kept_;
+  Pool<Attribution, kFew> kept_;
   std::uint64_t sequence_ = 0;
   std::vector<Demand> demands_;
   int repetitions_ = 1;
