@@ -72,7 +72,7 @@ TEST(BindAlike, loops_that_stay_within_a_block_of_each_rank_need_one_look) {
   };
   Affine blocks{.rank = 4, .loop = {1, 0}, .modulus = kRanks};
   EXPECT_TRUE(asks(blocks, 4));
-  EXPECT_TRUE(asks(blocks, 5));  // goes round, to chunks that are there
+  EXPECT_TRUE(asks(blocks, 5));                        // goes round, to chunks that are there
   EXPECT_FALSE(asks({.rank = 1, .loop = {1, 0}}, 2));  // beyond the last one's
   EXPECT_TRUE(asks({.rank = 1, .loop = {1, 0}}, 1));
   blocks.offset = 1;

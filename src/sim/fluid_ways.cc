@@ -265,9 +265,9 @@ Latency Ways::load(int rank, int owner, bool memory, bool cold) {
   latency += acknowledgement(rank, owner);
   const machine::GpuModel& model = machine_.model(owner);
   if (memory) {
-    const bool cached = has_cache(owner);
-    if (cached) latency.add(Reason::msc, model.msc_latency.fs);
-    if (!cached || cold) latency.add(Reason::hbm, model.hbm_latency.fs);
+    // What it does not hold is looked for there all the same.
+    if (model.msc_size.count > 0) latency.add(Reason::msc, model.msc_latency.fs);
+    if (!has_cache(owner) || cold) latency.add(Reason::hbm, model.hbm_latency.fs);
   }
   if (rank != owner) {  // the answer has the data
     const Latency empty = over(owner, rank, 0), full = over(owner, rank, model.line_size.count);

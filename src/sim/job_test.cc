@@ -352,5 +352,20 @@ TEST(Jobs, find_less_in_caches_that_others_fill) {
   EXPECT_EQ(time(4 * size), time(size + 1));
 }
 
+TEST(Jobs, look_for_operands_in_memory_side_caches_that_others_fill) {
+  machine::Machine one = machine::load("mi300x-8");
+  one.place(std::vector<int>{0});
+  const machine::SharedMachine machine = machine::share(std::move(one));
+  const program::Program program =
+      program::product_program({1024, 2048, 1024}, DataType::bfloat16, machine->model(0));
+  const Bound bound =
+      program::bind(program, machine, {.size = program.fixed_size, .type = DataType::bfloat16});
+  const auto time = [&](std::int64_t touched) {
+    return simulate(bound, {.engine = Engine::fluid, .touched = touched}).time;
+  };
+  // Inputs come from behind it anyway.
+  EXPECT_GE(time(2 * machine->model(0).msc_size.count), time(0));
+}
+
 }  // namespace
 }  // namespace hemiola::sim::jobs
