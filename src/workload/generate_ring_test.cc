@@ -257,7 +257,9 @@ TEST(RingAttention, ComesBackFromChakraWithTheSameTime) {
         .result.time;
   };
   for (const int cp : {2, 4}) {
-    const Workload made = make_workload(long_request(cp, ContextParallel::ring));
+    MakeRequest request = long_request(cp, ContextParallel::ring);
+    request.sequence = 2048;
+    const Workload made = make_workload(request);
     const test::Folder folder;
     write_chakra(made, folder / "w");
     const Workload read = read_workload({.path = folder / "w"});
