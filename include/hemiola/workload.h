@@ -38,6 +38,7 @@ struct ModelIteration {
   int chunks = 1;                   ///< of "interleaved": parts of the layers on each stage
   std::string attention = "flash";  ///< "flash", "unfused"
   bool fused_softmax = true;        ///< of "unfused"
+  std::string context_parallel = "gather";  ///< of cp: "gather", "ring"
   bool uneven_stages = false;       ///< stages may differ by a layer
   Bytes bucket{};                   ///< gradients communicated at a time; 0: Megatron-LM's
   bool overlap = true;              ///< gradients are communicated beside the last backward pass

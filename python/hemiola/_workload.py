@@ -15,7 +15,7 @@ from ._results import Diagnostic
 
 _ITERATION = (
     "phase", "tp", "pp", "dp", "cp", "ep", "zero", "shard", "sequence_parallel", "micro_batch", "global_batch", "sequence", "context", "dtype", "recompute",
-    "pipeline", "chunks", "attention", "fused_softmax", "uneven_stages", "bucket", "overlap", "prefetch", "optimizer_bytes", "host_time",
+    "pipeline", "chunks", "attention", "context_parallel", "fused_softmax", "uneven_stages", "bucket", "overlap", "prefetch", "optimizer_bytes", "host_time",
 )  # fmt: skip
 _OPTIONS = ("engine", "launch", "detail", "collectives", "compute", "scale_compute", "without", "contention")
 
@@ -146,7 +146,7 @@ class Workload:
     ``Workload("llama-70b", tp=8, dp=2, global_batch=32)`` is one iteration of a model: a shipped one, a text of yours or a
     ``config.json`` of Hugging Face. Arguments are those of ``hemiola workload make``: ``phase`` ("train", "prefill", "decode"), ``tp``, ``pp``,
     ``dp``, ``cp``, ``ep``, ``zero``, ``shard``, ``sequence_parallel``, ``micro_batch``, ``global_batch``, ``sequence``, ``context``, ``dtype``,
-    ``recompute``, ``pipeline``, ``chunks``, ``attention``, ``fused_softmax``, ``uneven_stages``, ``bucket``, ``overlap``, ``prefetch``,
+    ``recompute``, ``pipeline``, ``chunks``, ``attention``, ``context_parallel``, ``fused_softmax``, ``uneven_stages``, ``bucket``, ``overlap``, ``prefetch``,
     ``optimizer_bytes``, ``host_time``. :meth:`read` takes a trace.
     """
 

@@ -25,6 +25,10 @@ void add_model_options(CLI::App& verb, ModelOptions& options) {
   add("--pp", options.pp, "stages of layers (pipeline parallel)", "N");
   add("--dp", options.dp, "replicas (data parallel)", "N");
   add("--cp", options.cp, "ranks that divide each sequence (context parallel)", "N");
+  add("--context-parallel", options.context_parallel,
+      "of --cp: gather keys and values of the whole sequence, or pass them round a ring beside "
+      "attention",
+      "gather|ring");
   add("--ep", options.ep, "ranks that divide the experts, of those of dp and cp", "N");
   add("--zero", options.zero, "what replicas divide: 1 optimizer, 2 gradients, 3 parameters (FSDP)",
       "0..3");
@@ -79,7 +83,8 @@ workload::MakeRequest make_request(const ModelOptions& options) {
   apply(workload::MakeWords{.phase = options.phase,
                             .recompute = options.recompute,
                             .pipeline = options.pipeline,
-                            .attention = options.attention},
+                            .attention = options.attention,
+                            .context_parallel = options.context_parallel},
         "--", request);
   request.micro_batch = count_value("--micro-batch", options.micro_batch, 0, kMostTokens);
   request.global_batch = count_value("--global-batch", options.global_batch, 0, kMostTokens);

@@ -15,6 +15,7 @@ struct ModelOptions {
   std::string micro_batch = "0", global_batch = "0", sequence = "0", context = "0";
   std::string recompute = "none", dtype = "bf16", phase = "train", pipeline = "1f1b";
   std::string chunks = "1", gradient_bucket, prefetch = "1", attention = "flash", host_time;
+  std::string context_parallel = "gather";
   bool no_overlap = false, uneven_stages = false, unfused_softmax = false;
   std::string optimizer_bytes = "12";
 };

@@ -95,8 +95,8 @@ IterationOptions iteration_options(const RunOptions& options) {
 
 /// A workload is scheduled above the engines: what is said of one program's run has no meaning
 /// there, and what is said of workloads none for a program.
-void refuse_given(const CLI::App& verb, std::initializer_list<const char*> names,
-                  const char* message, const char* hint) {
+void refuse_given(const CLI::App& verb, const std::vector<const char*>& names, const char* message,
+                  const char* hint) {
   for (const char* name : names)
     if (verb.count(name) > 0) throw Failure(message, {.file = name}, hint);
 }
@@ -110,12 +110,19 @@ void refuse_options_of_engines(const CLI::App& verb) {
       "--job FILE writes its launches as a job, which takes it");
 }
 
+/// What shares an iteration out among processes.
+const std::vector<const char*>& sharing_options() {
+  static const std::vector<const char*> all{"--parts", "--slurm", "--slurm-script",
+                                            "--slurm-option"};
+  return all;
+}
+
 void refuse_options_of_workloads(const CLI::App& verb) {
-  refuse_given(verb,
-               {"--detail", "--collectives", "--compute", "--scale-compute", "--without", "--job",
-                "--no-contention", "--lenient", "--groups", "--replicate", "--parts", "--slurm",
-                "--slurm-script", "--slurm-option"},
-               "is of workloads, and this is a program", "docs/workloads.md");
+  std::vector<const char*> all{"--detail",  "--collectives", "--compute",       "--scale-compute",
+                               "--without", "--job",         "--no-contention", "--lenient",
+                               "--groups",  "--replicate"};
+  all.insert(all.end(), sharing_options().begin(), sharing_options().end());
+  refuse_given(verb, all, "is of workloads, and this is a program", "docs/workloads.md");
 }
 
 /// A trace of a workload (docs/traces.md) has calls of its own.
@@ -424,8 +431,8 @@ void add_run(CLI::App& app, Session& session) {
       if (astra || workload::is_trace(options->program.program)) {
         refuse_options_of_engines(*verb);
         if (!astra) return run_trace(*options, session);
-        refuse_given(*verb, {"--parts", "--slurm", "--slurm-script", "--slurm-option"},
-                     "is of our own model's runs", "give the trace without --astra");
+        refuse_given(*verb, sharing_options(), "is of our own model's runs",
+                     "give the trace without --astra");
         return run_astra(*options, session);
       }
       refuse_options_of_workloads(*verb);

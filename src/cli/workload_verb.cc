@@ -19,6 +19,8 @@ namespace {
 constexpr const char* kMakeExamples =
     "  hemiola workload make llama-70b --tp 8 --pp 2 --dp 2 --zero 1 --global-batch 32 \\\n"
     "      --machine dgx-h100:4\n"
+    "  hemiola workload make llama-8b --cp 8 --context-parallel ring --sequence 131072 \\\n"
+    "      --recompute full --machine dgx-h100\n"
     "  hemiola workload make config.json --tp 8 --phase decode --micro-batch 64 --context 4096 \\\n"
     "      --machine dgx-h100 --report decode.html";
 constexpr const char* kSearchExamples =

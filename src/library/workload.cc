@@ -30,7 +30,8 @@ workload::MakeRequest inner_request(const ModelIteration& of) {
   apply(workload::MakeWords{.phase = of.phase,
                             .recompute = of.recompute,
                             .pipeline = of.pipeline,
-                            .attention = of.attention},
+                            .attention = of.attention,
+                            .context_parallel = of.context_parallel},
         "", request);
   request.micro_batch = of.micro_batch;
   request.global_batch = of.global_batch;

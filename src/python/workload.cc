@@ -49,6 +49,7 @@ ModelIteration model_iteration(const std::string& model, const py::dict& given) 
   take("pipeline", all.pipeline);
   take("chunks", all.chunks);
   take("attention", all.attention);
+  take("context_parallel", all.context_parallel);
   take("fused_softmax", all.fused_softmax);
   take("uneven_stages", all.uneven_stages);
   take("bucket_bytes", all.bucket.count);

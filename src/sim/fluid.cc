@@ -20,7 +20,7 @@ Fluid::Fluid(const machine::Machine& machine, const program::Bound& program, con
       program_(program),
       options_(options),
       fold_(machine, program, options, by),
-      ways_(machine, program, fold_, shares_),
+      ways_(machine, program, fold_, shares_, options.touched),
       reuse_(machine, program, fold_, ways_.footprint()),
       launches_(program) {
   repetitions_ = options.iterations > 0 ? options.warmup + options.iterations : 1;

@@ -56,7 +56,7 @@ void charge(Attribution& spent, const Latency& latency, std::int64_t fs) {
 }
 
 Ways::Ways(const machine::Machine& machine, const program::Bound& program, const Classes& fold,
-           Shares& shares)
+           Shares& shares, std::int64_t touched)
     : machine_(machine), program_(program), fold_(fold), reverse_(reverse_links(machine)) {
   link_resource_.assign(index(fold.link_classes()), -1);
   port_out_ = port_in_ = link_resource_;
@@ -89,7 +89,7 @@ Ways::Ways(const machine::Machine& machine, const program::Bound& program, const
     for (std::size_t b = 0; b < program.buffers().size(); ++b)
       if (program.buffers()[b].alias < 0)
         bytes += program.memory_bytes(static_cast<std::int32_t>(b), rank);
-    footprint_.push_back(bytes);
+    footprint_.push_back(std::max(bytes, touched));
     l2_.push_back(shares.add_resource(times(model.l2_slice_rate, model.l2_slices), Reason::l2));
     hbm_.push_back(
         shares.add_resource(times(model.hbm_rate, 1, model.hbm_efficiency_permille), Reason::hbm));
@@ -265,9 +265,9 @@ Latency Ways::load(int rank, int owner, bool memory, bool cold) {
   latency += acknowledgement(rank, owner);
   const machine::GpuModel& model = machine_.model(owner);
   if (memory) {
-    const bool cached = has_cache(owner);
-    if (cached) latency.add(Reason::msc, model.msc_latency.fs);
-    if (!cached || cold) latency.add(Reason::hbm, model.hbm_latency.fs);
+    // What it does not hold is looked for there all the same.
+    if (model.msc_size.count > 0) latency.add(Reason::msc, model.msc_latency.fs);
+    if (!has_cache(owner) || cold) latency.add(Reason::hbm, model.hbm_latency.fs);
   }
   if (rank != owner) {  // the answer has the data
     const Latency empty = over(owner, rank, 0), full = over(owner, rank, model.line_size.count);

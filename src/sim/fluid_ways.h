@@ -55,8 +55,9 @@ Requests requests_of(const program::Span& span, std::int64_t data, std::int64_t 
 
 class Ways {
  public:
+  /// `touched`: as Options::touched.
   Ways(const machine::Machine& machine, const program::Bound& program, const Classes& fold,
-       Shares& shares);
+       Shares& shares, std::int64_t touched);
 
   /// What `bytes` of memory cost at the L2 of a rank, and behind it if `memory`; per byte of a flow
   /// of `total` bytes that `members` agents have at once.

@@ -328,5 +328,44 @@ TEST(Jobs, copy_and_wait_until_a_time) {
   EXPECT_EQ(result.time, run(bound, Engine::reference).time);
 }
 
+// What is written into a launch's buffers makes no other launch find its inputs in the L2.
+TEST(Jobs, take_equally_long_in_fluid_for_equal_products) {
+  const std::vector<int> all = ranks(0, 4);
+  Launch call = launch("call", "all-reduce/ring", Bytes{64 << 10}, all);
+  call.stream = "compute";
+  const Result result =
+      run(linked({product("first", 4096, all), call, product("last", 4096, all)}), Engine::fluid);
+  const auto length = [&](std::size_t l) {
+    return result.launches[l].end - result.launches[l].begin;
+  };
+  EXPECT_EQ(length(0), length(2));
+}
+
+TEST(Jobs, find_less_in_caches_that_others_fill) {
+  const Bound bound = linked({product("product", 4096, ranks(0, 2))});
+  const auto time = [&](std::int64_t touched) {
+    return simulate(bound, {.engine = Engine::fluid, .touched = touched}).time;
+  };
+  const std::int64_t size = dgx()->model(0).l2_size.count;
+  EXPECT_EQ(time(size), time(0));
+  EXPECT_GT(time(size + 1), time(0));
+  EXPECT_EQ(time(4 * size), time(size + 1));
+}
+
+TEST(Jobs, look_for_operands_in_memory_side_caches_that_others_fill) {
+  machine::Machine one = machine::load("mi300x-8");
+  one.place(std::vector<int>{0});
+  const machine::SharedMachine machine = machine::share(std::move(one));
+  const program::Program program =
+      program::product_program({1024, 2048, 1024}, DataType::bfloat16, machine->model(0));
+  const Bound bound =
+      program::bind(program, machine, {.size = program.fixed_size, .type = DataType::bfloat16});
+  const auto time = [&](std::int64_t touched) {
+    return simulate(bound, {.engine = Engine::fluid, .touched = touched}).time;
+  };
+  // Inputs come from behind it anyway.
+  EXPECT_GE(time(2 * machine->model(0).msc_size.count), time(0));
+}
+
 }  // namespace
 }  // namespace hemiola::sim::jobs

@@ -67,6 +67,9 @@ struct Options {
   /// time depends on. Who compares many schedules by their time does without: it is a fifth of the
   /// work.
   bool counts = true;
+  /// The fluid engine's: bytes that others touch on each GPU before and after, between what the
+  /// program touches. With them, the program's own may no longer fit into caches.
+  std::int64_t touched = 0;
   /// The line engine's: ranks are divided among them. The result does not depend on it. A record, a
   /// replay, and programs in which ranks wait for what is in memory of others, have one.
   int threads = 1;

@@ -1,6 +1,7 @@
 #include "sim/tile_reuse.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "sim/index.h"
@@ -34,10 +35,14 @@ TileReuse::TileReuse(const machine::Machine& machine, const program::Bound& prog
     if (computes) kernels[index(of)][{agent.stream, agent.item}].push_back(m);
   }
   written_.assign(program.buffers().size(), false);
-  for (const program::Body& body : program.bodies()) {
-    for (const program::Op& op : body.ops) {
+  // Bodies count buffers as their program does; launches of a job have them elsewhere.
+  std::set<std::pair<std::int32_t, std::int32_t>> seen;
+  for (const Agent& agent : fold.members()) {
+    if (!seen.insert({agent.body, agent.frame}).second) continue;
+    for (const program::Op& op : program.bodies()[index(agent.body)].ops) {
       for (const program::Operand& operand : op.dst) {
-        if (operand.buffer >= 0) written_[index(operand.buffer)] = true;
+        if (operand.buffer >= 0)
+          written_[index(program.frame(agent.frame).buffer_of(operand.buffer))] = true;
       }
     }
   }

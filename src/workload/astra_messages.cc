@@ -9,15 +9,21 @@
 namespace hemiola::workload::astra {
 
 int Ranks::peer_of(std::uint32_t rank, const Message& message, bool sender) const {
-  const Place place = collectives_.place_of(message.family, rank);
-  const std::vector<int>& pair = workload_.families[index(message.family)].groups[place.group];
-  const bool is_first = pair.front() == static_cast<int>(rank);
-  if (pair.size() != 2 || is_first != (message.from_first == sender))
+  const bool is_first = message.from_first == sender;
+  auto& peers = peers_[{message.family, is_first}];
+  if (peers.empty()) {
+    for (const auto& pair : workload_.families[index(message.family)].groups) {
+      if (pair.size() == 2)
+        peers[is_first ? pair.front() : pair.back()] = is_first ? pair.back() : pair.front();
+    }
+  }
+  const auto peer = peers.find(static_cast<int>(rank));
+  if (peer == peers.end())
     throw Failure(
         fmt::format("rank {} is not the one that {} a message of '{}'", rank,
                     sender ? "sends" : "receives", workload_.families[index(message.family)].name),
         {.file = workload_.source});
-  return is_first ? pair.back() : pair.front();
+  return peer->second;
 }
 
 std::size_t Ranks::box_of(std::uint32_t from, std::uint32_t to, const Message& message) {

@@ -117,6 +117,8 @@ class Ranks : public Collectives::Listener {
   std::size_t unfinished_ = 0;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::int32_t, std::int64_t>, std::size_t>
       boxes_of_;
+  /// Who a rank sends to or receives from, by family and whether the rank is the first of its pair.
+  mutable std::map<std::pair<std::int32_t, bool>, std::unordered_map<int, int>> peers_;
   std::vector<Box> boxes_;
   std::vector<Parcel> parcels_;
   std::vector<std::uint32_t> unused_parcels_;

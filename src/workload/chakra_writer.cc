@@ -73,9 +73,14 @@ class ChakraWriter {
   explicit ChakraWriter(const Workload& workload)
       : workload_(workload), names_(group_names(workload)) {
     for (const GroupFamily& family : workload.families) {
-      std::vector<std::int32_t>& groups = group_of_.emplace_back(index(workload.ranks), -1);
+      auto& [first, later] = groups_of_.emplace_back();
+      first.assign(index(workload.ranks), -1);
+      later = first;
       for (std::size_t g = 0; g < family.groups.size(); ++g) {
-        for (const int rank : family.groups[g]) groups[index(rank)] = static_cast<std::int32_t>(g);
+        for (const int rank : family.groups[g]) {
+          auto& groups = rank == family.groups[g].front() ? first : later;
+          groups[index(rank)] = static_cast<std::int32_t>(g);
+        }
       }
     }
   }
@@ -220,11 +225,12 @@ class ChakraWriter {
     if (!is_one_way || numbers_of(plain) != numbers_of(compute)) fill_numbers(message, compute);
   }
 
-  const std::string& group_of(std::int32_t family) const {
-    return names_[index(family)][index(group_of_[index(family)][index(rank_)])];
-  }
-  const std::vector<int>& ranks_of(std::int32_t family) const {
-    return workload_.families[index(family)].groups[index(group_of_[index(family)][index(rank_)])];
+  /// Of the families' groups: the rank's own. Of a ring the one in which it is the first, or the
+  /// second.
+  std::size_t group_of(std::int32_t family, bool as_first = true) const {
+    const auto& [first, later] = groups_of_[index(family)];
+    const std::int32_t group = (as_first ? first : later)[index(rank_)];
+    return index(group >= 0 ? group : (as_first ? later : first)[index(rank_)]);
   }
 
   void fill_collective(chakra::Node& message, const CollectiveCall& call) const {
@@ -232,12 +238,13 @@ class ChakraWriter {
     std::int64_t size = call.bytes;
     if (call.kind == Collective::all_gather) {
       // Of one rank.
-      const auto ranks = static_cast<std::int64_t>(ranks_of(call.family).size());
+      const auto ranks = static_cast<std::int64_t>(
+          workload_.families[index(call.family)].groups[group_of(call.family)].size());
       size = call.bytes / ranks + (call.bytes % ranks != 0 ? 1 : 0);
       if (call.bytes % ranks != 0) add_number(message, Attribute::bytes, call.bytes);
     }
     add_number(message, Attribute::comm_size, size);
-    add_text(message, Attribute::pg_name, group_of(call.family));
+    add_text(message, Attribute::pg_name, names_[index(call.family)][group_of(call.family)]);
     if (call.type != CollectiveCall{}.type) add_text(message, Attribute::type, name_of(call.type));
   }
 
@@ -260,7 +267,9 @@ class ChakraWriter {
 
   void fill_message(chakra::Node& message, const Node& node) const {
     const Message& work = workload_.messages[index(node.work)];
-    const std::vector<int>& pair = ranks_of(work.family);
+    const std::size_t group =
+        group_of(work.family, (node.kind == NodeKind::send) == work.from_first);
+    const std::vector<int>& pair = workload_.families[index(work.family)].groups[group];
     if (pair.size() != 2)
       throw Failure(fmt::format("a message of '{}' is in a group of {} ranks",
                                 workload_.families[index(work.family)].name, pair.size()));
@@ -269,12 +278,16 @@ class ChakraWriter {
     add_number(message, Attribute::comm_dst, pair[work.from_first ? 1 : 0]);
     add_number(message, Attribute::comm_tag, work.tag);
     add_number(message, Attribute::comm_size, work.bytes);
-    add_text(message, Attribute::pg_name, group_of(work.family));
+    add_text(message, Attribute::pg_name, names_[index(work.family)][group]);
   }
 
   const Workload& workload_;
-  std::vector<std::vector<std::string>> names_;      ///< of groups, by family
-  std::vector<std::vector<std::int32_t>> group_of_;  ///< by family and rank; -1: none
+  /// By rank: the group in which it is the first, and that in which it is another; -1: none.
+  struct GroupsOfRanks {
+    std::vector<std::int32_t> first, later;
+  };
+  std::vector<std::vector<std::string>> names_;  ///< of groups, by family
+  std::vector<GroupsOfRanks> groups_of_;         ///< by family
   int rank_ = 0;
   const Trace* trace_ = nullptr;
   bool own_ids_ = true;

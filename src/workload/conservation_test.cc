@@ -9,6 +9,7 @@
 #include "core/long_tests_test_support.h"
 #include "workload/generate_test_support.h"
 #include "workload/iteration.h"
+#include "workload/launch_job.h"
 #include "workload/traffic.h"
 
 namespace hemiola::workload {
@@ -32,13 +33,14 @@ study::MachineChoice node(const char* name, const Workload& workload) {
 /// Wire bytes of one call that runs alone, as a program, on the ranks of a group.
 double wire_bytes_alone(study::Laboratory& laboratory, const Workload& workload,
                         const machine::SharedMachine& machine, const CallRow& row) {
-  const CollectiveCall& call = workload.collectives[index(row.work)];
-  const std::vector<int>& group = workload.families[index(call.family)].groups.front();
+  const Call asked = call_of(workload, row.kind, row.work);
+  const RunAs call = run_as(workload, row.kind, row.work);
+  const std::vector<int>& group = workload.families[index(asked.family)].groups.front();
   const study::Experiment experiment{
       .machine = {.given = machine::select_ranks(machine, group)},
       .subject = std::string("auto/nccl"),
       .parameters = {{"collective", std::string(name_of(call.kind))}},
-      .size = Bytes{call.bytes},
+      .size = Bytes{asked.bytes},
       .round_size = true,
       .type = call.type,
       .check = false,
@@ -52,8 +54,11 @@ double wire_bytes_alone(study::Laboratory& laboratory, const Workload& workload,
 TEST(Conservation, AnIterationPutsOnLinksWhatItsCallsDoAlone) {
   study::Laboratory laboratory;
   for (const Parallelism& by : {Parallelism{.tp = 2}, Parallelism{.tp = 2, .dp = 2, .zero = 1},
-                                Parallelism{.tp = 4, .sequence_parallel = true}}) {
-    const auto workload = make_small(by);
+                                Parallelism{.tp = 4, .sequence_parallel = true},
+                                Parallelism{.tp = 2, .pp = 2}, Parallelism{.cp = 4}}) {
+    MakeRequest request = small_request(by);
+    if (by.cp > 1) request.context_parallel = ContextParallel::ring;
+    const auto workload = std::make_shared<const Workload>(make_workload(request));
     const IterationOutcome outcome =
         run_iteration(laboratory, {.workload = workload, .machine = node("dgx-h100", *workload)});
     double whole = 0, alone = 0;

@@ -128,7 +128,8 @@ class Folder {
   }
 
   /// False where groups that would be joined overlap, or where a rank would lose the difference
-  /// between two of its groups or streams.
+  /// between two of its groups or streams. Pairs of messages may be a ring: then a rank is the
+  /// first of one and the second of another.
   bool make_families() {
     number_.assign(workload_.families.size(), -1);
     for (std::size_t f = 0; f < workload_.families.size(); ++f) {
@@ -144,11 +145,16 @@ class Folder {
         if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
       }
     }
-    for (const GroupFamily& family : families_) {
-      std::set<int> seen;
-      for (const auto& group : family.groups) {
+    std::set<std::int32_t> of_calls;
+    for (const CollectiveCall& call : workload_.collectives)
+      of_calls.insert(number_[index(call.family)]);
+    for (std::size_t f = 0; f < families_.size(); ++f) {
+      const bool may_be_ring = of_calls.count(static_cast<std::int32_t>(f)) == 0;
+      std::set<std::pair<int, bool>> seen;
+      for (const auto& group : families_[f].groups) {
         for (const int rank : group) {
-          if (!seen.insert(rank).second) return false;
+          const bool is_first = may_be_ring && group.size() == 2 && rank == group.front();
+          if (!seen.insert({rank, is_first}).second) return false;
         }
       }
     }
@@ -156,7 +162,9 @@ class Folder {
       const Slots slots = slots_of(*workload_.classes[members.front()].trace);
       std::set<std::int32_t> families, streams;
       for (const std::int32_t family : slots.families) {
-        if (!families.insert(number_[index(family)]).second) return false;
+        // What a rank does as the first of a pair and as the second stays apart.
+        const std::int32_t number = number_[index(family)];
+        if (!families.insert(number).second && of_calls.count(number) != 0) return false;
       }
       for (const std::int32_t stream : slots.streams) {
         if (!streams.insert(streams_of_.root(stream)).second) return false;

@@ -48,8 +48,8 @@ TEST(Fold, ARankThatDoesSomethingElseStaysApart) {
   EXPECT_EQ(test::run(folded).time, test::run(workload).time);
 }
 
-TEST(Fold, GroupsThatWouldOverlapAreLeftAsTheyAre) {
-  // A ring of pairs: every rank is in two of them, as the first and as the second.
+TEST(Fold, ARingOfPairsIsOneClassInWhichEachSendsToTheNext) {
+  // Every rank is in two of them, as the first and as the second.
   WorkloadBuilder builder("ring", 3);
   std::vector<std::int32_t> pairs;
   for (int rank = 0; rank < 3; ++rank)
@@ -62,8 +62,26 @@ TEST(Fold, GroupsThatWouldOverlapAreLeftAsTheyAre) {
   }
   const Workload workload = builder.take();
   const Workload folded = fold(workload);
-  EXPECT_EQ(folded.classes.size(), 3u);
+  ASSERT_EQ(folded.classes.size(), 1u);
+  ASSERT_EQ(folded.families.size(), 1u);
+  EXPECT_TRUE(is_ring(folded.families.front()));
+  EXPECT_NO_THROW(check(folded));
   EXPECT_EQ(test::run(folded).time, test::FixedCosts::us(4));
+  EXPECT_EQ(test::run(workload).time, test::FixedCosts::us(4));
+}
+
+TEST(Fold, GroupsOfCollectivesThatWouldOverlapAreLeftAsTheyAre) {
+  WorkloadBuilder builder("ring", 3);
+  std::vector<std::int32_t> pairs;
+  for (int rank = 0; rank < 3; ++rank)
+    pairs.push_back(builder.family("pair", {{rank, (rank + 1) % 3}}));
+  for (int rank = 0; rank < 3; ++rank) {
+    test::TraceWriter trace(builder);
+    trace.call("call", pairs[static_cast<std::size_t>(rank)], 4, {}, "a");
+    trace.call("call", pairs[static_cast<std::size_t>((rank + 2) % 3)], 4, {}, "b");
+    trace.finish({rank});
+  }
+  EXPECT_EQ(fold(builder.take()).classes.size(), 3u);
 }
 
 }  // namespace

@@ -272,7 +272,7 @@ std::string name_of_job(const MakeRequest& request) {
   const Parallelism& by = request.parallelism;
   std::string name = fmt::format("{} {} tp{} pp{} dp{}", request.model.name, name_of(request.phase),
                                  by.tp, by.pp, by.dp);
-  if (by.cp > 1) name += fmt::format(" cp{}", by.cp);
+  if (by.cp > 1) name += fmt::format(" cp{} {}", by.cp, name_of(request.context_parallel));
   if (by.ep > 1) name += fmt::format(" ep{}", by.ep);
   if (by.zero > 0) name += fmt::format(" zero{}", by.zero);
   if (by.shard > 0) name += fmt::format(" shard{}", by.shard);
@@ -296,7 +296,7 @@ Workload make_workload(const MakeRequest& given) {
   const MakeRequest request = resolve(given);
   const RankShape shape = shape_of(request);
   WorkloadBuilder builder(name_of_job(request), static_cast<int>(request.parallelism.ranks()));
-  const Streams streams = add_streams(builder);
+  const Streams streams = add_streams(builder, request);
   const Families families = add_families(builder, request);
   StageCommon common{.request = request, .shape = shape, .streams = streams, .families = families};
   fill_common(builder, common);

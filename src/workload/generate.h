@@ -50,12 +50,18 @@ enum class AttentionKernel : std::uint8_t {
   unfused  ///< batched products for scores and context; softmax and dropout move the matrix of
            ///< scores through memory
 };
+enum class ContextParallel : std::uint8_t {
+  gather,  ///< every rank gathers the keys and values of the whole sequence (Llama 3)
+  ring     ///< attention goes piece by piece while keys and values move to the neighbour
+};
 std::string_view name_of(Phase phase);
 std::string_view name_of(Recompute recompute);
 std::string_view name_of(AttentionKernel kernel);
+std::string_view name_of(ContextParallel context);
 std::optional<Phase> parse_phase(std::string_view name);
 std::optional<Recompute> parse_recompute(std::string_view name);
 std::optional<AttentionKernel> parse_attention(std::string_view name);
+std::optional<ContextParallel> parse_context_parallel(std::string_view name);
 
 struct MakeRequest {
   Model model;
@@ -102,6 +108,7 @@ struct MakeRequest {
   AttentionKernel attention = AttentionKernel::flash;
   bool fused_softmax = true;  ///< unfused attention: scale, mask and softmax are one kernel
   bool causal = true;
+  ContextParallel context_parallel = ContextParallel::gather;  ///< how cp ranks divide attention
 
   /// Bytes of optimizer state for each parameter. Adam: float32 copy of the parameter, two moments.
   std::int64_t optimizer_bytes = 12;

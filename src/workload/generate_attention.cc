@@ -8,7 +8,16 @@ namespace {
 // maximum, subtracts, exponentiates, sums and divides; dropout multiplies and scales.
 constexpr std::int64_t kRotaryFlop = 3;
 constexpr std::int64_t kSoftmaxFlop = 7;
-constexpr std::int64_t kFloat = 4;  ///< bytes
+constexpr std::int64_t kFloat = 4;      ///< bytes
+constexpr std::int64_t kMergeFlop = 3;  ///< scales two results and adds them
+
+/// Of what a causal piece of a ring would read and write if it were whole: it has half of the
+/// queries or half of the keys.
+struct Share {
+  std::int64_t part, whole;
+  std::int64_t of(std::int64_t count) const { return count / whole * part; }
+};
+constexpr Share kRingShare{3, 4};
 
 /// Sizes and kernels of the attention of one layer.
 class Attention {
@@ -79,7 +88,11 @@ class Attention {
 
   void gather_keys(Steps& out, bool summed);
   void core(Steps& out);
+  bool is_ring() const { return writer_.families.ring >= 0; }
+  Compute flash_core(bool backward, std::int64_t keys) const;
   void flash(Steps& out, bool backward);
+  void ring(Steps& out, bool backward);
+  void ring_sum(Steps& out, bool backward);
   void unfused(Steps& out);
   void unfused_backward(Steps& out);
   void batched(Steps& out, std::string_view name, std::int64_t m, std::int64_t n, std::int64_t k);
@@ -90,6 +103,8 @@ class Attention {
   std::int64_t kv_elements(std::int64_t tokens) const {
     return shape_.sequences * tokens * shape_.kv_heads * (shape_.query_dim + shape_.value_dim);
   }
+  /// Of each row of the scores the logarithm of its sum.
+  std::int64_t sum_bytes() const { return kFloat * shape_.tokens * shape_.heads; }
   std::int64_t score_elements() const {
     return shape_.sequences * shape_.heads * shape_.queries * shape_.keys;
   }
@@ -207,13 +222,14 @@ void Attention::gather_keys(Steps& out, bool summed) {
                        .type = shape_.stored});
 }
 
-void Attention::flash(Steps& out, bool backward) {
+/// Attention to so many keys of each sequence.
+Compute Attention::flash_core(bool backward, std::int64_t keys) const {
   Compute core{.kind = Compute::Kind::attention,
                .batch = shape_.sequences,
                .heads = shape_.heads,
                .kv_heads = shape_.kv_heads,
                .queries = shape_.queries,
-               .keys = shape_.keys,
+               .keys = keys,
                // Both products together: their mean.
                .head_dim = (shape_.query_dim + shape_.value_dim) / 2,
                .causal = writer_.request.causal && writer_.request.phase != Phase::decode,
@@ -222,7 +238,7 @@ void Attention::flash(Steps& out, bool backward) {
   std::int64_t dims = shape_.query_dim + shape_.value_dim;
   std::int64_t queries = writer_.bytes_of(query_elements());
   std::int64_t outputs = writer_.bytes_of(output_elements());
-  std::int64_t kv = writer_.bytes_of(kv_elements(shape_.keys));
+  std::int64_t kv = writer_.bytes_of(kv_elements(keys));
   if (is_absorbed()) {
     const LatentAttention& latent = model_.latent;
     core.kv_heads = 1;
@@ -230,10 +246,10 @@ void Attention::flash(Steps& out, bool backward) {
     core.head_dim = dims / 2;
     queries = writer_.bytes_of(shape_.tokens * shape_.heads * (latent.kv_rank + latent.rope_dim));
     outputs = writer_.bytes_of(shape_.tokens * shape_.heads * latent.kv_rank);
-    kv = writer_.bytes_of(shape_.sequences * shape_.keys * (latent.kv_rank + latent.rope_dim));
+    kv = writer_.bytes_of(shape_.sequences * keys * (latent.kv_rank + latent.rope_dim));
   }
-  const std::int64_t sums = kFloat * shape_.tokens * shape_.heads;  // log of the sums of each row
-  core.flop = 2 * score_elements() * dims / (core.causal ? 2 : 1);
+  const std::int64_t sums = sum_bytes();
+  core.flop = 2 * shape_.tokens * shape_.heads * keys * dims / (core.causal ? 2 : 1);
   core.read = queries + kv;
   core.written = outputs + sums;
   if (backward) {
@@ -241,7 +257,57 @@ void Attention::flash(Steps& out, bool backward) {
     core.read = queries + kv + 2 * outputs + sums;
     core.written = queries + kv;
   }
-  writer_.attention(out, backward ? "attention backward" : "attention", core);
+  return core;
+}
+
+void Attention::flash(Steps& out, bool backward) {
+  writer_.attention(out, backward ? "attention backward" : "attention",
+                    flash_core(backward, shape_.keys));
+}
+
+/// Ring attention (arXiv:2310.01889), as Transformer Engine does it. Each rank begins with keys and
+/// values of its own and passes on what it has got, beside the attention to it. The causal sequence
+/// is cut into twice as many parts as there are ranks, and rank i has part i and the i-th from
+/// behind: so the first piece is causal, and each of the others is half of all pairs, on every rank
+/// and in every step. Backward, keys and values go round the other way, beginning with those that
+/// came last, and gradients of them follow one step behind, to which each rank adds its own: so
+/// they end where they belong.
+void Attention::ring(Steps& out, bool backward) {
+  const auto last = writer_.request.parallelism.cp - 1;
+  const std::int64_t block = writer_.bytes_of(kv_elements(shape_.queries));
+  const Compute first = flash_core(backward, shape_.queries);
+  Compute other = first;
+  if (first.causal) {
+    // Half of the keys, or half of the queries: as often the one as the other.
+    other.causal = false;
+    other.keys = shape_.queries / 2;
+    other.read = kRingShare.of(first.read);
+    other.written = kRingShare.of(first.written);
+  }
+  for (int piece = 0; piece <= last; ++piece) {
+    std::int64_t sent = piece < last ? block : 0;
+    if (backward && piece > 0) sent += block;
+    if (sent > 0) writer_.exchange(out, sent, !backward);
+    writer_.attention(out, backward ? "attention backward" : "attention",
+                      piece == 0 ? first : other);
+    // Gradients that are added to have to be there; keys and values of the next piece, too.
+    if (backward) StepWriter::join(out);
+    if (piece > 0) ring_sum(out, backward);
+    if (!backward) StepWriter::join(out);
+  }
+}
+
+/// The result of a piece is added to that of the pieces before.
+void Attention::ring_sum(Steps& out, bool backward) {
+  const bool causal = writer_.request.causal;
+  const std::int64_t elements =
+      backward ? query_elements() + kv_elements(shape_.queries) : output_elements();
+  const std::int64_t bytes = writer_.bytes_of(elements) + (backward ? 0 : sum_bytes());
+  const std::int64_t written = causal ? kRingShare.of(bytes) : bytes;
+  // Forward both are scaled by what their rows sum to.
+  const std::int64_t flop = (backward ? 1 : kMergeFlop) * elements;
+  writer_.move(out, backward ? "attention gradients sum" : "attention merge", 2 * written, written,
+               causal ? kRingShare.of(flop) : flop);
 }
 
 void Attention::batched(Steps& out, std::string_view name, std::int64_t m, std::int64_t n,
@@ -292,7 +358,9 @@ void Attention::unfused_backward(Steps& out) {
 }
 
 void Attention::core(Steps& out) {
-  if (is_unfused() && !is_absorbed())
+  if (is_ring())
+    ring(out, false);
+  else if (is_unfused() && !is_absorbed())
     unfused(out);
   else
     flash(out, false);
@@ -316,7 +384,9 @@ void Attention::backward(Steps& out) {
   // Only the rank's own keys and values are kept from the forward pass.
   gather_keys(out, false);
   if (writer_.request.recompute == Recompute::selective) core(out);
-  if (is_unfused())
+  if (is_ring())
+    ring(out, true);
+  else if (is_unfused())
     unfused_backward(out);
   else
     flash(out, true);

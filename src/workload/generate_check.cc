@@ -200,11 +200,24 @@ class RequestChecker {
                        "ranks",
                        sequence, by_.cp),
            fmt::format("one of {}", divisors(sequence / 2, kMostRanksOfJob)));
+    check_ring();
     if (!by_.sequence_parallel) return;
     const std::int64_t tokens = decode ? micro_batch_ : micro_batch_ * (sequence / by_.cp);
     if (tokens % by_.tp != 0)
       fail("--sp", fmt::format("{} tokens cannot be divided by {} ranks", tokens, by_.tp),
            "without --sp, or a --tp that divides them");
+  }
+
+  void check_ring() const {
+    if (request_.context_parallel != ContextParallel::ring) return;
+    if (by_.cp == 1)
+      fail("--context-parallel", "no ranks divide the sequence: there is no ring",
+           "--cp 2 or more, or gather");
+    // Its pieces are joined by the sums of their rows.
+    if (request_.attention == AttentionKernel::unfused)
+      fail("--context-parallel",
+           "attention that keeps a matrix of scores has no pieces to go round",
+           "--attention flash, or gather");
   }
 
   void check_shard() const {

@@ -175,6 +175,8 @@ MakeRequest random_request() {
     if (*rc::gen::inRange(0, 4) > 0) request.global_batch *= by.pp;
   }
   if (!request.model.is_mixture()) by.ep = 1;
+  if (by.cp > 1)
+    request.context_parallel = one_of({ContextParallel::gather, ContextParallel::ring});
   request.type =
       one_of({DataType::bfloat16, DataType::float16, DataType::float32, DataType::fp8_e4m3});
   request.gradient_bucket = one_of({0, 1, 5000});

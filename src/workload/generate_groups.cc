@@ -41,6 +41,17 @@ class RankGrid {
     return groups;
   }
 
+  /// Each cp rank with the next one, the last with the first.
+  RankGroups context_ring() const {
+    RankGroups pairs;
+    if (by_.cp < 2) return pairs;
+    for (const auto& group : data(by_.cp, 1)) {
+      for (std::size_t i = 0; i < group.size(); ++i)
+        pairs.push_back({group[i], group[(i + 1) % group.size()]});
+    }
+    return pairs;
+  }
+
   void add_pairs(RankGroups& groups, int first, int second) const {
     for (int data = 0; data < data_; ++data) {
       for (int tp = 0; tp < by_.tp; ++tp)
@@ -85,7 +96,7 @@ class FamilyAdder {
 
 }  // namespace
 
-Streams add_streams(WorkloadBuilder& builder) {
+Streams add_streams(WorkloadBuilder& builder, const MakeRequest& request) {
   Streams streams;
   streams.compute = builder.stream("compute");
   streams.tp = builder.stream("tp");
@@ -95,6 +106,10 @@ Streams add_streams(WorkloadBuilder& builder) {
   streams.ep = builder.stream("ep");
   streams.cp = builder.stream("cp");
   streams.dp_gather = builder.stream("dp-gather");
+  if (request.context_parallel == ContextParallel::ring) {
+    streams.cp_send = builder.stream("cp-send");
+    streams.cp_receive = builder.stream("cp-receive");
+  }
   return streams;
 }
 
@@ -106,7 +121,10 @@ Families add_families(WorkloadBuilder& builder, const MakeRequest& request) {
   FamilyAdder add(builder);
   Families families;
   families.tp = add("tp", grid.tp());
-  families.cp = add("cp", grid.data(by.cp, 1));
+  if (request.context_parallel == ContextParallel::ring)
+    families.ring = add("cp-ring", grid.context_ring());
+  else
+    families.cp = add("cp", grid.data(by.cp, 1));
   const int shard = by.shard > 0 ? by.shard : data;
   if (trains) families.dp = add(shard < data ? "shard" : "dp", grid.data(shard, 1));
   if (trains) families.replicas = add("replicas", grid.data(data / shard, shard));

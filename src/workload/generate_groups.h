@@ -5,7 +5,7 @@
 
 namespace hemiola::workload {
 
-Streams add_streams(WorkloadBuilder& builder);
+Streams add_streams(WorkloadBuilder& builder, const MakeRequest& request);
 /// Only families that the request needs, each with groups of two ranks at least.
 Families add_families(WorkloadBuilder& builder, const MakeRequest& request);
 /// Ranks of a stage, ascending.

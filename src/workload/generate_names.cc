@@ -8,6 +8,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kPhaseNames{"train", "prefill", "decode"};
 constexpr std::array<std::string_view, 3> kRecomputeNames{"none", "selective", "full"};
 constexpr std::array<std::string_view, 2> kAttentionNames{"flash", "unfused"};
+constexpr std::array<std::string_view, 2> kContextNames{"gather", "ring"};
 
 template <class Value, std::size_t count>
 std::optional<Value> value_of(const std::array<std::string_view, count>& names,
@@ -29,6 +30,9 @@ std::string_view name_of(Recompute recompute) {
 std::string_view name_of(AttentionKernel kernel) {
   return kAttentionNames.at(static_cast<std::size_t>(kernel));
 }
+std::string_view name_of(ContextParallel context) {
+  return kContextNames.at(static_cast<std::size_t>(context));
+}
 
 std::optional<Phase> parse_phase(std::string_view name) {
   return value_of<Phase>(kPhaseNames, name);
@@ -38,6 +42,9 @@ std::optional<Recompute> parse_recompute(std::string_view name) {
 }
 std::optional<AttentionKernel> parse_attention(std::string_view name) {
   return value_of<AttentionKernel>(kAttentionNames, name);
+}
+std::optional<ContextParallel> parse_context_parallel(std::string_view name) {
+  return value_of<ContextParallel>(kContextNames, name);
 }
 
 }  // namespace hemiola::workload

@@ -180,6 +180,20 @@ void StepWriter::communicate(Steps& out, StepRole role, std::string_view name, s
                  .work = builder_.collective(call)});
 }
 
+void StepWriter::exchange(Steps& out, std::int64_t bytes, bool to_next) {
+  const std::int32_t work =
+      builder_.message({.family = families.ring, .from_first = to_next, .bytes = bytes});
+  const auto add = [&](NodeKind kind, std::uint16_t stream, std::string_view name) {
+    out.push_back({.role = StepRole::begin,
+                   .kind = kind,
+                   .stream = stream,
+                   .name = builder_.name(name),
+                   .work = work});
+  };
+  add(NodeKind::send, streams.cp_send, "cp send");
+  add(NodeKind::receive, streams.cp_receive, "cp receive");
+}
+
 void StepWriter::join(Steps& out) {
   out.push_back({.role = StepRole::join});
 }

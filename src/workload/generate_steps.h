@@ -15,12 +15,15 @@ namespace hemiola::workload {
 struct Streams {
   std::uint16_t compute = 0, tp = 0, dp = 0, pp_send = 0, pp_receive = 0, ep = 0, cp = 0,
                 dp_gather = 0;
+  // Of ring attention only, behind the others.
+  std::uint16_t cp_send = 0, cp_receive = 0;
 };
 
 /// Families of groups; -1 where a group would have one rank.
 struct Families {
   std::int32_t tp = -1;
-  std::int32_t cp = -1;
+  std::int32_t cp = -1;    ///< of attention that gathers
+  std::int32_t ring = -1;  ///< pairs of neighbours of these, of attention that goes round
   /// DP x CP ranks: they hold the same dense parameters. Or Parallelism::shard of them.
   std::int32_t dp = -1;
   std::int32_t replicas = -1;                    ///< ranks that hold the same shard
@@ -115,6 +118,9 @@ class StepWriter {
   void tp(Steps& out, StepRole role, Collective kind, std::int64_t bytes, bool of_weight = false);
   void communicate(Steps& out, StepRole role, std::string_view name, std::uint16_t stream,
                    const CollectiveCall& call, bool of_weight = false);
+  /// A message to the next rank of the ring (or to the one before) and one from the other side,
+  /// beside the next kernels.
+  void exchange(Steps& out, std::int64_t bytes, bool to_next);
   static void join(Steps& out);
 
   std::int64_t bytes_of(std::int64_t elements) const { return elements * shape.element; }

@@ -141,11 +141,16 @@ class Simulation {
 
   void place_members() {
     group_of_.resize(workload_.families.size());
+    begun_by_.resize(workload_.families.size());
     for (std::size_t f = 0; f < workload_.families.size(); ++f) {
       group_of_[f].assign(ranks_.size(), -1);
+      begun_by_[f] = group_of_[f];
       for (std::size_t g = 0; g < workload_.families[f].groups.size(); ++g) {
-        for (const int rank : workload_.families[f].groups[g])
-          group_of_[f][static_cast<std::size_t>(rank)] = static_cast<int>(g);
+        const std::vector<int>& group = workload_.families[f].groups[g];
+        for (const int rank : group) {
+          auto& groups = rank == group.front() ? begun_by_ : group_of_;
+          groups[f][static_cast<std::size_t>(rank)] = static_cast<int>(g);
+        }
       }
     }
   }
@@ -201,16 +206,17 @@ class Simulation {
     // Of collectives the stream, of messages direction and tag.
     const int which = is_collective ? node.stream : workload_.messages[work].tag;
     const int direction = is_collective ? 0 : 1 + (workload_.messages[work].from_first ? 1 : 0);
-    const int group = group_of_[static_cast<std::size_t>(family)][r];
+    const bool sends = node.kind == NodeKind::send;
+    const bool is_first = is_collective ? begun_by_[static_cast<std::size_t>(family)][r] >= 0
+                                        : sends == workload_.messages[work].from_first;
+    const int group = (is_first ? begun_by_ : group_of_)[static_cast<std::size_t>(family)][r];
     const auto& members = workload_.families[static_cast<std::size_t>(family)]
                               .groups[static_cast<std::size_t>(group)];
     if (!is_collective) {
-      const bool sends = node.kind == NodeKind::send;
-      EXPECT_EQ(sends == workload_.messages[work].from_first,
-                members.front() == static_cast<int>(r))
+      EXPECT_EQ(is_first, members.front() == static_cast<int>(r))
           << "rank " << r << " is on the other end of the message";
     }
-    const int number = ranks_[r].calls[{family, which, direction, 0}]++;
+    const int number = ranks_[r].calls[{family, which, direction, is_collective || sends}]++;
     Meeting& meeting = meetings_[{family, group, which, direction, number}];
     if (!meeting.arrivals.empty()) {
       EXPECT_EQ(meeting.work, node.work) << "calls that meet differ";
@@ -233,7 +239,8 @@ class Simulation {
   const Workload& workload_;
   const Duration& duration_;
   std::vector<Rank> ranks_;
-  std::vector<std::vector<int>> group_of_;  ///< by family and rank
+  /// By family and rank: the group in which it comes first, and that in which it comes later.
+  std::vector<std::vector<int>> begun_by_, group_of_;
   std::map<std::tuple<int, int, int, int, int>, Meeting> meetings_;
 };
 

@@ -37,7 +37,9 @@ ComputeSources sources_of(const Workload& workload, const ScheduleResult& result
       const Node& node = one.trace->nodes[n];
       if (node.kind != NodeKind::compute) continue;
       const NodeTimes& times = result.nodes[c][n];
-      const Time all{(times.end - times.begin).fs * ranks};
+      // As a mean, since the sum over thousands of ranks may be more femtoseconds than there are.
+      const Time all{static_cast<std::int64_t>(static_cast<__int128>((times.end - times.begin).fs) *
+                                               ranks / workload.ranks)};
       if (node.work >= 0) {
         const Compute& compute = workload.computes[index(node.work)];
         Time& sum = compute.kind == Compute::Kind::other ? sources.roofline : sources.products;

@@ -22,7 +22,7 @@ struct IterationRequest {
   ScheduleOptions schedule{};
 };
 
-/// How much of the kernels' time, over all ranks, is known from where.
+/// How much of the kernels' time, of ranks in the mean, is known from where.
 struct ComputeSources {
   Time products{};           ///< the models of products and attention
   Time roofline{};           ///< bytes and flop

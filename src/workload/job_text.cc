@@ -38,6 +38,7 @@ class JobWriter {
   struct Part {
     std::string name;
     std::vector<std::vector<int>> groups;  ///< of a kernel one, its ranks
+    int set = 0;                           ///< of disjoint_sets(): none has a rank twice
   };
 
   /// A launch: a node, or the nodes that met.
@@ -48,6 +49,8 @@ class JobWriter {
     std::set<std::size_t> causes{};
     std::vector<Part> parts{};
     std::vector<std::int32_t> part_of_rank{};  ///< -1: it does not run there
+    /// Of a ring, where a rank sends and receives: its other part. Empty: there is none.
+    std::vector<std::int32_t> other_part_of_rank{};
   };
 
   const Node& node_of(const std::pair<std::int32_t, std::uint32_t>& member) const {
@@ -118,34 +121,61 @@ class JobWriter {
       for (const auto& member : one.members) add_causes(member.first, member.second, one.causes);
       const auto& [number, n] = one.members.front();
       const Node& node = node_of(one.members.front());
-      Part whole{one.name, {workload_.classes[index(number)].ranks}};
-      if (!is_kernel(node.kind)) whole.groups = places_.place(places_.of_call(number, node)).groups;
-      one.parts = {std::move(whole)};
+      if (is_kernel(node.kind))
+        one.parts = {{one.name, {workload_.classes[index(number)].ranks}}};
+      else
+        one.parts = by_sets(one.name, places_.place(places_.of_call(number, node)).groups);
       number_parts(one);
     }
     std::vector<bool> is_divided(launches_.size());
     for (std::size_t l = 0; l < launches_.size(); ++l) {
       for (const std::size_t cause : launches_[l].causes) {
-        for (const auto& group : launches_[l].parts.front().groups)
-          is_divided[l] = is_divided[l] || parts_on(launches_[cause], {group}).empty();
+        for (const Part& part : launches_[l].parts) {
+          for (const auto& group : part.groups)
+            is_divided[l] = is_divided[l] || parts_on(launches_[cause], {group}).empty();
+        }
       }
     }
     for (std::size_t l = 0; l < launches_.size(); ++l) {
       if (!is_divided[l]) continue;
       std::vector<Part> parts;
-      for (const auto& group : launches_[l].parts.front().groups)
-        parts.push_back(
-            {fmt::format("{} of {}", launches_[l].name, fmt::join(group, "-")), {group}});
+      for (const Part& part : launches_[l].parts) {
+        for (const auto& group : part.groups)
+          parts.push_back({fmt::format("{} of {}", launches_[l].name, fmt::join(group, "-")),
+                           {group},
+                           part.set});
+      }
       launches_[l].parts = std::move(parts);
       number_parts(launches_[l]);
     }
   }
 
+  /// One part, or of a ring as many as have no rank twice.
+  static std::vector<Part> by_sets(const std::string& name,
+                                   const std::vector<std::vector<int>>& groups) {
+    std::vector<Part> parts;
+    const std::vector<int> sets = disjoint_sets(groups);
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      while (parts.size() <= index(sets[g])) {
+        const auto set = static_cast<int>(parts.size());
+        parts.push_back({set == 0 ? name : fmt::format("{} ({})", name, set + 1), {}, set});
+      }
+      parts[index(sets[g])].groups.push_back(groups[g]);
+    }
+    return parts;
+  }
+
   void number_parts(One& one) const {
     one.part_of_rank.assign(index(workload_.ranks), -1);
+    one.other_part_of_rank.clear();
     for (std::size_t p = 0; p < one.parts.size(); ++p) {
       for (const auto& group : one.parts[p].groups) {
-        for (const int rank : group) one.part_of_rank[index(rank)] = static_cast<std::int32_t>(p);
+        for (const int rank : group) {
+          const bool is_free = one.part_of_rank[index(rank)] < 0;
+          if (!is_free) one.other_part_of_rank.resize(index(workload_.ranks), -1);
+          (is_free ? one.part_of_rank : one.other_part_of_rank)[index(rank)] =
+              static_cast<std::int32_t>(p);
+        }
       }
     }
   }
@@ -156,7 +186,10 @@ class JobWriter {
     std::set<std::int32_t> parts;
     for (const auto& group : groups) {
       for (const int rank : group) {
-        if (one.part_of_rank[index(rank)] >= 0) parts.insert(one.part_of_rank[index(rank)]);
+        for (const auto* of_rank : {&one.part_of_rank, &one.other_part_of_rank}) {
+          if (!of_rank->empty() && (*of_rank)[index(rank)] >= 0)
+            parts.insert((*of_rank)[index(rank)]);
+        }
       }
     }
     return parts;
@@ -172,13 +205,14 @@ class JobWriter {
                              launches_[cause].parts[index(before)].name);
     }
     return fmt::format("  - {{name: \"{}\", {}, stream: \"{}\"{}}}\n", part.name,
-                       what_of(number, n, node, part), stream_of(number, node),
+                       what_of(number, n, node, part), stream_of(number, node, part),
                        after.empty() ? "" : ", after: [" + after + "]");
   }
 
-  std::string stream_of(std::int32_t number, const Node& node) const {
+  std::string stream_of(std::int32_t number, const Node& node, const Part& part) const {
     if (node.kind == NodeKind::send || node.kind == NodeKind::receive)
-      return fmt::format("messages {}", places_.of_call(number, node));
+      return fmt::format("messages {}{}", places_.of_call(number, node),
+                         part.set == 0 ? "" : fmt::format(" ({})", part.set + 1));
     return workload_.streams[node.stream].name;
   }
 

@@ -21,6 +21,9 @@ void apply(const MakeWords& words, const std::string& prefix, MakeRequest& reque
                              "gpipe, 1f1b, interleaved or zero-bubble");
   request.attention =
       word_of(prefix + "attention", words.attention, parse_attention, "flash or unfused");
+  request.context_parallel =
+      word_of(prefix.empty() ? "context_parallel" : prefix + "context-parallel",
+              words.context_parallel, parse_context_parallel, "gather or ring");
 }
 
 }  // namespace hemiola::workload

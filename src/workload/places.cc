@@ -46,6 +46,20 @@ class Reach {
 
 }  // namespace
 
+std::vector<int> disjoint_sets(const std::vector<std::vector<int>>& groups) {
+  std::map<int, std::set<int>> taken;
+  std::vector<int> sets;
+  for (const auto& group : groups) {
+    int set = 0;
+    while (std::any_of(group.begin(), group.end(),
+                       [&](int rank) { return taken[rank].count(set) != 0; }))
+      ++set;
+    for (const int rank : group) taken[rank].insert(set);
+    sets.push_back(set);
+  }
+  return sets;
+}
+
 Places::Places(const Workload& workload)
     : workload_(workload), class_of_(static_cast<std::size_t>(workload.ranks), -1) {
   for (std::size_t c = 0; c < workload.classes.size(); ++c) {

@@ -11,6 +11,10 @@
 
 namespace hemiola::workload {
 
+/// By group: in which of several sets it is, none of which has a rank twice. All are in set 0
+/// unless they are a ring, where a rank sends and receives at the same time.
+std::vector<int> disjoint_sets(const std::vector<std::vector<int>>& groups);
+
 class Places {
  public:
   explicit Places(const Workload& workload);

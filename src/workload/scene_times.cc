@@ -1,5 +1,7 @@
 #include "workload/scene_times.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -33,6 +35,13 @@ bool is_large(const Scene& scene) {
   const ScenePart& part = scene.parts.front();
   return scene.parts.size() == 1 && scene.ranks.size() > kManyRanks && part.groups.size() == 1 &&
          part.groups.front().size() == scene.ranks.size();
+}
+
+/// Ranks that take part, each as often as it does: in a ring a rank sends and receives.
+std::size_t members_of(const ScenePart& part) {
+  std::size_t members = 0;
+  for (const auto& group : part.groups) members += group.size();
+  return members;
 }
 
 }  // namespace
@@ -118,7 +127,8 @@ sim::Result SceneTimer::simulate(const Scene& scene, int times, sim::Engine engi
   }
   const machine::SharedMachine ranks = machine::select_ranks(machine_, scene.ranks);
   const program::Bound bound = program::link(std::move(job), ranks);
-  sim::Result result = laboratory_.simulate(bound, {.engine = engine, .launch = options_.launch});
+  sim::Result result = laboratory_.simulate(
+      bound, {.engine = engine, .launch = options_.launch, .touched = touched_});
   std::vector<sim::LaunchResult> launches;
   for (const std::size_t l : own) launches.push_back(result.launches[l]);
   result.launches = std::move(launches);
@@ -129,6 +139,8 @@ sim::Result SceneTimer::simulate(const Scene& scene, int times, sim::Engine engi
 void SceneTimer::add_launches(program::Job& job, const Scene& scene, const ScenePart& part,
                               const std::string& stream, const std::string& name) {
   const std::size_t first = job.launches.size();
+  // What a rank sends and what it receives in a ring are under way at the same time.
+  const std::vector<int> sets = disjoint_sets(part.groups);
   for (std::size_t g = 0; g < part.groups.size(); ++g) {
     const LaunchPrograms::Made made = program_of(part, scene.real(part.groups[g]));
     if (is_kernel(part.kind.kind) && job.launches.size() > first &&
@@ -141,7 +153,7 @@ void SceneTimer::add_launches(program::Job& job, const Scene& scene, const Scene
                             .options = made.options,
                             .ranks = part.groups[g],
                             .alone = is_kernel(part.kind.kind),
-                            .stream = stream,
+                            .stream = sets[g] == 0 ? stream : fmt::format("{} {}", stream, sets[g]),
                             .communicator = "calls"});
   }
 }
@@ -152,7 +164,7 @@ SceneTimes SceneTimer::large(const Scene& scene, sim::Engine engine) {
       program_of(scene.parts.front(), scene.real(scene.parts.front().groups.front()));
   const program::Bound bound =
       program::bind(made.program, machine::select_ranks(machine_, scene.ranks), made.options);
-  sim::Options options{.engine = engine, .launch = options_.launch};
+  sim::Options options{.engine = engine, .launch = options_.launch, .touched = touched_};
   const sim::Result alone = laboratory_.simulate(bound, options);
   const Time cold = alone.time;
   options.warmup = options.iterations = 1;
@@ -204,7 +216,8 @@ SceneTimes SceneTimer::alone(const Scene& scene, Level level) {
     found.latency = first.begin;
     found.simulations = 1;
     if (!is_kernel(scene.parts.front().kind.kind))
-      found.traffic = traffic_of(result, scene.ranks.size(), 3);  // twice, and once after a kernel
+      // Twice, and once after a kernel.
+      found.traffic = traffic_of(result, members_of(scene.parts.front()), 3);
   }
   found.next = std::max(found.next, Time{1});
   found.first = std::max(found.first, Time{1});

@@ -33,18 +33,19 @@ std::string text_of(const SceneTimes& times);
 /// Failure for a text that is none of these.
 SceneTimes scene_times_of(const std::string& text);
 
-/// All that is given outlives this.
+/// All that is given outlives this. `touched`: by all launches of the iteration (touched.h).
 class SceneTimer {
  public:
   SceneTimer(const Workload& workload, machine::SharedMachine machine,
              study::Laboratory& laboratory, const CostOptions& options, LaunchPrograms& programs,
-             const Scenes& scenes)
+             const Scenes& scenes, std::int64_t touched)
       : workload_(workload),
         machine_(std::move(machine)),
         laboratory_(laboratory),
         options_(options),
         programs_(programs),
-        scenes_(scenes) {}
+        scenes_(scenes),
+        touched_(touched) {}
 
   /// Of a scene of one part.
   SceneTimes alone(const Scene& scene, Level level);
@@ -66,6 +67,7 @@ class SceneTimer {
   const CostOptions& options_;
   LaunchPrograms& programs_;
   const Scenes& scenes_;
+  std::int64_t touched_;
 };
 
 }  // namespace hemiola::workload

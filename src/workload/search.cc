@@ -44,11 +44,16 @@ std::string part_of(const SearchRow& row) {
       .dump();
 }
 void take_part(const std::string& part, SearchRow& row) {
-  const auto said = nlohmann::json::parse(part);
-  row.time = {said.at("time_fs").get<std::int64_t>()};
-  row.tokens_per_second_and_gpu = said.at("tokens").get<double>();
-  row.model_flop_utilisation = said.at("mfu").get<double>();
-  row.refused = said.at("refused").get<std::string>();
+  try {
+    const auto said = nlohmann::json::parse(part);
+    row.time = {said.at("time_fs").get<std::int64_t>()};
+    row.tokens_per_second_and_gpu = said.at("tokens").get<double>();
+    row.model_flop_utilisation = said.at("mfu").get<double>();
+    row.refused = said.at("refused").get<std::string>();
+  } catch (const nlohmann::json::exception&) {
+    throw Failure("a part is no run of a parallelism", {.file = "--parts"},
+                  "remove this folder, or give another one");
+  }
 }
 
 }  // namespace

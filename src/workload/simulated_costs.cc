@@ -14,6 +14,7 @@
 #include "workload/launch_job.h"
 #include "workload/scene.h"
 #include "workload/scene_times.h"
+#include "workload/touched.h"
 
 namespace hemiola::workload {
 namespace {
@@ -46,7 +47,8 @@ struct SimulatedCosts::Implementation {
         options_(std::move(options)),
         programs_(workload, machine_, laboratory, options_),
         scenes_(workload, places, *machine_, programs_),
-        timer_(workload, machine_, laboratory, options_, programs_, scenes_) {}
+        touched_(touched_by(workload, machine_, programs_)),
+        timer_(workload, machine_, laboratory, options_, programs_, scenes_, touched_) {}
 
   // --- Scenes, each simulated once.
 
@@ -63,7 +65,7 @@ struct SimulatedCosts::Implementation {
 
   std::string key_of(const Task& task) {
     return (task.is_alone ? fmt::format("{} alone: ", name_of(task.level)) : "at once: ") +
-           scenes_.key_of(task.scene);
+           scenes_.key_of(task.scene) + fmt::format(" of {} B touched", touched_);
   }
 
   /// Null: not known yet. It is once the pass is over.
@@ -195,14 +197,14 @@ struct SimulatedCosts::Implementation {
   // --- Situations.
 
   /// Of two launches they are simulated; of more each has the speed that all others leave it, one
-  /// by one. Messages between two ranks disturb nobody.
+  /// by one.
   std::vector<std::int64_t> speeds(std::int32_t rank_class, const std::vector<LaunchKind>& kinds) {
     std::vector<std::int64_t> result(kinds.size(), kFullSpeed);
     // While launches alone are not known, what meets what is not known either.
     if (!options_.contention || has_unknown_launches_) return result;
     for (std::size_t k = 0; k < kinds.size(); ++k) {
       for (std::size_t other = k + 1; other < kinds.size(); ++other) {
-        if (kinds[k].kind == NodeKind::send || kinds[other].kind == NodeKind::send) continue;
+        if (disturbs_nobody(kinds[k]) || disturbs_nobody(kinds[other])) continue;
         const auto [one, two] = speeds_of_pair(rank_class, kinds[k], kinds[other]);
         result[k] = result[k] * one / kFullSpeed;
         result[other] = result[other] * two / kFullSpeed;
@@ -210,6 +212,13 @@ struct SimulatedCosts::Implementation {
     }
     for (std::int64_t& speed : result) speed = std::max<std::int64_t>(speed, kFullSpeed / 50);
     return result;
+  }
+
+  /// Messages between two ranks are few; those of a ring are under way as long as its kernels are.
+  bool disturbs_nobody(const LaunchKind& kind) const {
+    if (kind.kind != NodeKind::send) return false;
+    const std::int32_t family = workload_.messages[index(kind.work)].family;
+    return !is_ring(workload_.families[index(family)]);
   }
 
   std::pair<std::int64_t, std::int64_t> speeds_of_pair(std::int32_t rank_class,
@@ -258,6 +267,7 @@ struct SimulatedCosts::Implementation {
   CostOptions options_;
   LaunchPrograms programs_;
   Scenes scenes_;
+  std::int64_t touched_;  ///< by all launches: a part of what a simulation depends on
   SceneTimer timer_;
   std::map<std::string, SceneTimes> known_;
   std::vector<Task> missing_;

@@ -30,9 +30,13 @@ std::set<std::int64_t> ways_of(const machine::Machine& machine, const std::vecto
 }  // namespace
 
 std::vector<std::size_t> groups_for(const machine::Machine& machine, const Place& place, int rank) {
-  const auto own = std::find_if(place.groups.begin(), place.groups.end(), [&](const auto& group) {
-    return std::find(group.begin(), group.end(), rank) != group.end();
-  });
+  // In a ring the rank is in two pairs; the one that it begins is its own.
+  auto own = std::find_if(place.groups.begin(), place.groups.end(),
+                          [&](const auto& group) { return group.front() == rank; });
+  if (own == place.groups.end())
+    own = std::find_if(place.groups.begin(), place.groups.end(), [&](const auto& group) {
+      return std::find(group.begin(), group.end(), rank) != group.end();
+    });
   if (own == place.groups.end()) return {};
   const auto first = static_cast<std::size_t>(own - place.groups.begin());
   std::vector<std::size_t> result{first};

@@ -50,21 +50,34 @@ class Checker {
   }
 
   void check_families() {
-    member_of_.resize(workload_.families.size());
-    for (std::size_t f = 0; f < workload_.families.size(); ++f) {
-      const GroupFamily& family = workload_.families[f];
-      std::vector<bool>& member = member_of_[f];
-      member.resize(static_cast<std::size_t>(workload_.ranks));
-      for (const auto& group : family.groups) {
-        if (group.empty()) fail(fmt::format("a group of '{}' has no rank", family.name));
-        for (const int rank : group) {
-          if (rank < 0 || rank >= workload_.ranks)
-            fail(fmt::format("group '{}' has rank {}, but there are ranks 0 to {}", family.name,
-                             rank, workload_.ranks - 1));
-          if (member[static_cast<std::size_t>(rank)])
-            fail(fmt::format("rank {} is twice in the groups of '{}'", rank, family.name));
-          member[static_cast<std::size_t>(rank)] = true;
-        }
+    for (const GroupFamily& family : workload_.families) check_family(family);
+    for (const CollectiveCall& call : workload_.collectives) {
+      const auto f = static_cast<std::size_t>(call.family);
+      if (f >= members_.size() || members_[f].twice < 0) continue;
+      fail(fmt::format("rank {} is twice in the groups of '{}', which a {} is called in",
+                       members_[f].twice, workload_.families[f].name, name_of(call.kind)));
+    }
+  }
+
+  void check_family(const GroupFamily& family) {
+    const auto ranks = static_cast<std::size_t>(workload_.ranks);
+    Members& members =
+        members_.emplace_back(Members{std::vector<bool>(ranks), std::vector<bool>(ranks)});
+    const bool pairs = std::all_of(family.groups.begin(), family.groups.end(),
+                                   [](const auto& group) { return group.size() == 2; });
+    for (const auto& group : family.groups) {
+      if (group.empty()) fail(fmt::format("a group of '{}' has no rank", family.name));
+      for (std::size_t place = 0; place < group.size(); ++place) {
+        const int rank = group[place];
+        if (rank < 0 || rank >= workload_.ranks)
+          fail(fmt::format("group '{}' has rank {}, but there are ranks 0 to {}", family.name, rank,
+                           workload_.ranks - 1));
+        const auto r = static_cast<std::size_t>(rank);
+        std::vector<bool>& here = place == 0 ? members.first : members.later;
+        if (here[r] || (!pairs && (members.first[r] || members.later[r])))
+          fail(fmt::format("rank {} is twice in the groups of '{}'", rank, family.name));
+        here[r] = true;
+        if (members.first[r] && members.later[r]) members.twice = rank;
       }
     }
   }
@@ -121,18 +134,34 @@ class Checker {
           break;
       }
       if (!is_call(node.kind)) continue;
-      const std::int32_t family = call_of(workload_, node.kind, node.work).family;
+      const auto family = static_cast<std::size_t>(call_of(workload_, node.kind, node.work).family);
+      const Members& members = members_[family];
       for (const int rank : one.ranks) {
-        if (!member_of_[static_cast<std::size_t>(family)][static_cast<std::size_t>(rank)])
+        const auto r = static_cast<std::size_t>(rank);
+        if (!members.first[r] && !members.later[r])
           fail(fmt::format("{}: rank {} is in no group of '{}'", where(), rank,
-                           workload_.families[static_cast<std::size_t>(family)].name),
+                           workload_.families[family].name),
+               trace.source);
+        if (node.kind == NodeKind::collective) continue;
+        const bool is_first = (node.kind == NodeKind::send) ==
+                              workload_.messages[static_cast<std::size_t>(node.work)].from_first;
+        if (!(is_first ? members.first : members.later)[r])
+          fail(fmt::format("{}: rank {} is not the one that {} a message of '{}'", where(), rank,
+                           node.kind == NodeKind::send ? "sends" : "receives",
+                           workload_.families[family].name),
                trace.source);
       }
     }
   }
 
+  /// By rank: whether it is the first of a group of a family, and whether it is another one.
+  struct Members {
+    std::vector<bool> first, later;
+    int twice = -1;  ///< a rank that is both, as in a ring; -1: there is none
+  };
+
   const Workload& workload_;
-  std::vector<std::vector<bool>> member_of_;
+  std::vector<Members> members_;  ///< by family
 };
 
 }  // namespace
@@ -169,6 +198,18 @@ Call call_of(const Workload& workload, NodeKind kind, std::int32_t work) {
 bool has_product(const Workload& workload, NodeKind kind, std::int32_t work) {
   return kind == NodeKind::collective &&
          workload.collectives[static_cast<std::size_t>(work)].product >= 0;
+}
+
+bool is_ring(const GroupFamily& family) {
+  std::vector<int> firsts;
+  for (const auto& group : family.groups) {
+    if (group.size() != 2) return false;
+    firsts.push_back(group.front());
+  }
+  std::sort(firsts.begin(), firsts.end());
+  return std::any_of(family.groups.begin(), family.groups.end(), [&](const auto& group) {
+    return std::binary_search(firsts.begin(), firsts.end(), group.back());
+  });
 }
 
 std::int64_t Workload::nodes() const {

@@ -40,7 +40,8 @@ struct Compute {
 };
 
 /// Groups of ranks that communicate with each other, e.g. all tensor-parallel groups. No rank is in
-/// two of them. A group lists its ranks in the order of its communicator.
+/// two of them, but for rings: there groups are pairs of neighbours, and a rank is the first of one
+/// and the second of another. A group lists its ranks in the order of its communicator.
 struct GroupFamily {
   std::string name;  ///< "tp", "dp"; of a trace the name of its process group
   std::vector<std::vector<int>> groups;
@@ -56,7 +57,9 @@ struct CollectiveCall {
   std::int32_t product = -1;
 };
 
-/// From one rank to another: groups of the family are pairs.
+/// From one rank to another: groups of the family are pairs. In a ring every rank sends to the next
+/// one and receives from the one before; or else, if the second of each pair sends, the other way
+/// round.
 struct Message {
   std::int32_t family = 0;
   bool from_first = true;  ///< the first rank of each pair sends, the second receives; or else
@@ -161,6 +164,9 @@ Call call_of(const Workload& workload, NodeKind kind, std::int32_t work);
 /// Whether it is a collective with a product in the same launch.
 bool has_product(const Workload& workload, NodeKind kind, std::int32_t work);
 
+/// Whether ranks are in two pairs of the family: the first of one, the second of another.
+bool is_ring(const GroupFamily& family);
+
 /// Adds to a workload what it has once: equal works and names get the same index.
 class WorkloadBuilder {
  public:
@@ -185,8 +191,9 @@ class WorkloadBuilder {
 };
 
 /// Failure for what no scheduler can run: indices out of range, ranks in no class or two, groups
-/// with ranks that are not there, a node that depends on itself, members of a class without a
-/// group.
+/// with ranks that are not there, a rank in two groups of a collective, a node that depends on
+/// itself, members of a class without a group
+/// or on the wrong side of a message.
 void check(const Workload& workload);
 
 }  // namespace hemiola::workload
