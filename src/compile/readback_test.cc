@@ -32,7 +32,7 @@ std::string fused_text(const std::string& kernel, const char* plan_name,
   const KernelRequest request{
       .describe = {.file = file, .kernel = {}, .helpers = {}, .constants = std::move(constants)}};
   return FusedFile(request, plan, "plan.json")
-      .write(plan, {.file = "plan.json", .command = "hemiola compile", .version = "0"}, "fused.py")
+      .write({.file = "plan.json", .command = "hemiola compile", .version = "0"}, "fused.py")
       .text;
 }
 

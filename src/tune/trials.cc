@@ -85,7 +85,7 @@ Trials::Fit Trials::fit(const study::Settings& parameters,
     const plan::Plan plan = plan::make(info_.name, machine_->ranks(), parameters, machine_.get());
     made.why = Dropped::fusion;
     const compile::FusedFile file(kernel, plan, request_.plan);
-    file.write(plan, {.file = request_.plan, .command = {}, .version = {}}, request_.plan);
+    file.write({.file = request_.plan, .command = {}, .version = {}}, request_.plan);
     made.tiles = file.fusion().configs.front().compute_tiles;
     made.realization = compile::emitted_realization(plan);
     made.buffers = explore::buffers(plan);

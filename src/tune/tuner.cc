@@ -156,7 +156,7 @@ compile::TorchFile file_of(const Request& request, const Candidate& candidate,
                            const std::string& output) {
   compile::KernelRequest kernel = request.kernel;
   kernel.configurations = {candidate.configuration};
-  return compile::FusedFile(kernel, plan, options.file).write(plan, options, output);
+  return compile::FusedFile(kernel, plan, options.file).write(options, output);
 }
 
 }  // namespace hemiola::tune

@@ -12,6 +12,11 @@ PRODUCTS = {"gemm": (), "gemm_grouped": ("GROUP_M=2",), "gemm_persistent": ("GRO
 ATTENTION = {"attention": ("CAUSAL=False", "scale=0.25")}
 PRODUCT_PLANS = ("ag-gemm/swizzle", "ag-gemm/ring", "ag-gemm/double-ring", "gemm-rs/direct", "gemm-rs/ring", "gemm-rs/collective",
                  "gemm-ar/partitioned", "a2a-gemm/direct")
+# Plans of several launches, which are waves of one grid; behind the colon, parameters of the template.
+LAUNCH_PLANS = ("ag-gemm/sequence:degree=2,steps=hetero", "ag-gemm/sequence:degree=2,products=unfused", "ag-gemm/shards:", "gemm-rs/sequence:degree=2",
+                "gemm-rs/shards:", "gemm-ar/sequence:degree=2,axis=n")
+LAUNCH_KERNELS = ("gemm", "gemm_persistent")
+MORE = (("gemm_tma", "ag-gemm/sequence:degree=2,steps=hetero"), ("gemm_split_k", "gemm-rs/sequence:degree=2"), ("gemm_grouped", "ag-gemm/serial:"))
 ATTENTION_PLANS = ("ring-attention/ring", "ring-attention/swizzle", "double-ring-attention/ring")
 
 
@@ -21,6 +26,8 @@ def kinds():
         for kernel, constants in kernels.items():
             for plan in plans:
                 yield kernel, constants, plan
+    for kernel, plan in (*((kernel, plan) for kernel in LAUNCH_KERNELS for plan in LAUNCH_PLANS), *MORE):
+        yield kernel, PRODUCTS[kernel], plan
 
 
 def ranks_of(template):
@@ -31,6 +38,8 @@ def ranks_of(template):
 def make_plan(folder, template, *parameters, ranks=None, dtype="float16", sizes=()):
     """A small plan file."""
     ranks = ranks or ranks_of(template)
+    template, _, more = template.partition(":")
+    parameters = (*parameters, *filter(None, more.split(",")))
     path = os.path.join(folder, "-".join((*template.split("/"), *parameters, *sizes, f"{ranks}x{dtype}")) + ".json")
     if not sizes:
         sizes = ("heads=2", "sequence=128", "head=16") if "attention" in template else (f"m={32 * ranks}", f"n={32 * ranks}", f"k={32 * ranks}")
