@@ -226,7 +226,7 @@ class KernelSchedule(PlanSchedule):
         self._grids, first_part = [], [0] * plan.ranks
         for grid, (kernel, axes, values, sizes) in enumerate(grids):
             extents = kernel.extents(plan, axes, grid)
-            waves = Waves(plan, kernel, extents, grid, list(first_part))
+            waves = Waves(plan, kernel, extents, grid, list(first_part), keeps_loop=len(grids) > 1)
             self._grids.append((kernel, extents, kernel.values(plan, values, grid), kernel.values(plan, sizes, grid), waves))
             first_part = [first + len(parts) for first, parts in zip(first_part, waves.parts)]
         self._parts = max(first_part)

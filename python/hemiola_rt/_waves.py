@@ -15,10 +15,11 @@ _NEVER = 1 << 62
 class Waves:
     """`waves`, `turns` and `parts` by rank; `part_waits`: by (rank, stream, transfer) the (rank, part, grid) that it waits for.
 
-    grid: which of a GridPlan's; first_part: by rank the number of parts of the grids before.
+    grid: which of a GridPlan's; first_part: by rank the number of parts of the grids before. keeps_loop: another one
+    waits in the loop, so that all of it is a piece here where nothing arrives along it.
     """
 
-    def __init__(self, plan, kernel, extents, grid=0, first_part=None):
+    def __init__(self, plan, kernel, extents, grid=0, first_part=None, keeps_loop=False):
         self.plan, self.kernel, self.grid = plan, kernel, grid
         self.first_part = first_part or [0] * plan.ranks
         self._launches = getattr(plan, "launches", None) and plan.launches[grid]
@@ -36,6 +37,7 @@ class Waves:
                 self._claim(rank, (rank, stream, position), item, counters)
         if self._launches:
             self._claim_for_launches([axis["name"] for axis in compute["axes"]])
+        self._keeps_loop = keeps_loop
         self._choose_loop()
         self.waves, self.turns, self.parts, self.part_waits = [], [], [], collections.defaultdict(list)
         for rank in range(plan.ranks):
@@ -137,7 +139,7 @@ class Waves:
             return
         claims = [claim for of_rank in self._claims for claim in of_rank if not claim.takes]
         mixed = any((claim.begin > 0 or claim.end < self.loop[1]) and claim.box != self.whole for claim in claims)
-        if mixed or not any(map(self._along_loop, claims)):
+        if not self._keeps_loop and (mixed or not any(map(self._along_loop, claims))):
             raise PlanError("nothing arrives along the kernel's loop, for which it was compiled: compile it for this plan")
 
     def _distance(self, own, other):

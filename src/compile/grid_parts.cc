@@ -129,8 +129,6 @@ std::string GridParts::why_not(const Grid& grid, const Placed& one) const {
   const Placed& first = grid.front();
   const plan::Compute &a = *first.compute, &b = *one.compute;
   const std::string both = named(first) + " and " + named(one);
-  if (a.waits == plan::Waits::tiles || b.waits == plan::Waits::tiles)
-    return both + " are kernels in which tiles wait for themselves";
   if (a.kernel != b.kernel)
     return fmt::format("{} is a '{}', {} a '{}'", named(first), a.kernel, named(one), b.kernel);
   if (a.operands.size() != b.operands.size() || !have_same_axes(a, b))
@@ -141,6 +139,8 @@ std::string GridParts::why_not(const Grid& grid, const Placed& one) const {
         "{} {} '{}', {} '{}'", named(first), plan::makes(a.operands[i].use) ? "makes" : "reads",
         tensor(a.operands[i].tensor).name, named(one), tensor(b.operands[i].tensor).name);
   }
+  if (a.waits == plan::Waits::tiles || b.waits == plan::Waits::tiles)
+    return both + " are kernels in which tiles wait for themselves";
   for (std::size_t i = 0; i < a.axes.size(); ++i) {
     const bool is_same = first.boxes.front().begin[i] == one.boxes.front().begin[i] &&
                          a.axes[i].extent == b.axes[i].extent;

@@ -17,9 +17,9 @@ namespace {
 constexpr std::int32_t kX = 0, kIn = 1, kMiddle = 2, kOut = 3;
 
 std::vector<ParameterInfo> layer_parameters(std::vector<ParameterInfo> more) {
-  std::vector<ParameterInfo> all{size_parameter("m", "8192", "rows (tokens)"),
-                                 size_parameter("h", "8192", "columns of a row (hidden size)"),
-                                 size_parameter("f", "28672", "intermediate size, over all ranks"),
+  std::vector<ParameterInfo> all{size_parameter("m", "2048", "rows (tokens)"),
+                                 size_parameter("h", "4096", "columns of a row (hidden size)"),
+                                 size_parameter("f", "14336", "intermediate size, over all ranks"),
                                  size_parameter("tile_m", "128", "rows of a tile"),
                                  size_parameter("tile_n", "128", "columns of a tile"),
                                  size_parameter("tile_k", "64", "what a tile sums over in a step"),

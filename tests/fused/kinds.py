@@ -16,7 +16,10 @@ PRODUCT_PLANS = ("ag-gemm/swizzle", "ag-gemm/ring", "ag-gemm/double-ring", "gemm
 LAUNCH_PLANS = ("ag-gemm/sequence:degree=2,steps=hetero", "ag-gemm/sequence:degree=2,products=unfused", "ag-gemm/shards:", "gemm-rs/sequence:degree=2",
                 "gemm-rs/shards:", "gemm-ar/sequence:degree=2,axis=n")
 LAUNCH_KERNELS = ("gemm", "gemm_persistent")
-MORE = (("gemm_tma", "ag-gemm/sequence:degree=2,steps=hetero"), ("gemm_split_k", "gemm-rs/sequence:degree=2"), ("gemm_grouped", "ag-gemm/serial:"))
+# Two products, which are launches of one text.
+LAYER_PLANS = ("gemm-a2a-gemm/direct:waves=1", "gemm-a2a-gemm/direct:", "mlp/domino:")
+MORE = (("gemm_tma", "ag-gemm/sequence:degree=2,steps=hetero"), ("gemm_split_k", "gemm-rs/sequence:degree=2"), ("gemm_grouped", "ag-gemm/serial:"),
+        ("gemm_tma", "gemm-a2a-gemm/direct:waves=1"), ("gemm_persistent", "ag-gemm/sequence:degree=2,steps=hetero,placement=copy"))
 ATTENTION_PLANS = ("ring-attention/ring", "ring-attention/swizzle", "double-ring-attention/ring")
 
 
@@ -26,13 +29,18 @@ def kinds():
         for kernel, constants in kernels.items():
             for plan in plans:
                 yield kernel, constants, plan
-    for kernel, plan in (*((kernel, plan) for kernel in LAUNCH_KERNELS for plan in LAUNCH_PLANS), *MORE):
+    for kernel, plan in (*((kernel, plan) for kernel in LAUNCH_KERNELS for plan in LAUNCH_PLANS + LAYER_PLANS), *MORE):
         yield kernel, PRODUCTS[kernel], plan
 
 
 def ranks_of(template):
     """Two levels take four."""
     return 4 if template.startswith("double") or template.endswith("double-ring") else 2
+
+
+def is_layer(template):
+    """Whether it is of two products, whose sizes have other names."""
+    return template.startswith(("gemm-a2a-gemm/", "mlp/"))
 
 
 def make_plan(folder, template, *parameters, ranks=None, dtype="float16", sizes=()):
@@ -42,7 +50,8 @@ def make_plan(folder, template, *parameters, ranks=None, dtype="float16", sizes=
     parameters = (*parameters, *filter(None, more.split(",")))
     path = os.path.join(folder, "-".join((*template.split("/"), *parameters, *sizes, f"{ranks}x{dtype}")) + ".json")
     if not sizes:
-        sizes = ("heads=2", "sequence=128", "head=16") if "attention" in template else (f"m={32 * ranks}", f"n={32 * ranks}", f"k={32 * ranks}")
+        sizes = ("heads=2", "sequence=128", "head=16") if "attention" in template else (f"m={32 * ranks}", "h=32", f"f={32 * ranks}") if is_layer(
+            template) else (f"m={32 * ranks}", f"n={32 * ranks}", f"k={32 * ranks}")
     given = [word for parameter in (*sizes, *parameters, f"dtype={dtype}") for word in ("--param", parameter)]
     if not os.path.exists(path):
         hemiola("plan", "make", template, "--ranks", str(ranks), *given, "-o", path)
@@ -56,3 +65,8 @@ def fused(folder, kernel, constants, plan, *more, name=None, block=16, block_k=1
     given = [word for constant in (*constants, *blocks) for word in ("--constexpr", constant)]
     hemiola("compile", os.path.join(KERNELS, f"{kernel}.py"), "--plan", plan, *given, *more, "-o", path)
     return path
+
+
+def works_of(t):
+    """What the launches of a rank are told, one after the other, as setup() has made it."""
+    return getattr(t, "works", None) or [getattr(t, name) for name in sorted(vars(t)) if name == "work" or name.startswith("work_")]

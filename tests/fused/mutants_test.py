@@ -13,10 +13,11 @@ import support
 from hemiola_rt._interleaved import InterleavedStream, InterleavedWorld
 
 FILES = [("gemm_persistent", "ag-gemm/ring"), ("gemm", "gemm-rs/direct"), ("gemm_grouped", "gemm-ar/partitioned"),
-         ("attention", "ring-attention/swizzle"), ("gemm_tma", "ag-gemm/swizzle"), ("gemm_persistent", "gemm-rs/ring")]
+         ("attention", "ring-attention/swizzle"), ("gemm_tma", "ag-gemm/swizzle"), ("gemm_persistent", "gemm-rs/ring"),
+         ("gemm_persistent", "ag-gemm/sequence:degree=2,steps=hetero"), ("gemm_persistent", "gemm-a2a-gemm/direct:waves=1")]
 MORE = [("gemm", "a2a-gemm/direct"), ("gemm_split_k", "gemm-rs/direct"), ("attention", "ring-attention/ring"), ("gemm_tma", "gemm-rs/ring"),
         ("gemm_persistent", "gemm-ar/partitioned"), ("gemm_grouped", "gemm-rs/direct"), ("gemm_split_k", "ag-gemm/ring"), ("gemm_persistent", "a2a-gemm/direct"),
-        ("gemm_grouped", "gemm-rs/ring"), ("gemm_tma", "a2a-gemm/direct")]
+        ("gemm_grouped", "gemm-rs/ring"), ("gemm_tma", "a2a-gemm/direct"), ("gemm", "gemm-rs/sequence:degree=2"), ("gemm_persistent", "mlp/domino:")]
 
 
 def is_right(text, orders):
@@ -63,13 +64,14 @@ def meaning(text):
             rt._make_stream = lambda number, rt=rt: Recorder(rt, f"stream {number}")
             t = schedule.setup(rt)
             schedule.run(rt, t)
-            tables = t.work.arguments
-            needs = tables["hm_needs"].tolist()
-            for name, first in (("hm_rows", 1), ("hm_turns", 2)):
-                table = tables[name].tolist()
-                for i in range(0, len(table) - 3, 4):
-                    wanted = [needs[3 * n:3 * n + 3] for n in range(table[i + first], table[i + first + 1])]
-                    waits.append((rt.rank, name, table[i], table[i + 4 - first:i + 5 - first], wanted))
+            for work in kinds.works_of(t):
+                tables = work.arguments
+                needs = tables["hm_needs"].tolist()
+                for name, first in (("hm_rows", 1), ("hm_turns", 2)):
+                    table = tables[name].tolist()
+                    for i in range(0, len(table) - 3, 4):
+                        wanted = [needs[3 * n:3 * n + 3] for n in range(table[i + first], table[i + first + 1])]
+                        waits.append((rt.rank, name, table[i], table[i + 4 - first:i + 5 - first], wanted))
         return ([(rank, name, tile, part, [number(rank, slot, value) for slot, _, value in wanted]) for rank, name, tile, part, wanted in waits],
                 [(rank, name, number(rank, slot, value)) for rank, name, slot, value in asked],
                 {key: len(values) for key, values in told.items()})
