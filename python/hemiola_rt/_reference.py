@@ -19,6 +19,11 @@ _LAYERS = {
 }
 
 
+def _experts(rank, held, wide):
+    """Rows of all ranks for each of the own experts."""
+    return torch.cat([of["x"].chunk(len(held))[rank] for of in held], 1).to(wide) @ held[rank]["b"].to(wide)
+
+
 def _middle(of, wide):
     return (of["x"].to(wide) @ of["w_in"].to(wide)).to(of["x"].dtype)
 
@@ -38,6 +43,8 @@ def reference_of(plan):
     layer = _LAYERS.get(root["name"].partition("/")[0])
     if layer is not None and all(name in plan.tensors for name in ("x", "w_in", "w_out", "c")):
         return lambda rank, held: {"c": layer(rank, held, wide)}
+    if root["name"].startswith("moe/") and all(name in plan.tensors for name in ("x", "b", "c")):
+        return lambda rank, held: {"c": _experts(rank, held, wide)}
     left, formula = _FORMULAS.get(root["name"].partition("/")[0], (None, None))
     if formula is None or left not in plan.tensors or "b" not in plan.tensors or "c" not in plan.tensors:
         return None

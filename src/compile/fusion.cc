@@ -82,8 +82,11 @@ class Fuser {
   void check_family() const {
     const plan::Compute& one = compute();
     const bool is_product = one.kernel == "gemm", is_attention = one.kernel == "attention";
-    const bool fits = (!is_product || kernel_.family == Family::product) &&
-                      (!is_attention || kernel_.family == Family::attention);
+    // Of a grouped product whose tiles are known before the launch: check_kernel().
+    const bool multiplies =
+        kernel_.family == Family::product || kernel_.family == Family::grouped_product;
+    const bool fits =
+        (!is_product || multiplies) && (!is_attention || kernel_.family == Family::attention);
     if (!is_product && !is_attention && grids_.are_of_launches)
       throw Failure(
           fmt::format("compute '{}' of plan '{}' is a '{}', and kernel '{}' a {}", one.name,

@@ -116,6 +116,19 @@ std::string_view formula_of(const plan::Plan& plan) {
   return {};
 }
 
+/// Experts of a mixture: rows of all ranks for each of the own ones.
+std::string_view experts_of(const plan::Plan& plan) {
+  for (const char* name : {"x", "b"}) {
+    const plan::Tensor* tensor = tensor_named(plan, name, plan::Role::input);
+    if (tensor == nullptr || tensor->shape.size() != 3 || !holds(plan, name, false)) return {};
+  }
+  return plan.name.starts_with("moe/")
+             ? "    # Of all ranks the tokens for this one's experts.\n"
+               "    a = torch.cat([of[\"x\"].chunk(RANKS)[rank] for of in held], 1)\n"
+               "    return {\"c\": a.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n"
+             : "";
+}
+
 /// Layers of two products: what lies in memory between them is rounded.
 std::string_view layer_of(const plan::Plan& plan) {
   for (const char* name : {"x", "w_in", "w_out"}) {
@@ -212,6 +225,7 @@ std::string reference_of(const plan::Plan& plan, const std::vector<std::string>&
   std::string text = plan.collective == Collective::custom ? std::string(formula_of(plan))
                                                            : collective_text(plan, names);
   if (text.empty()) text = layer_of(plan);
+  if (text.empty()) text = experts_of(plan);
   if (text.empty()) text = attention_text(plan, softmax_scale);
   if (text.empty()) return {};
   return "def reference(rank, held):\n"

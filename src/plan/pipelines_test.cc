@@ -100,6 +100,20 @@ Value attended(const Plan& plan, int rank, std::int64_t head, std::int64_t query
   return sum;
 }
 
+/// What c[expert, row, column] of a rank has to be: rows come rank by rank.
+Value of_expert(const Plan& plan, int rank, std::int64_t expert, std::int64_t row,
+                std::int64_t column) {
+  const std::int64_t experts = extent(plan, 1, 0), rows = extent(plan, 0, 1);
+  const std::int64_t depth = extent(plan, 0, 2), columns = extent(plan, 1, 2);
+  Value sum = 0;
+  for (std::int64_t i = 0; i < depth; ++i) {
+    const std::int64_t token = (rank * experts + expert) * rows + row % rows;
+    sum += Execution::input(static_cast<int>(row / rows), token * depth + i, 0) *
+           Execution::input(rank, (expert * depth + i) * columns + column, 1);
+  }
+  return sum;
+}
+
 bool is_attention(const Plan& plan) {
   return plan.name.find("attention") != std::string::npos;
 }
@@ -119,9 +133,14 @@ void expect_right_pipeline(const Plan& plan, std::uint32_t seed) {
     }
     EXPECT_EQ(promised, plan.tensors[static_cast<std::size_t>(output)].elements());
     for (std::int64_t i = 0; i < plan.tensors[static_cast<std::size_t>(output)].elements(); ++i) {
-      const Value wanted = is_attention(plan) ? attended(plan, rank, i / (shape[1] * shape[2]),
-                                                         i / shape[2] % shape[1], i % shape[2])
-                                              : product(plan, rank, i / shape[1], i % shape[1]);
+      const auto of_blocks = [&](const auto& value_of) {
+        return value_of(plan, rank, i / (shape[1] * shape[2]), i / shape[2] % shape[1],
+                        i % shape[2]);
+      };
+      const Value wanted = is_attention(plan) ? of_blocks(attended)
+                           : plan.name.starts_with("moe/")
+                               ? of_blocks(of_expert)
+                               : product(plan, rank, i / shape[1], i % shape[1]);
       ASSERT_EQ(execution.value(rank, output, i), wanted)
           << plan.name << " over " << plan.ranks << " ranks: rank " << rank << ", element " << i;
     }
@@ -130,6 +149,9 @@ void expect_right_pipeline(const Plan& plan, std::uint32_t seed) {
 
 /// Sizes that tiles do not divide.
 Parameters small(const TemplateInfo& info, int ranks) {
+  if (info.parameter("experts") != nullptr)
+    return {{"rows", "3"},   {"experts", "2"}, {"n", "6"},     {"k", "4"},
+            {"tile_m", "4"}, {"tile_n", "5"},  {"tile_k", "3"}};
   if (info.parameter("h") != nullptr)
     return {{"m", std::to_string(12 * ranks)},
             {"h", "6"},

@@ -47,7 +47,7 @@ class Emission(unittest.TestCase):
                 self.assertEqual(kept, [line for line in before if line not in gone])
                 marked = "\n".join(line for line in after if "# hemiola: was" in line)
                 for line in gone:
-                    self.assertRegex(line, r"program_id|tile_id|for start_n in")
+                    self.assertRegex(line, r"program_id|tile_id|for start_n in|for tile_id in")
                     self.assertIn(line.split("=")[0].strip() if "program_id" in line else "hm_", marked)
 
     @staticmethod

@@ -15,6 +15,9 @@ PRODUCT_PLANS = ("ag-gemm/swizzle", "ag-gemm/ring", "ag-gemm/double-ring", "gemm
 # Plans of several launches, which are waves of one grid; behind the colon, parameters of the template.
 LAUNCH_PLANS = ("ag-gemm/sequence:degree=2,steps=hetero", "ag-gemm/sequence:degree=2,products=unfused", "ag-gemm/shards:", "gemm-rs/sequence:degree=2",
                 "gemm-rs/shards:", "gemm-ar/sequence:degree=2,axis=n")
+# Products of experts whose tokens have a capacity.
+EXPERTS = {"moe_capacity_gemm": ()}
+EXPERT_PLANS = ("moe/direct:", "moe/direct:transfer=pull")
 LAUNCH_KERNELS = ("gemm", "gemm_persistent")
 # Two products, which are launches of one text.
 LAYER_PLANS = ("gemm-a2a-gemm/direct:waves=1", "gemm-a2a-gemm/direct:", "mlp/domino:")
@@ -25,7 +28,7 @@ ATTENTION_PLANS = ("ring-attention/ring", "ring-attention/swizzle", "double-ring
 
 def kinds():
     """(kernel, its constants, template) of everything that is fused."""
-    for kernels, plans in ((PRODUCTS, PRODUCT_PLANS), (ATTENTION, ATTENTION_PLANS)):
+    for kernels, plans in ((PRODUCTS, PRODUCT_PLANS), (ATTENTION, ATTENTION_PLANS), (EXPERTS, EXPERT_PLANS)):
         for kernel, constants in kernels.items():
             for plan in plans:
                 yield kernel, constants, plan
@@ -51,7 +54,7 @@ def make_plan(folder, template, *parameters, ranks=None, dtype="float16", sizes=
     path = os.path.join(folder, "-".join((*template.split("/"), *parameters, *sizes, f"{ranks}x{dtype}")) + ".json")
     if not sizes:
         sizes = ("heads=2", "sequence=128", "head=16") if "attention" in template else (f"m={32 * ranks}", "h=32", f"f={32 * ranks}") if is_layer(
-            template) else (f"m={32 * ranks}", f"n={32 * ranks}", f"k={32 * ranks}")
+            template) else ("rows=16", "experts=2", "n=32", "k=32") if template.startswith("moe/") else (f"m={32 * ranks}", f"n={32 * ranks}", f"k={32 * ranks}")
     given = [word for parameter in (*sizes, *parameters, f"dtype={dtype}") for word in ("--param", parameter)]
     if not os.path.exists(path):
         hemiola("plan", "make", template, "--ranks", str(ranks), *given, "-o", path)

@@ -11,7 +11,7 @@ from hemiola_rt._interleaved import at_random
 from hemiola_rt._tasks import PlanError
 
 # More rows, columns and keys, in two parts, of more ranks.
-SIZES = {"products": ("m=128", "n=96", "k=64"), "layers": ("m=128", "h=48", "f=128"), "attention": ("heads=2", "sequence=256", "head=16")}
+SIZES = {"products": ("m=128", "n=96", "k=64"), "layers": ("m=128", "h=48", "f=128"), "experts": ("rows=32", "experts=3", "n=48", "k=64"), "attention": ("heads=2", "sequence=256", "head=16")}
 
 
 def larger(folder, template):
@@ -19,7 +19,8 @@ def larger(folder, template):
     ranks = kinds.ranks_of(template)
     ranks = ranks if ranks == 4 else 4
     more = () if ":" in template else ("split=2",) if template not in ("a2a-gemm/direct",) else ("waves=2",)
-    return kinds.make_plan(folder, template, *more, ranks=ranks, sizes=SIZES["attention" if "attention" in template else "layers" if kinds.is_layer(template) else "products"])
+    return kinds.make_plan(folder, template, *more, ranks=ranks, sizes=SIZES["attention" if "attention" in template else "layers" if kinds.is_layer(template)
+                                  else "experts" if template.startswith("moe/") else "products"])
 
 
 def tables(schedule):

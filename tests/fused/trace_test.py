@@ -25,7 +25,7 @@ class Traces(unittest.TestCase):
         cls.folder.cleanup()
 
     def traced(self, kernel, template):
-        constants = {**kinds.PRODUCTS, **kinds.ATTENTION}[kernel]
+        constants = {**kinds.PRODUCTS, **kinds.ATTENTION, **kinds.EXPERTS}[kernel]
         file = kinds.fused(self.folder.name, kernel, constants, kinds.make_plan(self.folder.name, template))
         trace = file[:-3] + ".jsonl"
         support.run_processes(file, "--poison", "--permute", "3", "--trace", trace)
