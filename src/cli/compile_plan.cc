@@ -51,10 +51,9 @@ compile::TorchMovers movers_of(const CompilePlanOptions& options) {
 }
 
 /// Programs that wait keep their places; as many as there are tiles leave none for movers.
-void check_room(const compile::TorchMovers& movers, const compile::Fusion& fusion) {
-  const bool waits = fusion.waits() || fusion.waits_in_loop();
-  if (movers.workgroups == 0 || !waits || fusion.kernel->scheduler.loop >= 0) return;
-  throw Failure("kernel '" + fusion.kernel->kernel +
+void check_room(const compile::TorchMovers& movers, const compile::FusedFile& fused) {
+  if (movers.workgroups == 0 || fused.takes_movers()) return;
+  throw Failure("kernel '" + fused.fusion().kernel->kernel +
                     "' has a program for each tile; those that wait fill a GPU, and workgroups "
                     "that move what they wait for would find no room",
                 {.file = "--realization"},
@@ -122,7 +121,7 @@ ExitCode compile_plan(Session& session, const CompilePlanOptions& options,
                                     .command = session.command,
                                     .version = HEMIOLA_VERSION,
                                     .movers = movers_of(options)};
-  if (fused) check_room(torch.movers, fused->fusion());
+  if (fused) check_room(torch.movers, *fused);
   const compile::TorchFile made =
       fused ? fused->write(torch, options.output) : compile::torch_of(plan, torch);
   if (!options.no_check) {

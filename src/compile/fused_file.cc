@@ -62,6 +62,13 @@ FusedFile::FusedFile(const KernelRequest& request, const plan::Plan& plan,
                      .configurations = request.configurations})),
       text_(fused_text(library_, choose_kernel(module_, request.describe.kernel), fusions_)) {}
 
+bool FusedFile::takes_movers() const {
+  const bool waits = std::any_of(fusions_.begin(), fusions_.end(), [](const Fusion& one) {
+    return one.waits() || one.waits_in_loop();
+  });
+  return !waits || description_.scheduler.loop >= 0;
+}
+
 TorchFile FusedFile::write(TorchOptions options, const std::string& output) const {
   options.kernel = {&fusions_, &text_, file_};
   options.digest = digest_;

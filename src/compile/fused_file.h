@@ -34,6 +34,9 @@ class FusedFile {
   const Fusions& fusions() const { return fusions_; }
   const Fusion& fusion() const { return fusions_.front(); }
   const Grids& grids() const { return grids_; }
+  /// Whether workgroups that move data find room beside the kernel. Programs that wait keep their
+  /// places; as many as there are tiles leave none.
+  bool takes_movers() const;
   /// The file, judged by check_fused_text() under the name `output`. Failure as that and
   /// torch_of().
   TorchFile write(TorchOptions options, const std::string& output) const;
