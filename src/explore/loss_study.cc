@@ -64,7 +64,11 @@ LossStudy::Alone LossStudy::alone(const std::string& key, const Schedule& schedu
 
 LossStudy::Alone LossStudy::products_of(const Schedule& schedule) {
   Schedule pieces = schedule;
-  pieces.pulls = false;
+  pieces.pulls = pieces.prelaunch = false;
+  if (pieces.family.division != Division::kernel) {  // whose programs leave units to these
+    pieces.realization = {};
+    pieces.workgroups = 0;
+  }
   const std::string key = "products of " + pieces.text() + std::to_string(pieces.own_tile.m) + "x" +
                           std::to_string(pieces.own_tile.n);
   return alone(key, schedule, only_computes, &KernelTimes::computing);

@@ -1,5 +1,4 @@
-// Whether what holds of a body on one rank holds on all: programs for thousands of ranks are
-// checked once.
+// Whether what holds of an operation on one rank holds on all: it is checked once.
 #include <algorithm>
 #include <numeric>
 
@@ -54,22 +53,37 @@ bool is_rank_everywhere(const Affine& rank, int ranks) {
 }
 
 /// Whether chunks [value, value + extent) are there whatever the rank and the counters of loops
-/// are.
+/// are, up to those of `last`.
 bool is_inside_everywhere(const Affine& value, std::int64_t extent, std::int64_t present,
-                          int ranks) {
-  if (value.modulus == 0 && (value.loop[0] != 0 || value.loop[1] != 0)) return false;
-  std::int64_t first = value({}), last = value({.rank = ranks - 1, .loop = {}});
-  if (value.modulus > 0) {  // at most a residue, and every step of the common divisor
-    const std::int64_t step =
-        std::gcd(std::gcd(value.rank, value.modulus), std::gcd(value.loop[0], value.loop[1]));
-    const std::int64_t residue = (value.constant % step + step) % step;
-    first = residue * value.scale + value.offset;
-    last = (value.modulus - step + residue) * value.scale + value.offset;
+                          const Indices& last) {
+  std::int64_t low = 0, high = 0;  // what the loops add
+  for (std::size_t level = 0; level < value.loop.size(); ++level) {
+    const std::int64_t most = value.loop[level] * last.loop[level];
+    low += std::min<std::int64_t>(0, most);
+    high += std::max<std::int64_t>(0, most);
   }
-  return std::min(first, last) >= 0 && std::max(first, last) <= present - extent;
+  const std::int64_t of_ranks = value.rank * last.rank;
+  low += value.constant + std::min<std::int64_t>(0, of_ranks);
+  high += value.constant + std::max<std::int64_t>(0, of_ranks);
+  if (value.modulus > 0) {  // at most a residue, and every step of the common divisor
+    std::int64_t step = std::gcd(value.rank, value.modulus);
+    std::int64_t residue = (value.constant % step + step) % step;
+    std::int64_t added = high - low - std::abs(of_ranks);
+    residue += low - value.constant - std::min<std::int64_t>(0, of_ranks);
+    if (residue < 0 || residue + added >= step) {  // loops go round
+      step = std::gcd(step, std::gcd(value.loop[0], value.loop[1]));
+      residue = (value.constant % step + step) % step;
+      added = 0;
+    }
+    low = residue;
+    high = value.modulus - step + residue + added;
+  }
+  const std::int64_t one = low * value.scale + value.offset;
+  const std::int64_t other = high * value.scale + value.offset;
+  return std::min(one, other) >= 0 && std::max(one, other) <= present - extent;
 }
 
-bool is_alike(const Program& program, const Operand& operand) {
+bool is_alike(const Program& program, const Operand& operand, const Indices& last) {
   if (operand.group >= 0 || !is_rank_everywhere(operand.rank, program.ranks)) return false;
   if (operand.buffer < 0 || operand.buffer >= std::ssize(program.buffers)) return false;
   const Buffer& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];
@@ -77,25 +91,41 @@ bool is_alike(const Program& program, const Operand& operand) {
   const std::int64_t extent =
       operand.run == 0 ? operand.chunks
                        : (operand.chunks / operand.run - 1) * operand.pitch + operand.run;
-  return is_inside_everywhere(operand.chunk, extent, buffer.chunks.front(), program.ranks);
+  return is_inside_everywhere(operand.chunk, extent, buffer.chunks.front(), last);
 }
 
 }  // namespace
 
-bool speaks_for_all_ranks(const Bound& bound, const Body& body) {
-  const Program& program = bound.program();
-  const auto operand = [&](const Operand& o) { return is_alike(program, o); };
+bool is_alike_everywhere(const Program& program, const Op& op, const Indices& last) {
+  const auto operand = [&](const Operand& o) { return is_alike(program, o, last); };
   const auto semaphore = [&](const SemaphoreRef& ref) {
     return is_rank_everywhere(ref.rank, program.ranks);
   };
   const auto no_connection = [](const ConnectionRef& c) { return c.inbound < 0 && c.outbound < 0; };
-  const bool alike = std::all_of(body.ops.begin(), body.ops.end(), [&](const Op& op) {
-    return std::all_of(op.src.begin(), op.src.end(), operand) &&
-           std::all_of(op.dst.begin(), op.dst.end(), operand) &&
-           std::all_of(op.semaphores.begin(), op.semaphores.end(), semaphore) &&
-           no_connection(op.send_to) && no_connection(op.recv_from) && op.more_to.empty() &&
-           op.more_from.empty() && op.kind != OpKind::barrier;
-  });
+  return std::all_of(op.src.begin(), op.src.end(), operand) &&
+         std::all_of(op.dst.begin(), op.dst.end(), operand) &&
+         std::all_of(op.semaphores.begin(), op.semaphores.end(), semaphore) &&
+         no_connection(op.send_to) && no_connection(op.recv_from) && op.more_to.empty() &&
+         op.more_from.empty() && op.kind != OpKind::barrier;
+}
+
+std::int64_t iterations_of(const Bound& bound, const Op& loop) {
+  if (loop.unit.count == 0) return loop.count;
+  return (loop.unit_chunks * bound.chunk_bytes() + loop.unit.count - 1) / loop.unit.count;
+}
+
+std::vector<bool> alike_in(const Bound& bound, const std::vector<Op>& ops) {
+  const Program& program = bound.program();
+  std::vector<bool> alike;
+  Indices last{.rank = program.ranks - 1, .loop = {}};
+  std::size_t level = 0;
+  for (const Op& op : ops) {
+    const bool opens = op.kind == OpKind::loop, closes = op.kind == OpKind::end_loop;
+    if (closes && level > 0) --level;
+    if (level < last.loop.size()) last.loop[level] = opens ? iterations_of(bound, op) - 1 : 0;
+    if (opens) ++level;
+    alike.push_back(!opens && !closes && is_alike_everywhere(program, op, last));
+  }
   return alike;
 }
 

@@ -48,9 +48,8 @@ TEST(BindAlike, chunks_that_are_there_on_every_rank_need_one_look) {
   for (const Affine& chunk : {own_rank(), constant(3), neighbour(5, kRanks),
                               Affine{.constant = 2, .rank = 2, .modulus = kRanks}}) {
     const Program program = storing(chunk);
-    EXPECT_TRUE(speaks_for_all_ranks(
-        bind(program, nullptr, {.size = {16 * program.chunks_per_size}}), program.bodies.front()))
-        << to_string(chunk);
+    for (const Op& op : program.bodies.front().ops)
+      EXPECT_TRUE(is_alike_everywhere(program, op, {.rank = kRanks - 1})) << to_string(chunk);
     EXPECT_EQ(bind_refusal(program), "taken") << to_string(chunk);
   }
 }
@@ -62,6 +61,22 @@ TEST(BindAlike, one_that_is_missing_on_some_rank_is_found) {
   EXPECT_THAT(bind_refusal(storing(neighbour(1, kRanks), 2)),
               HasSubstr("chunks [31, 33) of output"));
   EXPECT_EQ(bind_refusal(storing({.constant = 2, .rank = 2, .modulus = kRanks}, 2)), "taken");
+}
+
+TEST(BindAlike, loops_that_stay_within_a_block_of_each_rank_need_one_look) {
+  const auto op_of = [](const Affine& chunk) { return storing(chunk).bodies.front().ops.front(); };
+  const Program program = storing(own_rank());  // one chunk of each rank
+  const auto asks = [&](Affine chunk, std::int64_t rounds) {
+    return is_alike_everywhere(program, op_of(chunk),
+                               {.rank = kRanks - 1, .loop = {rounds - 1, 0}});
+  };
+  Affine blocks{.rank = 4, .loop = {1, 0}, .modulus = kRanks};
+  EXPECT_TRUE(asks(blocks, 4));
+  EXPECT_TRUE(asks(blocks, 5));  // goes round, to chunks that are there
+  EXPECT_FALSE(asks({.rank = 1, .loop = {1, 0}}, 2));  // beyond the last one's
+  EXPECT_TRUE(asks({.rank = 1, .loop = {1, 0}}, 1));
+  blocks.offset = 1;
+  EXPECT_FALSE(asks(blocks, 4));
 }
 
 TEST(BindAlike, a_rank_that_stores_cannot_reach_is_found) {

@@ -43,10 +43,10 @@ class Checker {
     const bool all_reach = program_.ranks > kFewRanks && all_reach_each_other(bound_);
     for (const auto& [body, ranks] : ranks_of) {
       // Of 4,096 ranks that name 4,095 peers each one speaks for all.
-      const bool one =
-          all_reach && std::ssize(ranks) > kFewRanks &&
-          speaks_for_all_ranks(bound_, program_.bodies[static_cast<std::size_t>(body)]);
-      for (const int rank : one ? std::vector{ranks.front()} : ranks) check_body(rank, body);
+      const std::vector<Op>& ops = program_.bodies[static_cast<std::size_t>(body)].ops;
+      const std::vector<bool> alike =
+          all_reach ? alike_in(bound_, ops) : std::vector<bool>(ops.size(), false);
+      for (const int rank : ranks) check_ops(rank, ops, alike, rank == ranks.front());
     }
     stop_if_wrong();
   }
@@ -195,20 +195,24 @@ class Checker {
                Reach::network;
   }
 
-  void check_body(int rank, std::int32_t body) {
+  /// Operations that are alike need their look on the first rank only.
+  void check_ops(int rank, const std::vector<Op>& ops, const std::vector<bool>& alike, bool first) {
     at_ = {};
     at_.rank = rank;
     std::vector<const Op*> loops;
-    for (const Op& op : program_.bodies[static_cast<std::size_t>(body)].ops) {
-      op_ = &op;
-      if (op.kind == OpKind::loop) {
-        loops.push_back(&op);
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      op_ = &ops[i];
+      if (op_->kind == OpKind::loop) {
+        loops.push_back(op_);
         if (loops.size() > 2) return op_error("loops are nested more than two deep");
-      } else if (op.kind == OpKind::end_loop) {
+      } else if (op_->kind == OpKind::end_loop) {
         if (loops.empty()) return op_error("there is no loop to end");
         loops.pop_back();
-      } else {
+      } else if (!alike[i]) {
         check_everywhere(loops);
+      } else if (first) {
+        check_shape(loops);
+        check_here();
       }
     }
     if (!loops.empty()) {
@@ -267,9 +271,7 @@ class Checker {
   }
 
   Extent extent(const Op& loop, std::size_t level) const {
-    Extent out{loop.count, 1};
-    if (loop.unit.count > 0)
-      out.count = (loop.unit_chunks * bound_.chunk_bytes() + loop.unit.count - 1) / loop.unit.count;
+    Extent out{iterations_of(bound_, loop), 1};
     bool used = false;
     const auto widen = [&](const Affine& value) {
       if (value.loop[level] == 0) return;

@@ -17,8 +17,13 @@ void require_copy_engines(const machine::Machine& machine, int rank);
 /// pair where they are many and a switch joins them. False where that is not plain to see. True
 /// without a machine.
 bool all_reach_each_other(const Bound& bound);
-/// Whether one rank that runs the body stands for all, where these reach each other: its ranks and
-/// chunks are there whatever the rank is. False where that is not plain to see.
-bool speaks_for_all_ranks(const Bound& bound, const Body& body);
+/// Whether an operation needs one look, where ranks reach each other: its ranks and chunks are
+/// there whatever the rank and the counters of loops are, up to those of `last`. False where that
+/// is not plain to see.
+bool is_alike_everywhere(const Program& program, const Op& op, const Indices& last);
+/// The same of each operation of a body.
+std::vector<bool> alike_in(const Bound& bound, const std::vector<Op>& ops);
+/// How often a loop goes round.
+std::int64_t iterations_of(const Bound& bound, const Op& loop);
 
 }  // namespace hemiola::program

@@ -169,17 +169,26 @@ class Fluid {
     std::size_t leg = 0;        ///< the first of the present command
     std::int64_t run = 0;       ///< bytes of a row
     std::int64_t start = -1;    ///< latency before the first byte; -1: the engine's own
+    // A message: how many of them a NIC has of it; bytes that left it, that arrived, of its flow.
+    std::int64_t per_nic = 1, injected = 0, arrived = 0, part = 0;
     std::vector<program::SemaphoreId> semaphores;
     Attribution spent{};
+  };
+  /// Of a message, as much as a NIC sends at once.
+  struct Part {
+    std::int32_t descriptor = 0;
+    std::int64_t bytes = 0;
   };
   struct Engine {
     std::int32_t rank_class = 0;
     std::deque<std::int32_t> queue;
     bool active = false, nic = false;
-    // A NIC: its own port is free again at `free`, while messages may still be on their way.
-    std::vector<int> under_way{};  ///< ranks to which they go
+    // A NIC: its own port is free again at `free`, while parts may still be on their way.
+    std::vector<int> under_way{};  ///< ranks to which flows go
+    std::deque<Part> behind{};     ///< parts that left it and wait for these
     std::int64_t free = 0;
-    bool waits = false;  ///< the next goes to one of these
+    std::int64_t in_flight = 0;  ///< bytes of both
+    bool waits = false;          ///< there are too many of them to go on
     std::int64_t burst = 0, packet = 0, outstanding = 0, start = 0, end = 0, row = 0;
     Rate rate{};
     Reason reason = Reason::dma;
@@ -373,7 +382,11 @@ class Fluid {
   void start_transfer(std::int32_t engine, std::int64_t now);
   void begin_transfer(std::int32_t engine, std::int64_t now);
   void send_messages(std::int32_t nic, std::int64_t now);
+  std::int64_t bytes_of(const Descriptor& message) const;
+  std::int64_t next_part(const Engine& nic, const Descriptor& message) const;
   void start_transfer_flow(std::int32_t engine, std::int32_t descriptor, const Attribution& spent);
+  void part_arrived(std::int32_t nic, const Descriptor& message, const Attribution& spent,
+                    std::int64_t now);
   std::int64_t by_host(std::int64_t now, std::int64_t time, Attribution& spent);
   std::int64_t rate_limit(const Engine& engine, std::int64_t run, std::int64_t back) const;
   void transferred(std::int32_t engine, std::int32_t descriptor, const Attribution& spent,
@@ -394,14 +407,15 @@ class Fluid {
   std::vector<SemaphoreState> semaphores_;
   std::unordered_map<std::uint64_t, PacketSpace> packets_;
   std::vector<FlowUse> flows_;
-  Pool<Signal> signals_;
-  Pool<Descriptor> descriptors_;
-  Pool<Behind> behind_;
+  static constexpr std::size_t kFew = 1 << 10;
+  Pool<Signal, kFew> signals_;
+  Pool<Descriptor, kFew> descriptors_;
+  Pool<Behind, kFew> behind_;
   std::int64_t host_free_ = 0;  ///< Options::one_host: of its thread
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> engine_of_;
   std::deque<Engine> engines_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  Pool<Attribution> kept_;
+  Pool<Attribution, kFew> kept_;
   std::uint64_t sequence_ = 0;
   std::vector<Demand> demands_;
   int repetitions_ = 1;

@@ -23,6 +23,8 @@ std::int32_t Fluid::make_descriptor(std::int32_t number, bool queue) {
   descriptor.legs = std::exchange(walker.legs, {});
   descriptor.leg = 0;
   descriptor.start = -1;
+  descriptor.per_nic = walker.per_rank;
+  descriptor.injected = descriptor.arrived = 0;
   if (!descriptor.legs.empty()) {
     const CopyLeg& first = descriptor.legs.front();
     descriptor.bytes = first.bytes;
@@ -173,29 +175,68 @@ void Fluid::begin_transfer(std::int32_t number, std::int64_t now) {
   start_transfer_flow(number, id, engine.spent);
 }
 
-// A NIC goes on once a message has left it, whatever holds that up further on; but messages to one
-// rank go one after the other.
+/// Bytes that a message without data takes on its way, too.
+std::int64_t Fluid::bytes_of(const Descriptor& message) const {
+  return message.bytes > 0 ? message.bytes : machine_.model(message.rank).sector_size.count;
+}
+
+// What fits the window of the NIC goes in eighths of it, so that the next message follows as this
+// one arrives; of a longer one all before that goes at once.
+std::int64_t Fluid::next_part(const Engine& nic, const Descriptor& message) const {
+  const std::int64_t window = std::max(nic.burst, nic.outstanding * nic.burst / message.per_nic);
+  const std::int64_t left = bytes_of(message) - message.injected;
+  return left > window ? left - window : std::min(left, std::max(nic.burst, window / 8));
+}
+
+// A NIC goes on once a part of a message has left it, whatever holds that up further on, as long as
+// its window is not full. Parts to one rank arrive one after the other.
 void Fluid::send_messages(std::int32_t number, std::int64_t now) {
   while (!engines_[index(number)].queue.empty()) {
     Engine& engine = engines_[index(number)];
     engine.active = true;
     if (now < engine.free) return push(engine.free, Kind::transfer, number);
     const std::int32_t id = engine.queue.front();
-    const Descriptor& descriptor = descriptors_[index(id)];
+    Descriptor& message = descriptors_[index(id)];
+    const std::int64_t part = next_part(engine, message);
+    const std::int64_t window = engine.outstanding * engine.burst;
     engine.active = false;
-    engine.waits = std::find(engine.under_way.begin(), engine.under_way.end(), descriptor.to) !=
-                   engine.under_way.end();
+    engine.waits = engine.in_flight > 0 &&
+                   engine.in_flight + std::min(part * message.per_nic, window / 8) > window;
     if (engine.waits) return;
-    engine.queue.pop_front();
-    engine.under_way.push_back(descriptor.to);
-    const std::int64_t bytes =
-        descriptor.bytes > 0 ? descriptor.bytes : machine_.model(descriptor.rank).sector_size.count;
-    engine.free = now + engine.rate.time_for(bytes).fs;
-    Attribution spent = descriptor.spent;
+    engine.in_flight += part * message.per_nic;
+    engine.free = now + engine.rate.time_for(part * message.per_nic).fs;
+    message.injected += part;
+    if (message.injected == bytes_of(message)) engine.queue.pop_front();
+    if (std::ranges::find(engine.under_way, message.to) != engine.under_way.end()) {
+      engine.behind.push_back({id, part});
+      continue;
+    }
+    engine.under_way.push_back(message.to);
+    message.part = part;
+    Attribution spent = message.spent;
     const std::int64_t known = std::accumulate(spent.begin(), spent.end(), std::int64_t{0});
     charge(spent, engine.reason, now - known);
     start_transfer_flow(number, id, spent);
   }
+}
+
+// The next part to the same rank follows, and what the window holds back.
+void Fluid::part_arrived(std::int32_t number, const Descriptor& message, const Attribution& spent,
+                         std::int64_t now) {
+  Engine& engine = engines_[index(number)];
+  engine.in_flight -= message.part * message.per_nic;
+  const auto next = std::ranges::find_if(engine.behind, [&](const Part& part) {
+    return descriptors_[index(part.descriptor)].to == message.to;
+  });
+  if (next == engine.behind.end()) {
+    std::erase(engine.under_way, message.to);
+  } else {
+    const Part part = *next;
+    engine.behind.erase(next);
+    descriptors_[index(part.descriptor)].part = part.bytes;
+    start_transfer_flow(number, part.descriptor, spent);
+  }
+  if (std::exchange(engine.waits, false)) send_messages(number, now);
 }
 
 /// What an engine moves at most, of rows of `run` bytes (0: no rows), with acknowledgements back
@@ -231,8 +272,7 @@ void Fluid::start_transfer_flow(std::int32_t number, std::int32_t id, const Attr
                      demands_);
     back = std::max(back, ways_.links(from, to).fs + ways_.acknowledgement(from, to).fs);
   };
-  std::int64_t total =
-      descriptor.bytes > 0 ? descriptor.bytes : machine_.model(descriptor.rank).sector_size.count;
+  std::int64_t total = engine.nic ? descriptor.part : bytes_of(descriptor);
   if (descriptor.legs.empty()) {
     add(descriptor.from, descriptor.to, total, total);
   } else {
@@ -255,6 +295,11 @@ void Fluid::transferred(std::int32_t number, std::int32_t id, const Attribution&
   Descriptor& descriptor = descriptors_[index(id)];
   descriptor.spent = spent;
   if (descriptor.leg < descriptor.legs.size()) return start_transfer_flow(number, id, spent);
+  if (engine.nic) {
+    descriptor.arrived += descriptor.part;
+    part_arrived(number, descriptor, spent, now);
+    if (descriptor.arrived < bytes_of(descriptor)) return;
+  }
   int from = descriptor.from, to = descriptor.to;
   for (const CopyLeg& leg : descriptor.legs) {  // the farthest is acknowledged last
     if (leg.src.rank == leg.dst.rank ||
@@ -298,8 +343,6 @@ void Fluid::transferred(std::int32_t number, std::int32_t id, const Attribution&
     charge(signal.spent, Reason::nic, 1);
     push(there + 1, Kind::arrive, flag);
   }
-  std::erase(engine.under_way, descriptor.to);
-  if (std::exchange(engine.waits, false)) send_messages(number, now);
 }
 
 void Fluid::descriptor_done(std::int32_t id, std::int64_t now) {

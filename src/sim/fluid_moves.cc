@@ -23,6 +23,14 @@ std::int64_t memory_of(const Span& span, std::int64_t bytes) {
 /// of a move and of what slots hold (docs/fluid.md).
 constexpr double kSpread = 1.5;
 
+/// Of what all windows of its links hold, in eighths: behind so much a line of a move that loads
+/// from one other GPU waits on average, and of one that exchanges with several, in one batch and in
+/// more. The first is fitted to 1 to 8 workgroups of an MI300X that load from one other, the others
+/// to 1 and 16 MiB of all-reduce/partitioned (docs/fluid.md).
+constexpr int kEighthsOfLoads = 6;
+constexpr int kEighthsOfOneExchange = 12;
+constexpr int kEighthsOfExchanges = 10;
+
 /// The lower of two limits, of which 0 is none.
 void limit(std::int64_t& least, __int128 other) {
   const auto value =
@@ -273,21 +281,31 @@ bool Fluid::begin_move(std::int32_t number) {
   return true;
 }
 
-/// Of a move that has begun: what it loads at once over a single way. Loads from several GPUs, or
-/// over several planes, spread over as many links, and their bursts with them.
+/// Of a move that has begun: what it loads at once, where it waits for that behind others. Loads
+/// from several GPUs, or over several planes, spread over as many links, and their bursts with
+/// them; but where a single GPU loads from several and stores to them, it fills the links of one
+/// direction or of the other: while most of its wavefronts wait for the last of their loads, few
+/// store. (Where all do so, answers and stores of others fill the same links.)
 LoadWindow Fluid::window_of(const Walker& walker) const {
-  const std::int64_t slots = machine_.model(walker.agent.rank).cu_max_outstanding;
-  const Span* remote = nullptr;
-  for (const Span& span : walker.present.src) {
-    if (span.rank == walker.agent.rank) continue;
-    if (span.rank < 0 || remote != nullptr) return {};
-    remote = &span;
-  }
-  if (slots == 0 || remote == nullptr || walker.batch.fs == 0) return {};
-  if (machine_.routes(remote->rank, walker.agent.rank).count != 1) return {};
+  const int self = walker.agent.rank;
+  const std::int64_t slots = machine_.model(self).cu_max_outstanding;
+  const auto is_remote = [&](const Span& span) { return span.rank != self; };
+  const std::vector<Span>& src = walker.present.src;
+  const std::vector<Span>& dst = walker.present.dst;
+  const auto sources = std::ranges::count_if(src, is_remote);
+  if (std::ranges::any_of(src, [](const Span& span) { return span.rank < 0; })) return {};
+  if (slots == 0 || sources == 0 || walker.batch.fs == 0) return {};
+  const auto first = std::ranges::find_if(src, is_remote);
+  const bool exchanges = sources > 1 && std::ranges::count_if(dst, is_remote) > 1;
+  if (!exchanges && (sources > 1 || machine_.routes(first->rank, self).count != 1)) return {};
   const Moved moved = moved_by(walker, walker.present);
+  if (exchanges) {  // its own batch; of a single one the latency comes at the end
+    const bool single = walker.batches == 1;
+    return {(moved.bytes + walker.batches - 1) / walker.batches, single ? 0 : walker.batch.fs,
+            single ? kEighthsOfOneExchange : kEighthsOfExchanges, true};
+  }
   return {std::min(moved.bytes, moved.bytes * slots / (moved.loads * walker.sharing)),
-          walker.batch.fs};
+          walker.batch.fs, kEighthsOfLoads};
 }
 
 /// The rest of a move goes on by itself; true.

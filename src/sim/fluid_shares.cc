@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
-/// Of what all windows of a link hold, in quarters: behind so much a line waits on average. Fitted
-/// to 1 to 8 workgroups of an MI300X that load from one other (docs/fluid.md).
-constexpr int kQuartersOfWindows = 3;
-
 }  // namespace
 
 std::int32_t Shares::add_resource(Rate capacity, Reason reason) {
@@ -63,6 +59,7 @@ std::int32_t Shares::start(const std::vector<Demand>& demands, std::int64_t byte
       flow.demands.push_back(demand);
     } else {
       same->weight += demand.weight;
+      same->answers += demand.answers;
     }
   }
   for (const Demand& demand : flow.demands) {
@@ -92,8 +89,9 @@ void Shares::add_window(const Flow& flow, int sign) {
   if (flow.window.bytes == 0) return;
   for (const Demand& demand : flow.demands) {
     Resource& resource = resources_[index(demand.resource)];
-    if (resource.reason == Reason::link)
-      resource.windows += static_cast<__int128>(sign * flow.window.bytes) * demand.weight;
+    if (resource.reason != Reason::link) continue;
+    resource.windows += static_cast<__int128>(sign * flow.window.bytes) * demand.weight;
+    resource.answers += static_cast<__int128>(sign * flow.window.bytes) * demand.answers;
   }
 }
 
@@ -103,9 +101,12 @@ void Shares::limit_by_queues(Flow& flow) const {
   __int128 longest = 0;
   for (const Demand& demand : flow.demands) {
     const Resource& resource = resources_[index(demand.resource)];
-    longest = std::max(longest, resource.windows * (kSecond >> kWeightBits) / resource.capacity);
+    __int128 windows = resource.windows;
+    if (flow.window.exchanges)
+      windows = std::max(windows, 2 * resource.answers) - std::min(windows, 2 * resource.answers);
+    longest = std::max(longest, windows * (kSecond >> kWeightBits) / resource.capacity);
   }
-  const __int128 latency = flow.window.latency + longest * kQuartersOfWindows / 4;
+  const __int128 latency = flow.window.latency + longest * flow.window.eighths / 8;
   const __int128 rate = static_cast<__int128>(flow.window.bytes) * kSecond / latency;
   flow.present_limit = static_cast<std::int64_t>(std::clamp<__int128>(rate, 1, flow.present_limit));
 }

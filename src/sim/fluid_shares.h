@@ -21,15 +21,19 @@ constexpr std::int64_t kSecond = 1'000'000'000'000'000;  ///< fs
 struct Demand {
   std::int32_t resource = 0;
   std::int64_t weight = 0;
+  std::int64_t answers = 0;  ///< of it, what comes back to loads
 };
 constexpr int kWeightBits = 20;
 
 /// Of loads from other GPUs: bytes whose requests are under way at once, which come back after
 /// `latency` fs where nothing queues. Answers come in bursts, so a line waits behind part of all
-/// windows of its link, and a flow reaches its link's rate only with several times
-/// the product of rate and latency.
+/// windows of its link (so many eighths), and a flow reaches its link's rate only with several
+/// times the product of rate and latency. An exchange is a move that loads from and stores to
+/// several GPUs; it waits in so far as a link has only answers, or only stores, of such moves.
 struct LoadWindow {
   std::int64_t bytes = 0, latency = 0;
+  int eighths = 0;
+  bool exchanges = false;
 };
 
 class Shares {
@@ -75,6 +79,7 @@ class Shares {
     __int128 left = 0;       ///< while solving: capacity not given away, times 2^20
     __int128 active = 0;     ///< while solving: weight of the flows that still rise
     __int128 windows = 0;    ///< of links: windows of flows times their weights
+    __int128 answers = 0;    ///< of these, of answers
   };
   struct Flow {
     std::vector<Demand> demands;

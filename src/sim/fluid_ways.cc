@@ -314,8 +314,10 @@ void Ways::over_links(int from, int to, std::int64_t bytes, std::int64_t request
   // The answer, or the request, takes the same links the other way.
   const Way& used = pulled ? way(to, from) : way(from, to);
   const std::int64_t control = machine_.model(from).noc_control_size.count;
+  const std::size_t data = out.size();
   add(pulled ? used.back : used.there, machine_, bytes, requests, packet, total, members, control,
       out);
+  for (std::size_t i = data; pulled && i < out.size(); ++i) out[i].answers = out[i].weight;
   add(pulled ? used.there : used.back, machine_, 0, requests, packet, total, members, control, out);
 }
 

@@ -18,7 +18,8 @@
 
 namespace hemiola::sim {
 
-template <typename T>
+/// Objects come in blocks of so many: few where a pool is made for each of many short runs.
+template <typename T, std::size_t kBlock = 1 << 14>
 class Pool {
  public:
   Pool() { blocks_.reserve(kMostBlocks); }  // readers of other threads: it never moves
@@ -46,11 +47,12 @@ class Pool {
   void give_back(std::int32_t id) { append(mine(), id); }
 
  private:
-  // Blocks of several megabytes on huge pages where the system has them: objects are visited in the
+  // Large blocks are on huge pages where the system has them: objects are visited in the
   // order of time, not of memory, and with small pages most of that is address translation.
-  static constexpr std::size_t kBlock = 1 << 14;
   static constexpr std::size_t kMostBlocks = (std::size_t{1} << 31) / kBlock;
   static constexpr std::size_t kHugePage = 2 << 20;
+  static constexpr bool kHuge = kBlock * sizeof(T) >= kHugePage;
+  static constexpr std::align_val_t kAlign{kHuge ? kHugePage : 64};
 
   /// What was given back long ago has left the host's caches: it is asked for some takes ahead.
   static constexpr std::size_t kAhead = 6;
@@ -76,16 +78,17 @@ class Pool {
   struct Delete {
     void operator()(T* objects) const {
       std::destroy_n(objects, kBlock);
-      ::operator delete (objects, std::align_val_t{kHugePage});
+      ::operator delete(objects, kAlign);
     }
   };
   using Block = std::unique_ptr<T, Delete>;
 
   static Block make_block() {
-    const std::size_t bytes = (kBlock * sizeof(T) + kHugePage - 1) / kHugePage * kHugePage;
-    void* memory = ::operator new (bytes, std::align_val_t{kHugePage});
+    constexpr std::size_t unit = kHuge ? kHugePage : 64;
+    constexpr std::size_t bytes = (kBlock * sizeof(T) + unit - 1) / unit * unit;
+    void* memory = ::operator new(bytes, kAlign);
 #ifdef __linux__
-    madvise(memory, bytes, MADV_HUGEPAGE);  // advice: failing changes nothing
+    if constexpr (kHuge) madvise(memory, bytes, MADV_HUGEPAGE);  // advice: failing changes nothing
 #endif
     T* objects = static_cast<T*>(memory);
     std::uninitialized_value_construct_n(objects, kBlock);
