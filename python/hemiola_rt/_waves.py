@@ -7,7 +7,7 @@ import itertools
 from ._expressions import evaluate
 from ._tasks import PlanError, operand_pieces
 
-Wave = collections.namedtuple("Wave", "box needs part arrives wanted launch")  # box: (begin, end) by axis
+Wave = collections.namedtuple("Wave", "box needs part arrives wanted launch place")  # box: (begin, end) by axis
 _Claim = collections.namedtuple("_Claim", "box point takes begin end")
 _NEVER = 1 << 62
 
@@ -103,12 +103,12 @@ class Waves:
                 for rect in launch.boxes:
                     of_compute = dict(zip(names, rect))
                     box = tuple(of_compute.get(axis, edges) for (_, axis), edges in zip(self.axes, self.whole))
-                    self._boxes[rank].append((box, number))
+                    self._boxes[rank].append((box, number, len(self._boxes[rank])))
                     self._claims[rank].extend(_Claim(box, need, False, 0, _NEVER) for need in launch.needs)
         for point, taken in sorted(self.plan.taken.items()):
             for rank, grid, launch in taken:
                 if grid == self.grid:
-                    self._claims[rank].extend(_Claim(box, point, True, 0, _NEVER) for box, number in self._boxes[rank] if number == launch)
+                    self._claims[rank].extend(_Claim(box, point, True, 0, _NEVER) for box, number, _ in self._boxes[rank] if number == launch)
 
     def _add(self, owner, tensor, boxes, point, takes):
         if not self._waits_by_tiles(owner):
@@ -162,17 +162,17 @@ class Waves:
         for number, edges in enumerate(self.whole):
             # What arrives along the loop is of all tiles.
             cuts.append(sorted({*edges, *(edge for claim in claims for edge in claim.box[number]),
-                                *(edge for box, _ in self._boxes[rank] for edge in box[number])}))
+                                *(edge for box, *_ in self._boxes[rank] for edge in box[number])}))
         waves, part_of = [], {}
         for box in itertools.product(*(list(zip(edges, edges[1:])) for edges in cuts)):
             meets = [claim for claim in claims if _meet(claim.box, box)]
-            launch = max((number for other, number in self._boxes[rank] if _meet(other, box)), default=0)
+            launch, place = max(((number, place) for other, number, place in self._boxes[rank] if _meet(other, box)), default=(0, 0))
             needs, arrives = self._needs([claim.point for claim in meets if not claim.takes])
             takers = tuple(sorted({claim.point for claim in meets if claim.takes}))
             part = part_of.setdefault(takers, self.first_part[rank] + len(part_of)) if takers else -1
-            waves.append(Wave(box, needs, part, arrives, min((self._start[taker] for taker in takers), default=_NEVER), launch))
+            waves.append(Wave(box, needs, part, arrives, min((self._start[taker] for taker in takers), default=_NEVER), launch, place))
         waves = self._joined(waves)
-        waves.sort(key=lambda wave: (wave.launch, wave.arrives, wave.wanted, self._nearest(rank, wave.needs)))
+        waves.sort(key=lambda wave: (wave.place, wave.arrives, wave.wanted, self._nearest(rank, wave.needs)))
         parts = [None] * len(part_of)
         for takers, part in sorted(part_of.items()):
             for taker in takers:

@@ -88,6 +88,7 @@ struct FusedWave {
   std::int64_t arrives = 0;    ///< step (plan/waves.h) at which all needs are there
   std::int64_t is_wanted = 0;  ///< step at which the first transfer could take them
   std::int32_t launch = 0;     ///< of the grid: its tiles come after those of earlier ones
+  std::int32_t place = 0;      ///< of its box among those of all launches, in their order
 };
 
 /// Tiles that are complete together for somebody.

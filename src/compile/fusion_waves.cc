@@ -28,7 +28,7 @@ struct Claim {
 /// Tiles of a launch.
 struct LaunchBox {
   plan::Rect box;  ///< by fused axis
-  std::int32_t launch = 0;
+  std::int32_t launch = 0, place = 0;
 };
 
 class WaveFinder {
@@ -121,7 +121,9 @@ class WaveFinder {
     for (std::size_t i = 0; i < all.size(); ++i) {
       for (const plan::Rect& rect : all[i].boxes) {
         const plan::Rect box = fused_box(rect);
-        boxes_[static_cast<std::size_t>(rank)].push_back({box, static_cast<std::int32_t>(i)});
+        std::vector<LaunchBox>& boxes = boxes_[static_cast<std::size_t>(rank)];
+        boxes.push_back(
+            {box, static_cast<std::int32_t>(i), static_cast<std::int32_t>(boxes.size())});
         for (const Point& need : all[i].needs)
           claims_[static_cast<std::size_t>(rank)].push_back({box, need, false});
       }
@@ -347,7 +349,7 @@ class WaveFinder {
 
   std::tuple<std::int32_t, std::int64_t, std::int64_t, int> key(int rank,
                                                                 const FusedWave& wave) const {
-    return {wave.launch, wave.arrives, wave.is_wanted, nearest(rank, wave.needs)};
+    return {wave.place, wave.arrives, wave.is_wanted, nearest(rank, wave.needs)};
   }
   /// Ranks that do the same begin each with its own neighbour.
   int nearest(int rank, const std::vector<Point>& needs) const {
@@ -359,7 +361,8 @@ class WaveFinder {
   void fill(int rank, FusedWave& wave, FusedRank& made,
             std::map<std::vector<Point>, std::int32_t>& part_of) const {
     for (const LaunchBox& one : boxes_[static_cast<std::size_t>(rank)])
-      if (!plan::intersection(one.box, wave.box).empty()) wave.launch = one.launch;
+      if (!plan::intersection(one.box, wave.box).empty())
+        std::tie(wave.launch, wave.place) = std::tie(one.launch, one.place);
     LastNeeds needs;
     std::set<Point> takers;
     for (const Claim& claim : claims_[static_cast<std::size_t>(rank)]) {
