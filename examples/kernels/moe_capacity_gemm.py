@@ -44,7 +44,7 @@ def moe_capacity_gemm(
             a_ptrs = a_ptr + expert * stride_ae + offs_m[:, None] * stride_am + k[None, :] * stride_ak
             b_ptrs = b_ptr + expert * stride_be + k[:, None] * stride_bk + offs_n[None, :] * stride_bn
             # `expert < E` always holds: it says how long the axis of experts is.
-            a = tl.load(a_ptrs, mask=(expert < E) & (offs_m[:, None] < M) & (k[None, :] < K), other=0.0)
+            a = tl.load(a_ptrs, mask=tl.where(expert < E, (offs_m[:, None] < M) & (k[None, :] < K), False), other=0.0)
             b = tl.load(b_ptrs, mask=(k[:, None] < K) & (offs_n[None, :] < N), other=0.0)
             acc = tl.dot(a, b, acc)
         c_ptrs = c_ptr + expert * stride_ce + offs_m[:, None] * stride_cm + offs_n[None, :] * stride_cn
