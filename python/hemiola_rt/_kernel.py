@@ -29,15 +29,13 @@ class Kernel:
         """What one rank's kernel is told: extents are the elements along the axes of tiles."""
         return Work(rt, self, extents, values, config)
 
-    def compute_of(self, plan):
-        """The compute of a plan that this kernel runs. PlanError: it is none, or of another kind."""
+    def compute_of(self, plan, grid=0):
+        """The compute of a plan (of grids, or of one compute) that this kernel runs. PlanError: it is of another kind."""
         first = None
         for code in plan.code_of:
-            computes = code.get("computes", [])
-            if len(computes) != 1 or computes[0].get("waits", "tiles") != "tiles":
-                raise PlanError(f"has {len(computes)} computes, not one that waits tile by tile, which this kernel is")
-            first = first or computes[0]
-            if [axis["name"] for axis in computes[0]["axes"]] != [axis["name"] for axis in first["axes"]]:
+            compute = code["computes"][grid]
+            first = first or compute
+            if [axis["name"] for axis in compute["axes"]] != [axis["name"] for axis in first["axes"]]:
                 raise PlanError("its ranks run different computes")
         missing = [name for name in self.tensors.values() if name not in plan.tensors]
         missing += [axis for axis in self.axes.values() if axis is not None and axis not in [one["name"] for one in first["axes"]]]
@@ -49,14 +47,16 @@ class Kernel:
                                 f"for {extent}: compile it for this plan")
         return first
 
-    def extents(self, plan, extents):
+    def extents(self, plan, extents, grid=0):
         """Elements along the axes of tiles; `extents`: those that no axis of the compute says."""
-        sizes = {axis["name"]: axis["extent"] for axis in self.compute_of(plan)["axes"]}
+        sizes = {axis["name"]: axis["extent"] for axis in self.compute_of(plan, grid)["axes"]}
         return {name: extent if self.axes.get(name) is None else sizes[self.axes[name]] for name, extent in extents.items()}
 
-    def values(self, plan, values):
+    def values(self, plan, values, grid=0):
         """The parameters of a plan; `values`: those of the one that was compiled. PlanError: one does not follow from the plan."""
-        sizes = {axis["name"]: axis["extent"] for axis in self.compute_of(plan)["axes"]}
+        compute = self.compute_of(plan, grid)
+        sizes = {axis["name"]: axis["extent"] for axis in compute["axes"]}
+        along = {(operand["tensor"], place): sizes[axis] for operand in compute["operands"] for place, axis in enumerate(operand["axes"]) if axis != "*"}
         found = dict(values)
         for name in found:
             if name not in self.means:
@@ -65,6 +65,6 @@ class Kernel:
                 raise PlanError(f"the kernel's '{name}' was solved for the plan that it was compiled with: compile it for this one")
             kind, of, *axis = self.means[name]
             shape = plan.tensors[of]["shape"] if kind != "extent" else None
-            found[name] = (sizes[of] if kind == "extent" else shape[axis[0]] if kind == "shape" else math.prod(shape) if kind == "span"
+            found[name] = (sizes[of] if kind == "extent" else along.get((of, axis[0]), shape[axis[0]]) if kind == "shape" else math.prod(shape) if kind == "span"
                            else math.prod(shape[axis[0] + 1:]) if kind == "stride" else (1, shape[0])[axis[0]])
         return found

@@ -6,6 +6,8 @@ import torch
 
 from . import _products
 from ._expressions import evaluate
+from ._grids import GridPlan, is_one_kernel
+from ._progress import prove
 from ._reference import reference_of
 from ._tasks import Copy, Order, Plan, PlanError, Tasks, operand_pieces
 from ._waves import Waves
@@ -213,40 +215,54 @@ class KernelSchedule(PlanSchedule):
     """The same with a fused kernel in the place of products: CONFIGS are its file's, and setup(rt, config) takes one."""
 
     def __init__(self, plan, module):
-        self._kernel = kernel = module.KERNEL
-        self._extents = kernel.extents(plan, module.AXES)
-        self._values = kernel.values(plan, module.VALUES)
+        if not is_one_kernel(plan):
+            plan = GridPlan(plan)
+        grids = [(module.KERNEL, module.AXES, module.VALUES, {}), *getattr(module, "MORE", [])]
+        needed = len(plan.code_of[0]["computes"])
+        if needed != len(grids):
+            raise PlanError(f"needs {needed} launches of a kernel, and this file has {len(grids)}: compile it for this plan")
         self._extras = module.EXTRAS
         self._movers = getattr(module, "MOVERS", {})
-        self.CONFIGS = [kernel.values(plan, config) for config in module.CONFIGS]
-        self._waves = Waves(plan, kernel, self._extents)
-        super().__init__(plan, self._waves)
+        self._grids, first_part = [], [0] * plan.ranks
+        for grid, (kernel, axes, values, sizes) in enumerate(grids):
+            extents = kernel.extents(plan, axes, grid)
+            waves = Waves(plan, kernel, extents, grid, list(first_part), keeps_loop=len(grids) > 1)
+            self._grids.append((kernel, extents, kernel.values(plan, values, grid), kernel.values(plan, sizes, grid), waves))
+            first_part = [first + len(parts) for first, parts in zip(first_part, waves.parts)]
+        self._parts = max(first_part)
+        self.VALUES = self._grids[0][2]
+        self.CONFIGS = [module.KERNEL.values(plan, config) for config in module.CONFIGS]
+        all_waves = [waves for *_, waves in self._grids]
+        prove(plan, all_waves)
+        super().__init__(plan, all_waves)
 
     def _allocated(self, allocate, name, shape, dtype):
-        turned = name in [self._kernel.tensors[operand] for operand in self._kernel.turned]
+        turned = name in [kernel.tensors[operand] for kernel, *_ in self._grids for operand in kernel.turned]
         return allocate(name, shape[::-1], dtype).t() if turned else allocate(name, shape, dtype)
 
     def setup(self, rt, config=None):
         """What a rank holds, and its streams. Once, on all ranks. ValueError: tiles of the configuration straddle chunks."""
         t = super().setup(rt)
-        kernel, waves = self._kernel, self._waves
-        t.work = kernel.work(rt, self._extents, self._values, config or self.CONFIGS[0])
+        t.works = [self._work(rt, t, *grid, config or self.CONFIGS[0]) for grid in self._grids]
+        t.work = t.works[0]
+        return t
+
+    def _work(self, rt, t, kernel, extents, values, sizes, waves, config):
+        work = kernel.work(rt, extents, values, {**config, **sizes})
         if kernel.loop:
-            t.work.loop(waves.loop[1], block=kernel.loop[1])
+            work.loop(waves.loop[1], block=kernel.loop[1])
         for wave in waves.waves[rt.rank]:
             box = {name: (begin, end - begin) for (name, _), (begin, end), whole in zip(waves.axes, wave.box, waves.whole)
                    if (begin, end) != whole}
-            t.work.wave(box, self._after(t, wave.needs), wave.part)
+            work.wave(box, self._after(t, wave.needs), wave.part)
         for begin, end, needs in waves.turns[rt.rank]:
-            t.work.turns(begin, end - begin, self._after(t, needs))
+            work.turns(begin, end - begin, self._after(t, needs))
         for number, to in enumerate(waves.parts[rt.rank]):
-            t.work.part(number, to)
-        t.work.ready(t.done)
-        return t
+            work.part(waves.first_part[rt.rank] + number, to)
+        return work.ready(t.done)
 
     def _add_parts(self, rt, t):
-        parts = max(map(len, self._waves.parts))
-        t.done = rt.signals((self.RANKS, parts), steps=1) if parts else None
+        t.done = rt.signals((self.RANKS, self._parts), steps=1) if self._parts else None
 
     def _after(self, t, needs):
         return [(self._signal(t, need), need[2]) for need in needs]
@@ -256,10 +272,14 @@ class KernelSchedule(PlanSchedule):
         return {name: value for name, value in given.items() if name not in self._extras}
 
     def _multiply(self, rt, t, stream, task):
-        kernel = self._kernel
+        kernel = self._grids[task.compute][0]
+        compute, views = self._plan.code_of[rt.rank]["computes"][task.compute], {}
+        for operand in compute["operands"]:  # the part of a tensor that a launch is of: mostly all of it
+            pieces = operand_pieces(self._plan, compute, operand, rt.rank)
+            views[operand["tensor"]] = _view(t.tensors[operand["tensor"]], [p[1] for p in pieces], [p[2] for p in pieces], [True] * len(pieces))
         for operand in kernel.added:
-            stream.zero(t.tensors[kernel.tensors[operand]])
-        stream.launch(t.work, **{operand: t.tensors[name] for operand, name in kernel.tensors.items()}, **t.extras)
+            stream.zero(views[kernel.tensors[operand]])
+        stream.launch(t.works[task.compute], **{operand: views[name] for operand, name in kernel.tensors.items()}, **t.extras)
 
 
 def _parts(compute, left, right, result):

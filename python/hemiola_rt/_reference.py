@@ -4,12 +4,28 @@ import torch
 
 _FORMULAS = {
     "ag-gemm": ("a", lambda rank, held, wide: torch.stack([of["a"] for of in held]).to(wide) @ held[rank]["b"].to(wide)),
-    "dispatch-gemm": ("x", lambda rank, held, wide: torch.stack([of["x"][rank] for of in held]).to(wide) @ held[rank]["b"].to(wide)),
+    "dispatch-gemm": ("x", lambda rank, held, wide: torch.stack([_block(of["x"], rank, held) for of in held]).to(wide) @ held[rank]["b"].to(wide)),
     "gemm-rs": ("a", lambda rank, held, wide: sum(_block(of["a"], rank, held).to(wide) @ of["b"].to(wide) for of in held)),
     "gemm-ar": ("a", lambda rank, held, wide: sum(of["a"].to(wide) @ of["b"].to(wide) for of in held)),
     "a2a-gemm": ("x", lambda rank, held, wide: torch.cat([_block(of["x"], rank, held) for of in held], 1).to(wide) @ held[rank]["b"].to(wide)),
-    "gemm-combine": ("a", lambda rank, held, wide: torch.stack([of["a"][rank].to(wide) @ of["b"].to(wide) for of in held])),
+    "gemm-combine": ("a", lambda rank, held, wide: torch.stack([_block(of["a"], rank, held).to(wide) @ of["b"].to(wide) for of in held])),
 }
+
+# Layers of two products, by what stands before the slash: what lies in memory between them is rounded.
+_LAYERS = {
+    "gemm-a2a-gemm": lambda rank, held, wide: (torch.cat([_middle(of, wide).chunk(len(held))[rank] for of in held], 1).to(wide)
+                                               @ held[rank]["w_out"].to(wide)),
+    "mlp": lambda rank, held, wide: sum(_middle(of, wide).to(wide) @ of["w_out"].to(wide) for of in held),
+}
+
+
+def _experts(rank, held, wide):
+    """Rows of all ranks for each of the own experts."""
+    return torch.cat([of["x"].chunk(len(held))[rank] for of in held], 1).to(wide) @ held[rank]["b"].to(wide)
+
+
+def _middle(of, wide):
+    return (of["x"].to(wide) @ of["w_in"].to(wide)).to(of["x"].dtype)
 
 
 def _block(tensor, rank, held):
@@ -24,6 +40,11 @@ def reference_of(plan):
     wide = torch.float32 if narrow else torch.float64
     if root.get("collective", "custom") != "custom":
         return _collective(plan, root["collective"], wide)
+    layer = _LAYERS.get(root["name"].partition("/")[0])
+    if layer is not None and all(name in plan.tensors for name in ("x", "w_in", "w_out", "c")):
+        return lambda rank, held: {"c": layer(rank, held, wide)}
+    if root["name"].startswith("moe/") and all(name in plan.tensors for name in ("x", "b", "c")):
+        return lambda rank, held: {"c": _experts(rank, held, wide)}
     left, formula = _FORMULAS.get(root["name"].partition("/")[0], (None, None))
     if formula is None or left not in plan.tensors or "b" not in plan.tensors or "c" not in plan.tensors:
         return None

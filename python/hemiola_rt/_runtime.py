@@ -122,6 +122,7 @@ class Runtime(abc.ABC):
     """One rank of a world. `rank`, `ranks`, `device` (a torch.device), `main` (the caller's stream), `call` (its number from 0)."""
 
     rank, ranks, device, main = 0, 1, None, None
+    works = 0  # how many kernels were told what to do (_work.py)
 
     def __init__(self):
         self.call = -1

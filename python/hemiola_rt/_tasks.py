@@ -7,7 +7,7 @@ import json
 from ._expressions import evaluate
 
 Box = collections.namedtuple("Box", "begin extent")
-Copy = collections.namedtuple("Copy", "item counters after parts", defaults=((),))  # parts: (rank, part) of kernels that it waits for
+Copy = collections.namedtuple("Copy", "item counters after parts", defaults=((),))  # parts: (rank, part, grid) of kernels that it waits for
 Launch = collections.namedtuple("Launch", "compute after inside", defaults=((),))  # inside: tasks that its tiles wait for
 Issue = collections.namedtuple("Issue", "point task waits records signals")
 
@@ -52,6 +52,15 @@ class Plan:
             made.append(Box(begin, box.get("extent", [1] * len(begin))))
         return made
 
+    def unrolled(self, items, counters=()):
+        """(item, counters of its loops) of every transfer, in order."""
+        for item in items:
+            if "loop" in item:
+                for turn in range(item["loop"]):
+                    yield from self.unrolled(item["items"], (*counters, turn))
+            else:
+                yield item, counters
+
     def residents(self, rank):
         """(tensor, box) of what a rank holds at the start."""
         given = self.code_of[rank].get("resident")
@@ -78,7 +87,7 @@ def operand_pieces(plan, compute, operand, rank):
 class Tasks:
     """`actors[rank]`: by actor its tasks; an actor is a stream of transfers, or (behind them) of launches.
 
-    waves: those of a kernel (_waves.py) that the plan's one compute is.
+    waves: those of a kernel (_waves.py) by grid, if the plan's computes are its grids.
     """
 
     def __init__(self, plan, waves=None):
@@ -97,7 +106,7 @@ class Tasks:
             self._unroll(stream["items"], (), actors[-1])
         self.copies.append(len(actors))
         if self.waves is not None:
-            self._add_kernel(rank, actors)
+            self._add_kernels(rank, actors)
             return
         computes, named, places, order = code.get("computes", []), {}, {}, []
         for number, compute in enumerate(computes):
@@ -114,15 +123,18 @@ class Tasks:
         self.launches.append(order)
         self.places.append(places)
 
-    def _add_kernel(self, rank, actors):
-        """One launch, which waits for nothing in front of it."""
-        waves = self.waves
+    def _add_kernels(self, rank, actors):
+        """A launch for each grid, which waits for nothing in front of it but the one before."""
         for stream, actor in enumerate(actors):
-            actor[:] = [copy._replace(parts=tuple(waves.part_waits.get((rank, stream, position), ()))) for position, copy in enumerate(actor)]
-        inside = {need for wave in waves.waves[rank] for need in wave.needs} | {need for turn in waves.turns[rank] for need in turn[2]}
-        self.places.append({0: (rank, len(actors), 0)})
-        actors.append([Launch(0, None, tuple(sorted(inside)))])
-        self.launches.append([0])
+            actor[:] = [copy._replace(parts=tuple(part for waves in self.waves for part in waves.part_waits.get((rank, stream, position), ())))
+                        for position, copy in enumerate(actor)]
+        launches = []
+        for grid, waves in enumerate(self.waves):
+            inside = {need for wave in waves.waves[rank] for need in wave.needs} | {need for turn in waves.turns[rank] for need in turn[2]}
+            launches.append(Launch(grid, None, tuple(sorted(inside))))
+        self.places.append({grid: (rank, len(actors), grid) for grid in range(len(launches))})
+        actors.append(launches)
+        self.launches.append(list(range(len(launches))))
         self.actors.append(actors)
 
     def _sort(self, computes, actors, places, order):
@@ -253,7 +265,7 @@ class Order:
         if len(ready) < len(left):
             raise PlanError("has transfers and launches that wait for each other")
         for point in ready:
-            after_part = 0 if isinstance(tasks.task(point), Copy) and tasks.task(point).parts else -1
+            after_part = max((grid for _, _, grid in getattr(tasks.task(point), "parts", ())), default=-1)
             self._needs[point] = launches.get(point, max((self._needs[e] for e in self._before(point)), default=after_part))
             if point not in launches:
                 self._needs[point] = max(self._needs[point], after_part)
@@ -306,7 +318,7 @@ class Order:
             for part in getattr(self.tasks.task(point), "parts", ()):
                 if (point[1], part) not in known_parts:
                     known_parts.add((point[1], part))
-                    of_task.append(("part", part))
+                    of_task.append(("part", part[:2]))
             events.update(on for kind, on in of_task if kind == "event")
             last[point[1]] = point[2]
             waits.append(of_task)

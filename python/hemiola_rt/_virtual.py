@@ -256,11 +256,12 @@ class VirtualWorld(World):
 
     @staticmethod
     def _grid_of(launching):
-        """The streams, one of a rank, that launch the same kernel now."""
-        function = launching[0].operations[0].work.kernel
+        """The streams, one of a rank, that make the same launch of a kernel now."""
+        first = launching[0].operations[0].work
         of = {}
         for stream in launching:
-            if stream.operations[0].work.kernel is function:
+            work = stream.operations[0].work
+            if (work.kernel, work.number) == (first.kernel, first.number):
                 of.setdefault(stream.runtime.rank, stream)
         return list(of.values())
 

@@ -7,28 +7,37 @@ import itertools
 from ._expressions import evaluate
 from ._tasks import PlanError, operand_pieces
 
-Wave = collections.namedtuple("Wave", "box needs part arrives wanted")  # box: (begin, end) by axis
+Wave = collections.namedtuple("Wave", "box needs part arrives wanted launch place")  # box: (begin, end) by axis
 _Claim = collections.namedtuple("_Claim", "box point takes begin end")
 _NEVER = 1 << 62
 
 
 class Waves:
-    """`waves`, `turns` and `parts` by rank; `part_waits`: by (rank, stream, transfer) the (rank, part) that it waits for."""
+    """`waves`, `turns` and `parts` by rank; `part_waits`: by (rank, stream, transfer) the (rank, part, grid) that it waits for.
 
-    def __init__(self, plan, kernel, extents):
-        self.plan, self.kernel = plan, kernel
-        compute = kernel.compute_of(plan)
+    grid: which of a GridPlan's; first_part: by rank the number of parts of the grids before. keeps_loop: another one
+    waits in the loop, so that all of it is a piece here where nothing arrives along it.
+    """
+
+    def __init__(self, plan, kernel, extents, grid=0, first_part=None, keeps_loop=False):
+        self.plan, self.kernel, self.grid = plan, kernel, grid
+        self.first_part = first_part or [0] * plan.ranks
+        self._launches = getattr(plan, "launches", None) and plan.launches[grid]
+        compute = kernel.compute_of(plan, grid)
         sizes = {axis["name"]: axis["extent"] for axis in compute["axes"]}
         self.axes = [(name, kernel.axes.get(name)) for name in [*extents, *kernel.derived]]
         self.whole = tuple((0, extents[name] if name in extents else sizes.get(axis, 1)) for name, axis in self.axes)
         self.loop = kernel.loop and (kernel.loop[0], sizes[kernel.loop[0]])
-        self._transfers = {(rank, stream): list(self._unroll(items["items"], ()))
-                           for rank, code in enumerate(plan.code_of) for stream, items in enumerate(code["streams"])}
+        self.transfers = {(rank, stream): list(plan.unrolled(items["items"]))
+                          for rank, code in enumerate(plan.code_of) for stream, items in enumerate(code["streams"])}
         self._start = self._timeline()
-        self._claims = [[] for _ in range(plan.ranks)]
-        for (rank, stream), transfers in self._transfers.items():
+        self._claims, self._boxes = [[] for _ in range(plan.ranks)], [[] for _ in range(plan.ranks)]
+        for (rank, stream), transfers in self.transfers.items():
             for position, (item, counters) in enumerate(transfers):
                 self._claim(rank, (rank, stream, position), item, counters)
+        if self._launches:
+            self._claim_for_launches([axis["name"] for axis in compute["axes"]])
+        self._keeps_loop = keeps_loop
         self._choose_loop()
         self.waves, self.turns, self.parts, self.part_waits = [], [], [], collections.defaultdict(list)
         for rank in range(plan.ranks):
@@ -36,20 +45,12 @@ class Waves:
             self.turns.append(self._find_turns(rank))
         self._check()
 
-    def _unroll(self, items, counters):
-        for item in items:
-            if "loop" in item:
-                for turn in range(item["loop"]):
-                    yield from self._unroll(item["items"], (*counters, turn))
-            else:
-                yield item, counters
-
-    def _before(self, point):
+    def before(self, point):
         """Transfers that a transfer waits for."""
         rank, stream, position = point
         if position > 0:
             yield rank, stream, position - 1
-        item, counters = self._transfers[rank, stream][position]
+        item, counters = self.transfers[rank, stream][position]
         for dependency in item.get("after", []):
             if "transfer" in dependency:
                 yield (evaluate(dependency.get("rank", "rank"), rank, counters), dependency.get("stream", 0),
@@ -57,8 +58,8 @@ class Waves:
 
     def _timeline(self):
         """By transfer the step at which it starts, if each takes one."""
-        start, visiting, before = {}, set(), self._before
-        for (rank, stream), transfers in self._transfers.items():
+        start, visiting, before = {}, set(), self.before
+        for (rank, stream), transfers in self.transfers.items():
             for position in range(len(transfers)):
                 waiting = [(rank, stream, position)]
                 while waiting:
@@ -83,6 +84,8 @@ class Waves:
         for dependency in item.get("after", []):
             if "transfer" in dependency:
                 continue
+            if self._launches and "computed" not in dependency:
+                continue  # among those that the plan says are taken
             of = evaluate(dependency.get("rank", "rank"), rank, counters)
             if "computed" in dependency:
                 region = dependency["computed"]
@@ -90,8 +93,27 @@ class Waves:
             else:
                 self._claims[of].append(_Claim(self.whole, point, True, 0, _NEVER))
 
+    def _waits_by_tiles(self, rank):
+        return not self._launches or self._launches[rank][0].by_tiles
+
+    def _claim_for_launches(self, names):
+        """Tiles of a launch wait for what the launch waits for, and a transfer that comes after one is told when all of it is stored."""
+        for rank, launches in enumerate(self._launches):
+            for number, launch in enumerate(launches):
+                for rect in launch.boxes:
+                    of_compute = dict(zip(names, rect))
+                    box = tuple(of_compute.get(axis, edges) for (_, axis), edges in zip(self.axes, self.whole))
+                    self._boxes[rank].append((box, number, len(self._boxes[rank])))
+                    self._claims[rank].extend(_Claim(box, need, False, 0, _NEVER) for need in launch.needs)
+        for point, taken in sorted(self.plan.taken.items()):
+            for rank, grid, launch in taken:
+                if grid == self.grid:
+                    self._claims[rank].extend(_Claim(box, point, True, 0, _NEVER) for box, number, _ in self._boxes[rank] if number == launch)
+
     def _add(self, owner, tensor, boxes, point, takes):
-        compute = self.plan.code_of[owner]["computes"][0]
+        if not self._waits_by_tiles(owner):
+            return
+        compute = self.plan.code_of[owner]["computes"][self.grid]
         for operand in compute["operands"]:
             if operand["tensor"] != tensor or (operand["use"] != "read") != takes:
                 continue
@@ -117,7 +139,7 @@ class Waves:
             return
         claims = [claim for of_rank in self._claims for claim in of_rank if not claim.takes]
         mixed = any((claim.begin > 0 or claim.end < self.loop[1]) and claim.box != self.whole for claim in claims)
-        if mixed or not any(map(self._along_loop, claims)):
+        if not self._keeps_loop and (mixed or not any(map(self._along_loop, claims))):
             raise PlanError("nothing arrives along the kernel's loop, for which it was compiled: compile it for this plan")
 
     def _distance(self, own, other):
@@ -139,21 +161,23 @@ class Waves:
         cuts = []
         for number, edges in enumerate(self.whole):
             # What arrives along the loop is of all tiles.
-            cuts.append(sorted({*edges, *(edge for claim in claims for edge in claim.box[number])}))
+            cuts.append(sorted({*edges, *(edge for claim in claims for edge in claim.box[number]),
+                                *(edge for box, *_ in self._boxes[rank] for edge in box[number])}))
         waves, part_of = [], {}
         for box in itertools.product(*(list(zip(edges, edges[1:])) for edges in cuts)):
-            meets = [claim for claim in claims if all(a < d and c < b for (a, b), (c, d) in zip(claim.box, box))]
+            meets = [claim for claim in claims if _meet(claim.box, box)]
+            launch, place = max(((number, place) for other, number, place in self._boxes[rank] if _meet(other, box)), default=(0, 0))
             needs, arrives = self._needs([claim.point for claim in meets if not claim.takes])
             takers = tuple(sorted({claim.point for claim in meets if claim.takes}))
-            part = part_of.setdefault(takers, len(part_of)) if takers else -1
-            waves.append(Wave(box, needs, part, arrives, min((self._start[taker] for taker in takers), default=_NEVER)))
+            part = part_of.setdefault(takers, self.first_part[rank] + len(part_of)) if takers else -1
+            waves.append(Wave(box, needs, part, arrives, min((self._start[taker] for taker in takers), default=_NEVER), launch, place))
         waves = self._joined(waves)
-        waves.sort(key=lambda wave: (wave.arrives, wave.wanted, self._nearest(rank, wave.needs)))
+        waves.sort(key=lambda wave: (wave.place, wave.arrives, wave.wanted, self._nearest(rank, wave.needs)))
         parts = [None] * len(part_of)
         for takers, part in sorted(part_of.items()):
             for taker in takers:
-                self.part_waits[taker].append((rank, part))
-            parts[part] = sorted({taker[0] for taker in takers}, key=lambda other: self._distance(rank, other))
+                self.part_waits[taker].append((rank, part, self.grid))
+            parts[part - self.first_part[rank]] = sorted({taker[0] for taker in takers}, key=lambda other: self._distance(rank, other))
         self.waves.append(waves)
         self.parts.append(parts)
 
@@ -164,7 +188,7 @@ class Waves:
             for wave in waves:
                 others = wave.box[:axis] + wave.box[axis + 1:]
                 at = by_end.get((others, wave.box[axis][0]))
-                if at is not None and (joined[at].needs, joined[at].part) == (wave.needs, wave.part):
+                if at is not None and (joined[at].needs, joined[at].part, joined[at].launch) == (wave.needs, wave.part, wave.launch):
                     box = joined[at].box
                     joined[at] = joined[at]._replace(box=(*box[:axis], (box[axis][0], wave.box[axis][1]), *box[axis + 1:]))
                 else:
@@ -192,19 +216,14 @@ class Waves:
         return [turn[:3] for turn in turns]
 
     def _check(self):
-        """That the kernel's text can do what the waves ask for, that it comes to an end however few of its programs run at a time, and that
-        axes which others determine are not cut."""
-        behind_tiles = set()
-        for point in sorted(self._start, key=self._start.get):
-            if point in self.part_waits or any(other in behind_tiles for other in self._before(point)):
-                behind_tiles.add(point)
-        needs = [need for of_rank in (*self.waves, *self.turns) for wave in of_rank for need in (wave.needs if isinstance(wave, Wave) else wave[2])]
-        if any(need in behind_tiles for need in needs):
-            raise PlanError("has tiles that wait for transfers which wait for tiles: the compiler proves whether these come to an end, so compile "
-                            "it for this plan")
+        """That the kernel's text can do what the waves ask for, and that axes which others determine are not cut."""
         waits = any(wave.needs for of_rank in self.waves for wave in of_rank)
         if waits and not self.kernel.waits or any(self.parts) and not self.kernel.signals:
             raise PlanError("has tiles that wait, or are waited for, which the kernel was not compiled for: compile it for this plan")
         for number, (name, _) in enumerate(self.axes):
             if name in self.kernel.derived and any(wave.box[number] != self.whole[number] for of_rank in self.waves for wave in of_rank):
                 raise PlanError(f"cuts axis {name}, which the kernel's others determine")
+
+
+def _meet(box, other):
+    return all(a < d and c < b for (a, b), (c, d) in zip(box, other))

@@ -84,6 +84,8 @@ class Work:
         self._blocks = {name: axis.tile(self.values) for name, axis in self.axes.items()}
         self._waves, self._parts, self._turns, self._loop = [], {}, [], None
         self.launches = 0
+        self.number = rt.works  # of this rank
+        rt.works += 1
         if _interpreter.is_interpreted():
             _interpreter.prepare()
 
@@ -113,12 +115,13 @@ class Work:
         if (number_at < 0).any():
             raise ValueError("the kernel's programs do not take every tile")
         rows, needs, begins = [], [], {}
-        counts = {number: 0 for number in self._parts}
+        # By number of a part its place in the table: those of an earlier launch have the numbers below.
+        counts, place_of_part = {number: 0 for number in self._parts}, {number: place for place, number in enumerate(sorted(self._parts))}
         for box, after, part in self._waves:
             numbers = self._numbers(box, extents, whole, number_at)
             begin, end = self._needs_of(after, needs, begins)
             row = torch.empty((len(numbers), 4), dtype=torch.int64)
-            row[:, 0], row[:, 1], row[:, 2], row[:, 3] = numbers, begin, end, part
+            row[:, 0], row[:, 1], row[:, 2], row[:, 3] = numbers, begin, end, place_of_part[part] if part >= 0 else -1
             rows.append(row)
             if part >= 0:
                 counts[part] += len(numbers)

@@ -51,10 +51,9 @@ compile::TorchMovers movers_of(const CompilePlanOptions& options) {
 }
 
 /// Programs that wait keep their places; as many as there are tiles leave none for movers.
-void check_room(const compile::TorchMovers& movers, const compile::Fusion& fusion) {
-  const bool waits = fusion.waits() || fusion.waits_in_loop();
-  if (movers.workgroups == 0 || !waits || fusion.kernel->scheduler.loop >= 0) return;
-  throw Failure("kernel '" + fusion.kernel->kernel +
+void check_room(const compile::TorchMovers& movers, const compile::FusedFile& fused) {
+  if (movers.workgroups == 0 || fused.takes_movers()) return;
+  throw Failure("kernel '" + fused.fusion().kernel->kernel +
                     "' has a program for each tile; those that wait fill a GPU, and workgroups "
                     "that move what they wait for would find no room",
                 {.file = "--realization"},
@@ -63,7 +62,7 @@ void check_room(const compile::TorchMovers& movers, const compile::Fusion& fusio
 
 /// What was fused: tiles, waves, waits, signals, configurations that were dropped.
 std::string fused_summary(const compile::Fusion& fusion, const std::string& output,
-                          const plan::Plan& plan) {
+                          const plan::Plan& plan, std::size_t computes) {
   std::size_t waves = 0, waiting = 0, parts = 0;
   std::int64_t tiles = 1;
   if (!fusion.ranks.empty()) {
@@ -81,11 +80,11 @@ std::string fused_summary(const compile::Fusion& fusion, const std::string& outp
     axes.push_back(fmt::format("{} of {}", along, fusion.axes[i].name));
   }
   std::string text = fmt::format(
-      "{}: {} on {} ranks in kernel {}; of a rank {} tiles ({}) in {} waves, of which {} wait, and "
-      "{} "
-      "parts that others wait for; configuration {}\n",
-      output, plan.name, plan.ranks, fusion.kernel->kernel, tiles, fmt::join(axes, " x "), waves,
-      waiting, parts, fusion.configs.front().name);
+      "{}: {} on {} ranks in kernel {}; of a rank {}{} tiles ({}) in {} waves, of which {} wait, "
+      "and {} parts that others wait for; configuration {}\n",
+      output, plan.name, plan.ranks, fusion.kernel->kernel,
+      computes > 1 ? fmt::format("{} computes as ", computes) : "", tiles, fmt::join(axes, " x "),
+      waves, waiting, parts, fusion.configs.front().name);
   if (fusion.waits_in_loop() && !fusion.ranks.empty())
     text +=
         fmt::format("turns of its loop over {} wait for what arrives in {} pieces{}\n",
@@ -122,9 +121,9 @@ ExitCode compile_plan(Session& session, const CompilePlanOptions& options,
                                     .command = session.command,
                                     .version = HEMIOLA_VERSION,
                                     .movers = movers_of(options)};
-  if (fused) check_room(torch.movers, fused->fusion());
+  if (fused) check_room(torch.movers, *fused);
   const compile::TorchFile made =
-      fused ? fused->write(plan, torch, options.output) : compile::torch_of(plan, torch);
+      fused ? fused->write(torch, options.output) : compile::torch_of(plan, torch);
   if (!options.no_check) {
     const ExitCode code = prove_plan(session, options.plan, plan);
     if (code != ExitCode::done) return code;
@@ -133,7 +132,13 @@ ExitCode compile_plan(Session& session, const CompilePlanOptions& options,
   if (options.runtime)
     compile::write_runtime(std::filesystem::path(options.output).parent_path().string());
   if (fused) {
-    std::cout << fused_summary(fused->fusion(), options.output, plan);
+    const compile::Grids& grids = fused->grids();
+    for (std::size_t i = 0; i < fused->fusions().size(); ++i) {
+      if (i > 0) std::cout << "another launch, because " << grids.reasons[i - 1] << ":\n";
+      const std::size_t computes =
+          grids.are_of_launches ? grids.launches[i].front().size() : std::size_t{1};
+      std::cout << fused_summary(fused->fusions()[i], options.output, plan, computes);
+    }
     return ExitCode::done;
   }
   std::cout << fmt::format(

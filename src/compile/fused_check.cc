@@ -25,7 +25,8 @@ std::size_t first_of(const std::vector<MemoryEvent>& events, Event kind) {
 }  // namespace
 
 void check_fused_text(const std::string& file, const std::string& text, const FusedText& kernel,
-                      const Fusion& fusion) {
+                      const Fusions& fusions) {
+  const Fusion& fusion = fusions.front();  // what the text does for one grid it does for all
   Library library;
   const Module& module = library.add(file, text);
   const RuleReport report =

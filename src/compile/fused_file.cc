@@ -6,6 +6,8 @@
 #include <variant>
 
 #include "core/json.h"
+#include "plan/plan_json.h"
+#include "study/digest.h"
 
 namespace hemiola::compile {
 namespace {
@@ -52,17 +54,26 @@ FusedFile::FusedFile(const KernelRequest& request, const plan::Plan& plan,
       library_(request.describe.helpers),
       module_(module_of(library_, request)),
       description_(description_of(library_, module_, request.describe)),
-      fusion_(fuse(description_, plan,
-                   {.plan_file = plan_file,
-                    .constants = request.describe.constants,
-                    .configurations = request.configurations})),
-      text_(fused_text(library_, choose_kernel(module_, request.describe.kernel), fusion_)) {}
+      digest_(study::digest(plan::write_plan(plan))),
+      grids_(grids_of(plan, plan_file)),
+      fusions_(fuse(description_, grids_,
+                    {.plan_file = plan_file,
+                     .constants = request.describe.constants,
+                     .configurations = request.configurations})),
+      text_(fused_text(library_, choose_kernel(module_, request.describe.kernel), fusions_)) {}
 
-TorchFile FusedFile::write(const plan::Plan& plan, TorchOptions options,
-                           const std::string& output) const {
-  options.kernel = {&fusion_, &text_, file_};
-  TorchFile made = torch_of(plan, options);
-  check_fused_text(output, made.text, text_, fusion_);
+bool FusedFile::takes_movers() const {
+  const bool waits = std::any_of(fusions_.begin(), fusions_.end(), [](const Fusion& one) {
+    return one.waits() || one.waits_in_loop();
+  });
+  return !waits || description_.scheduler.loop >= 0;
+}
+
+TorchFile FusedFile::write(TorchOptions options, const std::string& output) const {
+  options.kernel = {&fusions_, &text_, file_};
+  options.digest = digest_;
+  TorchFile made = torch_of(grids_.plan, options);
+  check_fused_text(output, made.text, text_, fusions_);
   return made;
 }
 

@@ -30,17 +30,25 @@ class FusedFile {
   FusedFile(const FusedFile&) = delete;
   FusedFile& operator=(const FusedFile&) = delete;
 
-  const Fusion& fusion() const { return fusion_; }
+  /// By launch of the kernel, of which there is one or several.
+  const Fusions& fusions() const { return fusions_; }
+  const Fusion& fusion() const { return fusions_.front(); }
+  const Grids& grids() const { return grids_; }
+  /// Whether workgroups that move data find room beside the kernel. Programs that wait keep their
+  /// places; as many as there are tiles leave none.
+  bool takes_movers() const;
   /// The file, judged by check_fused_text() under the name `output`. Failure as that and
   /// torch_of().
-  TorchFile write(const plan::Plan& plan, TorchOptions options, const std::string& output) const;
+  TorchFile write(TorchOptions options, const std::string& output) const;
 
  private:
   std::string file_;
   Library library_;
   const Module& module_;
   Description description_;
-  Fusion fusion_;
+  std::string digest_;  ///< of the plan as it was
+  Grids grids_;
+  Fusions fusions_;
   FusedText text_;
 };
 

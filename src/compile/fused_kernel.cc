@@ -16,15 +16,16 @@ constexpr const char* kPrefix = "hm_";
 
 class KernelEditor {
  public:
-  KernelEditor(Library& library, const Function& kernel, Fusion& fusion)
+  KernelEditor(Library& library, const Function& kernel, Fusions& fusions)
       : library_(library),
         kernel_(kernel),
         source_(kernel.module->source),
-        fusion_(fusion),
-        description_(*fusion.kernel),
-        waits_(fusion.waits()),
-        waits_in_loop_(fusion.waits_in_loop()),
-        signals_(fusion.signals()) {}
+        fusions_(fusions),
+        fusion_(fusions.front()),
+        description_(*fusion_.kernel),
+        waits_(fusion_.waits()),
+        waits_in_loop_(fusion_.waits_in_loop()),
+        signals_(fusion_.signals()) {}
 
   FusedText text() {
     FusedText made{
@@ -375,10 +376,12 @@ class KernelEditor {
   }
 
   void keep_order() {
-    fusion_.loop.reorders = false;
-    for (FusedRank& rank : fusion_.ranks)
-      std::sort(rank.pieces.begin(), rank.pieces.end(),
-                [](const FusedPiece& a, const FusedPiece& b) { return a.begin < b.begin; });
+    for (Fusion& fusion : fusions_) {
+      fusion.loop.reorders = false;
+      for (FusedRank& rank : fusion.ranks)
+        std::sort(rank.pieces.begin(), rank.pieces.end(),
+                  [](const FusedPiece& a, const FusedPiece& b) { return a.begin < b.begin; });
+    }
   }
 
   /// Whether a variable that addresses are made of goes on from turn to turn.
@@ -464,7 +467,8 @@ class KernelEditor {
   Library& library_;
   const Function& kernel_;
   const Source& source_;
-  Fusion& fusion_;
+  Fusions& fusions_;  ///< of one text, which is that of the first
+  const Fusion& fusion_;
   const Description& description_;
   bool waits_, waits_in_loop_, signals_;
   bool asks_for_last_ = false;  ///< how many programs lie along the last axis of the grid
@@ -474,24 +478,8 @@ class KernelEditor {
 
 }  // namespace
 
-std::string Edits::applied(std::string_view text, std::uint32_t begin, std::uint32_t end) const {
-  std::vector<const Edit*> order;
-  for (const Edit& edit : all_)
-    if (edit.begin >= begin && edit.end <= end) order.push_back(&edit);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Edit* a, const Edit* b) { return a->begin < b->begin; });
-  std::string made;
-  std::uint32_t at = begin;
-  for (const Edit* edit : order) {
-    made += text.substr(at, edit->begin - at);
-    made += edit->text;
-    at = edit->end;
-  }
-  return made += text.substr(at, end - at);
-}
-
-FusedText fused_text(Library& library, const Function& kernel, Fusion& fusion) {
-  return KernelEditor(library, kernel, fusion).text();
+FusedText fused_text(Library& library, const Function& kernel, Fusions& fusions) {
+  return KernelEditor(library, kernel, fusions).text();
 }
 
 }  // namespace hemiola::compile

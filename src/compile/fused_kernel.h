@@ -16,16 +16,17 @@ struct FusedText {
   std::string kernel;       ///< its name
 };
 
-/// A loop whose addresses go on from turn to turn keeps its order: `fusion` is changed so. Failure,
+/// One text for all grids. A loop whose addresses go on from turn to turn keeps its order:
+/// `fusions` are changed so. Failure,
 /// with the place, for what cannot be edited: names that begin with hm_, helpers that ask
 /// for the program's number, statements that share a line with the place of a wait.
-FusedText fused_text(Library& library, const Function& kernel, Fusion& fusion);
+FusedText fused_text(Library& library, const Function& kernel, Fusions& fusions);
 
 /// That an emitted file is Python in which the kernel keeps the rules of `check_rules`, waits
 /// before it loads what arrives, and counts behind the stores of what leaves. Judged from the text
 /// alone. Failure with the place in `file` otherwise.
 void check_fused_text(const std::string& file, const std::string& text, const FusedText& kernel,
-                      const Fusion& fusion);
+                      const Fusions& fusions);
 
 /// Replacements of bytes of a text; inserted text has begin == end.
 class Edits {

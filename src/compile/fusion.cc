@@ -15,14 +15,19 @@ namespace {
 
 class Fuser {
  public:
-  Fuser(const Description& kernel, const plan::Plan& plan, const FuseRequest& request)
-      : kernel_(kernel), plan_(plan), request_(request) {}
+  Fuser(const Description& kernel, const Grids& grids, const FuseRequest& request)
+      : kernel_(kernel), grids_(grids), plan_(grids.plan), request_(request) {}
 
-  Fusion fuse() {
+  /// That the kernel is understood, and of the operator of a grid.
+  void check(std::int32_t grid) {
+    made_.compute = grid;
     check_kernel();
-    made_.kernel = &kernel_;
-    made_.compute = compute_to_fuse(plan_, request_.plan_file);
     check_family();
+  }
+
+  Fusion fuse(std::int32_t grid, bool keeps_loop) {
+    made_.kernel = &kernel_;
+    made_.compute = grid;
     pairing_ = Pairer(kernel_, plan_, compute(), request_).pair();
     for (std::size_t i = 0; i < pairing_.pairs.size(); ++i) {
       const OperandPair& pair = pairing_.pairs[i];
@@ -36,12 +41,11 @@ class Fuser {
     axes();
     find_loop();
     find_followed(plan_, pairing_, made_);
-    ends_ = find_waves(plan_, made_);
+    ends_ = find_waves(grids_, made_, keeps_loop);
     configurations();
     arguments();
     choose_space(made_);
     prove_order(made_);
-    prove_progress(plan_, made_, request_.plan_file);
     return std::move(made_);
   }
 
@@ -78,8 +82,17 @@ class Fuser {
   void check_family() const {
     const plan::Compute& one = compute();
     const bool is_product = one.kernel == "gemm", is_attention = one.kernel == "attention";
-    const bool fits = (!is_product || kernel_.family == Family::product) &&
-                      (!is_attention || kernel_.family == Family::attention);
+    // Of a grouped product whose tiles are known before the launch: check_kernel().
+    const bool multiplies =
+        kernel_.family == Family::product || kernel_.family == Family::grouped_product;
+    const bool fits =
+        (!is_product || multiplies) && (!is_attention || kernel_.family == Family::attention);
+    if (!is_product && !is_attention && grids_.are_of_launches)
+      throw Failure(
+          fmt::format("compute '{}' of plan '{}' is a '{}', and kernel '{}' a {}", one.name,
+                      plan_.name, one.kernel, kernel_.kernel,
+                      kernel_.family == Family::product ? "product" : "kernel of its own"),
+          {.file = request_.plan_file}, "launches of one kernel are computes of one operator");
     if (!fits)
       refuse(fmt::format("kernel '{}' is no {}, which compute '{}' of plan '{}' is", kernel_.kernel,
                          is_product ? "product" : "attention", one.name, plan_.name),
@@ -436,6 +449,7 @@ class Fuser {
   }
 
   const Description& kernel_;
+  const Grids& grids_;
   const plan::Plan& plan_;
   const FuseRequest& request_;
   Fusion made_;
@@ -446,52 +460,36 @@ class Fuser {
 }  // namespace
 
 bool Fusion::waits() const {
-  return std::any_of(ranks.begin(), ranks.end(), [](const FusedRank& rank) {
-    return std::any_of(rank.waves.begin(), rank.waves.end(),
-                       [](const FusedWave& wave) { return !wave.needs.empty(); });
-  });
+  return others_wait || std::any_of(ranks.begin(), ranks.end(), [](const FusedRank& rank) {
+           return std::any_of(rank.waves.begin(), rank.waves.end(),
+                              [](const FusedWave& wave) { return !wave.needs.empty(); });
+         });
 }
 bool Fusion::waits_in_loop() const {
   return loop.loop >= 0;
 }
 bool Fusion::signals() const {
-  return std::any_of(ranks.begin(), ranks.end(),
-                     [](const FusedRank& rank) { return !rank.parts.empty(); });
+  return others_signal || std::any_of(ranks.begin(), ranks.end(),
+                                      [](const FusedRank& rank) { return !rank.parts.empty(); });
 }
 
-std::int32_t compute_to_fuse(const plan::Plan& plan, const std::string& plan_file) {
-  for (const plan::Code& code : plan.codes) {
-    if (code.computes.empty())
-      throw Failure("plan '" + plan.name + "' computes nothing that a kernel could be fused into",
-                    {.file = plan_file},
-                    "without a kernel, 'hemiola compile --plan' writes it as PyTorch");
-    if (code.computes.size() > 1)
-      throw Failure(
-          fmt::format("plan '{}' has {} computes, of which '{}' and '{}' need a kernel each",
-                      plan.name, code.computes.size(), code.computes[0].name,
-                      code.computes[1].name),
-          {.file = plan_file},
-          "a plan with one compute that waits tile by tile is fused into one kernel; without "
-          "a kernel, 'hemiola compile --plan' writes launches");
-    const plan::Compute& one = code.computes.front();
-    if (one.is_launch())
-      throw Failure("compute '" + one.name + "' is a launch, which waits in front of its kernel",
-                    {.file = plan_file},
-                    "without a kernel, 'hemiola compile --plan' writes it as PyTorch");
-    const plan::Compute& first = plan.codes.front().computes.front();
-    if (!(one.axes == first.axes && one.operands.size() == first.operands.size()))
-      throw Failure("its ranks run different computes", {.file = plan_file});
-    for (const plan::ComputeOperand& operand : one.operands) {
-      if (operand.wraps)
-        throw Failure("compute '" + one.name + "' goes around the end of a tensor",
-                      {.file = plan_file});
-    }
-  }
-  return 0;
-}
-
-Fusion fuse(const Description& kernel, const plan::Plan& plan, const FuseRequest& request) {
-  return Fuser(kernel, plan, request).fuse();
+Fusions fuse(const Description& kernel, const Grids& grids, const FuseRequest& request) {
+  for (std::int32_t grid = 0; grid < grids.count(); ++grid)
+    Fuser(kernel, grids, request).check(grid);
+  const auto all = [&](bool keeps_loop) {
+    Fusions made;
+    for (std::int32_t grid = 0; grid < grids.count(); ++grid)
+      made.push_back(Fuser(kernel, grids, request).fuse(grid, keeps_loop));
+    return made;
+  };
+  Fusions made = all(false);
+  const auto waits_in_loop = [](const Fusion& one) { return one.waits_in_loop(); };
+  const bool any = std::any_of(made.begin(), made.end(), waits_in_loop);
+  if (any && !std::all_of(made.begin(), made.end(), waits_in_loop)) made = all(true);
+  share_text(made);
+  number_parts(made, grids.plan.ranks);
+  prove_progress(grids.plan, made, request.plan_file);
+  return made;
 }
 
 }  // namespace hemiola::compile

@@ -9,6 +9,7 @@
 
 #include "compile/describe.h"
 #include "compile/formula.h"
+#include "compile/grids.h"
 #include "compile/torch_tasks.h"
 #include "plan/area.h"
 #include "plan/plan.h"
@@ -86,6 +87,8 @@ struct FusedWave {
   std::int32_t part = -1;      ///< of FusedRank::parts; -1: nobody waits for these tiles
   std::int64_t arrives = 0;    ///< step (plan/waves.h) at which all needs are there
   std::int64_t is_wanted = 0;  ///< step at which the first transfer could take them
+  std::int32_t launch = 0;     ///< of the grid: its tiles come after those of earlier ones
+  std::int32_t place = 0;      ///< of its box among those of all launches, in their order
 };
 
 /// Tiles that are complete together for somebody.
@@ -97,11 +100,13 @@ struct FusedRank {
   std::vector<FusedWave> waves;    ///< in the order in which the kernel takes them
   std::vector<FusedPiece> pieces;  ///< of the fused loop, likewise
   std::vector<FusedPart> parts;
+  std::int32_t first_part = 0;  ///< parts of the grids before have the numbers below
 };
 
+/// A grid of the kernel: one launch of it on every rank.
 struct Fusion {
   const Description* kernel = nullptr;
-  std::int32_t compute = 0;  ///< of every rank's code
+  std::int32_t compute = 0;  ///< of every rank's code in Grids::plan: the grid's number
   std::vector<FusedAxis> axes;
   FusedLoop loop;
   std::vector<FusedOperand> operands;
@@ -113,11 +118,13 @@ struct Fusion {
   std::string workers;  ///< of a persistent kernel: the parameter that says how many there are
   std::vector<FusedRank> ranks;
   std::map<Point, std::vector<PartWait>> part_waits;  ///< by transfer
+  bool others_wait = false, others_signal = false;    ///< grids with the same text do
 
   bool waits() const;  ///< any tile for any transfer, before its loop
   bool waits_in_loop() const;
   bool signals() const;  ///< any transfer for any tile
 };
+using Fusions = std::vector<Fusion>;
 
 struct FuseRequest {
   std::string plan_file;  ///< what messages about the plan begin with
@@ -127,13 +134,15 @@ struct FuseRequest {
 };
 
 /// `kernel` is understood. Failure with the place in the kernel or at `plan_file` where they do not
-/// fit together: several kernels, tensors that the kernel does not touch, axes that cannot be
-/// paired, parameters without a value, tiles that straddle chunks (with the sizes that fit).
-Fusion fuse(const Description& kernel, const plan::Plan& plan, const FuseRequest& request);
+/// fit together: tensors that the kernel does not touch, axes that cannot be paired, parameters
+/// without a value, tiles that straddle chunks (with the sizes that fit). One for each grid.
+Fusions fuse(const Description& kernel, const Grids& grids, const FuseRequest& request);
 
-/// The compute that a kernel would run, the same in every rank's code. Failure: there is none, or
-/// there are several.
-std::int32_t compute_to_fuse(const plan::Plan& plan, const std::string& plan_file);
+/// Of several grids: one text, with configurations that fit all (fusion_grids.cc). Failure: there
+/// is none, or axes lie along the kernel's grid in different ways.
+void share_text(Fusions& fusions);
+/// Numbers for parts of all grids of a rank together.
+void number_parts(Fusions& fusions, int ranks);
 
 /// Where chunks end.
 struct ChunkEnds {
@@ -141,8 +150,9 @@ struct ChunkEnds {
   std::vector<std::int64_t> loop;               ///< along the fused loop
 };
 /// Which tiles of every rank wait for what, and who waits for them (fusion_waves.cc). A loop along
-/// which chunks do not arrive one by one, for all tiles alike, is none of the fusion any more.
-ChunkEnds find_waves(const plan::Plan& plan, Fusion& fusion);
+/// which chunks do not arrive one by one, for all tiles alike, is none of the fusion any more,
+/// unless `keeps_loop`: then all of it is a piece.
+ChunkEnds find_waves(const Grids& grids, Fusion& fusion, bool keeps_loop);
 
 /// Chooses `grid` of axes whose coordinate comes from several program ids, and which axes are
 /// derived from others: the first way, with as few of these as can be, in which every tile is taken
@@ -153,8 +163,9 @@ void choose_space(Fusion& fusion);
 /// the kernel followed with numbers (fusion_order.cc). Failure with the wave and the tile.
 void prove_order(const Fusion& fusion);
 
-/// That no tile waits for what later tiles of its kernel are needed for, however few programs take
-/// them (fusion_progress.cc). Failure (exit code 4) with the rank and the wave.
-void prove_progress(const plan::Plan& plan, const Fusion& fusion, const std::string& plan_file);
+/// That no tile waits for what later tiles of its kernel, or of kernels behind it, are needed for,
+/// however few programs take them (fusion_progress.cc). Failure (exit code 4) with the rank and the
+/// wave.
+void prove_progress(const plan::Plan& plan, const Fusions& fusions, const std::string& plan_file);
 
 }  // namespace hemiola::compile

@@ -75,8 +75,8 @@ void Pairer::pair_by_names() {
       const bool made = plan::makes(compute_.operands[static_cast<std::size_t>(i)].use);
       for (const OperandDescription* one : open_operands(made)) {
         const bool is_it =
-            by_plain_name ? one->bound_as.empty() && plain_name(one->name) == plain_name(tensor)
-                          : one->bound_as == tensor;
+            by_plain_name ? bound_as(*one).empty() && plain_name(one->name) == plain_name(tensor)
+                          : bound_as(*one) == tensor;
         if (!is_it) continue;
         pair_with(i, *one);
         break;
@@ -89,7 +89,7 @@ void Pairer::pair_by_names() {
 void Pairer::pair_the_rest() {
   for (const bool made : {true, false}) {
     std::vector<const OperandDescription*> open = open_operands(made);
-    std::erase_if(open, [](const auto* one) { return !one->bound_as.empty(); });
+    std::erase_if(open, [&](const auto* one) { return !bound_as(*one).empty(); });
     std::vector<std::int32_t> wanted;
     for (std::int32_t i = 0; i < std::ssize(compute_.operands); ++i) {
       if (!is_paired(i) && made == plan::makes(compute_.operands[static_cast<std::size_t>(i)].use))
@@ -107,14 +107,27 @@ void Pairer::pair_the_rest() {
   }
 }
 
+bool Pairer::is_operand_of_any(const std::string& tensor) const {
+  const std::vector<plan::Compute>& all = plan_.codes.front().computes;
+  return std::any_of(all.begin(), all.end(),
+                     [&](const plan::Compute& one) { return has_operand(one, tensor); });
+}
+bool Pairer::has_operand(const plan::Compute& compute, const std::string& tensor) const {
+  return std::any_of(
+      compute.operands.begin(), compute.operands.end(), [&](const plan::ComputeOperand& operand) {
+        return plan_.tensors[static_cast<std::size_t>(operand.tensor)].name == tensor;
+      });
+}
+
+/// The tensor that an operand is said to be; empty: nobody says it of this launch.
+std::string Pairer::bound_as(const OperandDescription& operand) const {
+  return has_operand(compute_, operand.bound_as) ? operand.bound_as : std::string();
+}
+
 void Pairer::pair_operands() {
   for (const OperandDescription& one : kernel_.operands) {
     if (one.bound_as.empty()) continue;
-    const bool is_there = std::any_of(
-        compute_.operands.begin(), compute_.operands.end(), [&](const plan::ComputeOperand& two) {
-          return plan_.tensors[static_cast<std::size_t>(two.tensor)].name == one.bound_as;
-        });
-    if (!is_there)
+    if (!is_operand_of_any(one.bound_as))
       throw Failure(fmt::format("compute '{}' of plan '{}' has no tensor '{}'", compute_.name,
                                 plan_.name, one.bound_as),
                     {.file = "--bind"});
@@ -211,6 +224,17 @@ int Pairer::like_names(const OperandPair& pair, const std::vector<std::size_t>& 
   return alike;
 }
 
+std::int32_t Pairer::axis_of(const OperandPair& pair, std::size_t axis) const {
+  return compute_.operands[static_cast<std::size_t>(pair.operand)].axes[axis];
+}
+
+/// What the kernel is given of a tensor's axis: all of it, or what the compute is of.
+std::int64_t Pairer::extent_of(const OperandPair& pair, std::size_t axis) const {
+  const std::int32_t of_compute = axis_of(pair, axis);
+  return of_compute < 0 ? tensor_of(pair.operand).shape[axis]
+                        : compute_.axes[static_cast<std::size_t>(of_compute)].extent;
+}
+
 /// ("stride", "a", 0)
 std::string Pairer::meaning_of(const char* what, const OperandPair& pair, std::size_t axis) const {
   return fmt::format(R"(("{}", "{}", {}))", what, tensor_of(pair.operand).name, axis);
@@ -249,8 +273,10 @@ void Pairer::find_sizes() {
     std::vector<std::int64_t> extents(pair.kernel->axes.size(), 1);
     std::vector<std::string> meanings(extents.size());
     for (std::size_t i = 0; i < pair.kernel_axis.size(); ++i) {
-      extents[pair.kernel_axis[i]] = tensor.shape[i];
-      meanings[pair.kernel_axis[i]] = meaning_of("shape", pair, i);
+      extents[pair.kernel_axis[i]] = extent_of(pair, i);
+      meanings[pair.kernel_axis[i]] = extents[pair.kernel_axis[i]] == tensor.shape[i]
+                                          ? meaning_of("shape", pair, i)
+                                          : extent_of_axis(compute_, axis_of(pair, i));
     }
     for (const int id : pair.kernel->accesses) {
       for (const AccessDescription& access : kernel_.accesses) {

@@ -55,6 +55,11 @@ class Pairer {
   void say(const std::string& parameter, std::int64_t value, const std::string& meaning,
            const Span& where);
   std::string meaning_of(const char* what, const OperandPair& pair, std::size_t axis) const;
+  bool is_operand_of_any(const std::string& tensor) const;
+  bool has_operand(const plan::Compute& compute, const std::string& tensor) const;
+  std::string bound_as(const OperandDescription& operand) const;
+  std::int32_t axis_of(const OperandPair& pair, std::size_t axis) const;
+  std::int64_t extent_of(const OperandPair& pair, std::size_t axis) const;
   const AxisIndex& index_of(const OperandPair& pair, std::size_t kernel_axis) const;
   const std::string& axis_name(const OperandPair& pair, std::size_t kernel_axis) const;
   bool is_parameter(const std::string& text) const;

@@ -21,7 +21,7 @@ struct FusedStep {
 
 class ProgressProver {
  public:
-  ProgressProver(const plan::Plan& plan, const Fusion& fusion) : plan_(plan), fusion_(fusion) {
+  ProgressProver(const plan::Plan& plan, const Fusions& fusions) : plan_(plan), fusions_(fusions) {
     for (int rank = 0; rank < plan.ranks; ++rank) {
       add_waves(rank);
       add_transfers(rank);
@@ -85,16 +85,19 @@ class ProgressProver {
     after_[earlier].push_back(later);
   }
 
+  /// A kernel starts when the one before it on its rank is done, so waves of all are one row.
   void add_waves(int rank) {
-    const FusedRank& of_rank = fusion_.ranks[static_cast<std::size_t>(rank)];
-    for (std::size_t i = 0; i < of_rank.waves.size(); ++i) {
-      const FusedStep wave{rank, -1, static_cast<std::int64_t>(i)};
-      waits_.try_emplace(wave, 0);
-      if (i > 0) order({rank, -1, wave.number - 1}, wave);
-      for (const Point& need : of_rank.waves[i].needs)
-        order({need.rank, need.actor, need.position}, wave);
-      for (const FusedPiece& piece : of_rank.pieces) {
-        for (const Point& need : piece.needs) order({need.rank, need.actor, need.position}, wave);
+    std::int64_t number = 0;
+    for (const Fusion& fusion : fusions_) {
+      const FusedRank& of_rank = fusion.ranks[static_cast<std::size_t>(rank)];
+      for (const FusedWave& one : of_rank.waves) {
+        const FusedStep wave{rank, -1, number++};
+        waits_.try_emplace(wave, 0);
+        if (wave.number > 0) order({rank, -1, wave.number - 1}, wave);
+        for (const Point& need : one.needs) order({need.rank, need.actor, need.position}, wave);
+        for (const FusedPiece& piece : of_rank.pieces) {
+          for (const Point& need : piece.needs) order({need.rank, need.actor, need.position}, wave);
+        }
       }
     }
   }
@@ -118,24 +121,30 @@ class ProgressProver {
                        dependency.transfer(at)},
                       step);
             }
-            const auto parts = fusion_.part_waits.find(Point{rank, s, position});
-            if (parts != fusion_.part_waits.end())
+            for (const Fusion& fusion : fusions_) {
+              const auto parts = fusion.part_waits.find(Point{rank, s, position});
+              if (parts == fusion.part_waits.end()) continue;
               for (const PartWait& part : parts->second) add_part(part, step);
+            }
             ++position;
           });
     }
   }
 
   void add_part(const PartWait& part, const FusedStep& transfer) {
-    const FusedRank& of_rank = fusion_.ranks[static_cast<std::size_t>(part.rank)];
-    for (std::size_t i = 0; i < of_rank.waves.size(); ++i) {
-      if (of_rank.waves[i].part == part.part)
-        order({part.rank, -1, static_cast<std::int64_t>(i)}, transfer);
+    std::int64_t first = 0;
+    for (const Fusion& fusion : fusions_) {
+      const FusedRank& of_rank = fusion.ranks[static_cast<std::size_t>(part.rank)];
+      for (std::size_t i = 0; i < of_rank.waves.size() && fusion.compute == part.grid; ++i) {
+        if (of_rank.waves[i].part >= 0 && of_rank.first_part + of_rank.waves[i].part == part.part)
+          order({part.rank, -1, first + static_cast<std::int64_t>(i)}, transfer);
+      }
+      first += std::ssize(of_rank.waves);
     }
   }
 
   const plan::Plan& plan_;
-  const Fusion& fusion_;
+  const Fusions& fusions_;
   std::set<FusedStep> by_units_;
   std::map<FusedStep, int> waits_;
   std::map<FusedStep, std::vector<FusedStep>> after_;
@@ -143,8 +152,8 @@ class ProgressProver {
 
 }  // namespace
 
-void prove_progress(const plan::Plan& plan, const Fusion& fusion, const std::string& plan_file) {
-  ProgressProver prover(plan, fusion);
+void prove_progress(const plan::Plan& plan, const Fusions& fusions, const std::string& plan_file) {
+  ProgressProver prover(plan, fusions);
   prover.prove(plan_file);
   prover.prove_room(plan_file);
 }

@@ -24,13 +24,17 @@ struct Fused {
       : module(library.load(HEMIOLA_SOURCE_DIR "/examples/kernels/" + std::string(kernel) + ".py")),
         description(
             describe(library, module, {.file = module.source.file(), .kernel = {}, .helpers = {}})),
-        fusion(fuse(description, plan,
-                    {.plan_file = "plan.json", .constants = std::move(constants)})) {}
+        grids(grids_of(plan, "plan.json")),
+        fusions(fuse(description, grids,
+                     {.plan_file = "plan.json", .constants = std::move(constants)})),
+        fusion(fusions.front()) {}
 
   Library library;
   const Module& module;
   Description description;
-  Fusion fusion;
+  Grids grids;
+  Fusions fusions;
+  Fusion& fusion;
 };
 
 class Fusions : public testing::Test {
@@ -87,12 +91,12 @@ TEST_F(Fusions, find_a_kernel_that_would_wait_for_its_own_later_tiles) {
   const Fused one("gemm", plan, kSmall);
   Fusion fusion = one.fusion;
   ASSERT_EQ(fusion.ranks[0].waves.size(), 2U);
-  EXPECT_NO_THROW(prove_progress(plan, fusion, "plan.json"));
+  EXPECT_NO_THROW(prove_progress(plan, {fusion}, "plan.json"));
   fusion.ranks[0].parts.resize(1);
   fusion.ranks[0].waves[1].part = 0;
   fusion.part_waits[fusion.ranks[0].waves[1].needs.front()] = {{.rank = 0, .part = 0}};
   try {
-    prove_progress(plan, fusion, "plan.json");
+    prove_progress(plan, {fusion}, "plan.json");
     FAIL() << "it waits for itself";
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.code(), ExitCode::deadlock);
@@ -111,23 +115,23 @@ TEST_F(Fusions, are_proven_to_take_every_tile_once) {
 TEST_F(Fusions, are_judged_again_as_text) {
   const plan::Plan plan = made("gemm-rs/direct", 2);
   Fused one("gemm_persistent", plan, kSmall);
-  const FusedText text = fused_text(one.library, *one.module.find("gemm_persistent"), one.fusion);
+  const FusedText text = fused_text(one.library, *one.module.find("gemm_persistent"), one.fusions);
   const std::string file = "import triton\nimport triton.language as tl\n" + text.functions;
-  EXPECT_NO_THROW(check_fused_text("fused.py", file, text, one.fusion));
+  EXPECT_NO_THROW(check_fused_text("fused.py", file, text, one.fusions));
   const auto without = [&](const std::string& line, const std::string& instead) {
     std::string changed = file;
     changed.replace(changed.find(line), line.size(), instead);
     return changed;
   };
+  EXPECT_THROW(check_fused_text("fused.py", without("sem=\"acq_rel\"", "sem=\"release\""), text,
+                                one.fusions),
+               Failure);
   EXPECT_THROW(
-      check_fused_text("fused.py", without("sem=\"acq_rel\"", "sem=\"release\""), text, one.fusion),
-      Failure);
-  EXPECT_THROW(
-      check_fused_text("fused.py", without("tl.debug_barrier()", "pass"), text, one.fusion),
+      check_fused_text("fused.py", without("tl.debug_barrier()", "pass"), text, one.fusions),
       Failure);
   EXPECT_THROW(check_fused_text("fused.py",
                                 without("hm_done(tl.load(hm_row + 3)", "print(tl.load(hm_row + 3)"),
-                                text, one.fusion),
+                                text, one.fusions),
                Failure);
 }
 

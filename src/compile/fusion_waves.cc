@@ -25,14 +25,29 @@ struct Claim {
   std::int64_t begin = 0, end = INT64_MAX;  ///< along the loop
 };
 
+/// Tiles of a launch.
+struct LaunchBox {
+  plan::Rect box;  ///< by fused axis
+  std::int32_t launch = 0, place = 0;
+};
+
 class WaveFinder {
  public:
-  WaveFinder(const plan::Plan& plan, Fusion& fusion)
-      : plan_(plan), fusion_(fusion), timeline_(plan) {}
+  WaveFinder(const Grids& grids, Fusion& fusion, bool keeps_loop)
+      : grids_(grids),
+        plan_(grids.plan),
+        fusion_(fusion),
+        keeps_loop_(keeps_loop),
+        timeline_(grids.plan) {}
 
   ChunkEnds find() {
     claims_.resize(static_cast<std::size_t>(plan_.ranks));
+    boxes_.resize(claims_.size());
     for (int rank = 0; rank < plan_.ranks; ++rank) claim(rank);
+    if (grids_.are_of_launches) {
+      for (int rank = 0; rank < plan_.ranks; ++rank) claim_for_launches(rank);
+      claim_taken();
+    }
     choose_loop();
     std::set<std::int64_t> along_loop;
     std::vector<std::set<std::int64_t>> all(fusion_.axes.size());
@@ -54,6 +69,15 @@ class WaveFinder {
  private:
   const plan::Compute& compute(int rank) const {
     return plan_.code(rank).computes[static_cast<std::size_t>(fusion_.compute)];
+  }
+
+  const std::vector<GridLaunch>& launches(int rank) const {
+    return grids_
+        .launches[static_cast<std::size_t>(fusion_.compute)][static_cast<std::size_t>(rank)];
+  }
+  /// Whether tiles wait for what they read, one by one.
+  bool waits_by_tiles(int rank) const {
+    return !grids_.are_of_launches || launches(rank).front().by_tiles;
   }
 
   /// What the streams of a rank bring to tiles of any rank, and take from them.
@@ -78,6 +102,55 @@ class WaveFinder {
                                 }
                               });
     }
+  }
+
+  plan::Rect fused_box(const plan::Rect& of_compute) const {
+    plan::Rect box = whole();
+    for (std::size_t a = 0; a < fusion_.axes.size(); ++a) {
+      if (fusion_.axes[a].compute < 0 || fusion_.axes[a].splits_reduction) continue;
+      const auto axis = static_cast<std::size_t>(fusion_.axes[a].compute);
+      box.begin[a] = of_compute.begin[axis];
+      box.end[a] = of_compute.end[axis];
+    }
+    return box;
+  }
+
+  /// Tiles of a launch wait for what the launch waits for.
+  void claim_for_launches(int rank) {
+    const std::vector<GridLaunch>& all = launches(rank);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      for (const plan::Rect& rect : all[i].boxes) {
+        const plan::Rect box = fused_box(rect);
+        std::vector<LaunchBox>& boxes = boxes_[static_cast<std::size_t>(rank)];
+        boxes.push_back(
+            {box, static_cast<std::int32_t>(i), static_cast<std::int32_t>(boxes.size())});
+        for (const Point& need : all[i].needs)
+          claims_[static_cast<std::size_t>(rank)].push_back({box, need, false});
+      }
+      if (all[i].needs.empty()) continue;
+      const bool any = std::any_of(fusion_.operands.begin(), fusion_.operands.end(),
+                                   [](const FusedOperand& one) { return one.arrives; });
+      for (FusedOperand& one : fusion_.operands)
+        one.arrives |= !any && !plan::makes(operand_of(rank, one).use);
+    }
+  }
+
+  /// A transfer that comes after a launch is told when all of it is stored.
+  void claim_taken() {
+    for (const auto& [point, all] : grids_.taken) {
+      for (const TakenLaunch& one : all) {
+        if (one.grid != fusion_.compute) continue;
+        for (const LaunchBox& box : boxes_[static_cast<std::size_t>(one.rank)])
+          if (box.launch == one.launch)
+            claims_[static_cast<std::size_t>(one.rank)].push_back({box.box, point, true});
+        for (FusedOperand& operand : fusion_.operands)
+          operand.leaves |= plan::makes(operand_of(one.rank, operand).use);
+      }
+    }
+  }
+
+  const plan::ComputeOperand& operand_of(int rank, const FusedOperand& one) const {
+    return compute(rank).operands[static_cast<std::size_t>(one.operand)];
   }
 
   /// A transfer that waits for all of the compute of a rank.
@@ -113,7 +186,7 @@ class WaveFinder {
         mixed |= !claim.takes && is_part && claim.box != whole();
       }
     }
-    if (!any || mixed) fusion_.loop = {};
+    if (!keeps_loop_ && (!any || mixed)) fusion_.loop = {};
   }
 
   void add_pieces(int rank, FusedRank& made) const {
@@ -166,9 +239,21 @@ class WaveFinder {
                          [&](const FusedOperand& one) { return one.tensor == tensor; });
   }
 
+  void mark(std::int32_t tensor, bool takes) {
+    for (FusedOperand& one : fusion_.operands) {
+      if (one.tensor != tensor) continue;
+      one.arrives |= !takes;
+      one.leaves |= takes;
+    }
+  }
+
   void add(int owner, const plan::Area& area, const Point& point, bool takes) {
     for (const plan::ComputeOperand& operand : compute(owner).operands) {
       if (operand.tensor != area.tensor || plan::makes(operand.use) != takes) continue;
+      if (!waits_by_tiles(owner)) {  // its launches say what they wait for
+        if (!takes) mark(operand.tensor, false);
+        continue;
+      }
       for (const plan::Rect& rect : area.rects) {
         const std::vector<bool>& follows = fused(operand.tensor).follows;
         plan::Rect box = whole();
@@ -191,11 +276,7 @@ class WaveFinder {
         if (box.empty()) continue;
         claim.box = box;
         claims_[static_cast<std::size_t>(owner)].push_back(claim);
-        for (FusedOperand& one : fusion_.operands) {
-          if (one.tensor != operand.tensor) continue;
-          one.arrives |= !takes;
-          one.leaves |= takes;
-        }
+        mark(operand.tensor, takes);
       }
     }
   }
@@ -207,6 +288,12 @@ class WaveFinder {
       for (std::size_t a = 0; a < cuts.size(); ++a) {
         cuts[a].insert(claim.box.begin[a]);
         cuts[a].insert(claim.box.end[a]);
+      }
+    }
+    for (const LaunchBox& one : boxes_[static_cast<std::size_t>(rank)]) {
+      for (std::size_t a = 0; a < cuts.size(); ++a) {
+        cuts[a].insert(one.box.begin[a]);
+        cuts[a].insert(one.box.end[a]);
       }
     }
     std::vector<std::vector<std::int64_t>> all;
@@ -248,7 +335,7 @@ class WaveFinder {
       std::set<int> ranks;
       for (const Point& taker : takers) {
         ranks.insert(taker.rank);
-        fusion_.part_waits[taker].push_back({rank, part});
+        fusion_.part_waits[taker].push_back({rank, part, fusion_.compute});
       }
       std::vector<int>& told = made.parts[static_cast<std::size_t>(part)].told;
       told.assign(ranks.begin(), ranks.end());
@@ -260,8 +347,9 @@ class WaveFinder {
 
   int distance(int own, int other) const { return (other - own + plan_.ranks) % plan_.ranks; }
 
-  std::tuple<std::int64_t, std::int64_t, int> key(int rank, const FusedWave& wave) const {
-    return {wave.arrives, wave.is_wanted, nearest(rank, wave.needs)};
+  std::tuple<std::int32_t, std::int64_t, std::int64_t, int> key(int rank,
+                                                                const FusedWave& wave) const {
+    return {wave.place, wave.arrives, wave.is_wanted, nearest(rank, wave.needs)};
   }
   /// Ranks that do the same begin each with its own neighbour.
   int nearest(int rank, const std::vector<Point>& needs) const {
@@ -272,6 +360,9 @@ class WaveFinder {
 
   void fill(int rank, FusedWave& wave, FusedRank& made,
             std::map<std::vector<Point>, std::int32_t>& part_of) const {
+    for (const LaunchBox& one : boxes_[static_cast<std::size_t>(rank)])
+      if (!plan::intersection(one.box, wave.box).empty())
+        std::tie(wave.launch, wave.place) = std::tie(one.launch, one.place);
     LastNeeds needs;
     std::set<Point> takers;
     for (const Claim& claim : claims_[static_cast<std::size_t>(rank)]) {
@@ -312,7 +403,8 @@ class WaveFinder {
         before.push_back(wave.box.begin[a]);
         const auto found = by_end.find(before);
         const bool continues = found != by_end.end() && joined[found->second].needs == wave.needs &&
-                               joined[found->second].part == wave.part;
+                               joined[found->second].part == wave.part &&
+                               joined[found->second].launch == wave.launch;
         std::size_t at = joined.size();
         if (continues) {
           at = found->second;
@@ -327,16 +419,19 @@ class WaveFinder {
     }
   }
 
+  const Grids& grids_;
   const plan::Plan& plan_;
   Fusion& fusion_;
+  bool keeps_loop_;
   plan::Timeline timeline_;
-  std::vector<std::vector<Claim>> claims_;  ///< by the rank whose tiles they are
+  std::vector<std::vector<Claim>> claims_;     ///< by the rank whose tiles they are
+  std::vector<std::vector<LaunchBox>> boxes_;  ///< by rank; none: there are no launches
 };
 
 }  // namespace
 
-ChunkEnds find_waves(const plan::Plan& plan, Fusion& fusion) {
-  return WaveFinder(plan, fusion).find();
+ChunkEnds find_waves(const Grids& grids, Fusion& fusion, bool keeps_loop) {
+  return WaveFinder(grids, fusion, keeps_loop).find();
 }
 
 }  // namespace hemiola::compile

@@ -22,7 +22,20 @@ std::string name_of_import(const Import& import) {
 }
 
 bool is_same_key(const Value& a, const Value& b) {
-  return a.type == b.type && a.text == b.text && a.base == b.base;
+  if (a.type != b.type || a.text != b.text || a.base != b.base) return false;
+  if (a.type != Type::list) return true;
+  const std::vector<Value>&of_a = a.more->items, &of_b = b.more->items;
+  return std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end(), is_same_key);
+}
+
+/// An entry of a dictionary, in the place of one with the same key.
+void put(Compound& dictionary, const Value& key, Value value) {
+  const auto known = std::find_if(dictionary.entries.begin(), dictionary.entries.end(),
+                                  [&](const auto& entry) { return is_same_key(entry.first, key); });
+  if (known != dictionary.entries.end())
+    known->second = std::move(value);
+  else
+    dictionary.entries.emplace_back(key, std::move(value));
 }
 
 bool is_of_python(std::string_view name) {
@@ -115,17 +128,17 @@ Value Walker::evaluated(const Node& node) {
       Compound made;
       Holding holding(*this);
       for (const Node* pair : node.children) {
+        if (pair->kind == Kind::dictionary_splat) {
+          const Value all = evaluate(*pair->children.front());
+          if (all.type != Type::dictionary) refuse(*pair, "what is put into a dictionary");
+          for (const auto& [key, value] : all.more->entries) put(made, key, value);
+          continue;
+        }
         if (pair->kind != Kind::pair) refuse(*pair, "a dictionary in a dictionary");
         Value key = evaluate(*pair->child(Field::key)),
               value = evaluate(*pair->child(Field::value));
         holding.add(value, node);
-        const auto known =
-            std::find_if(made.entries.begin(), made.entries.end(),
-                         [&](const auto& entry) { return is_same_key(entry.first, key); });
-        if (known != made.entries.end())
-          known->second = std::move(value);
-        else
-          made.entries.emplace_back(std::move(key), std::move(value));
+        put(made, key, std::move(value));
       }
       return {.type = Type::dictionary, .more = held(std::move(made))};
     }
@@ -223,8 +236,7 @@ Index Walker::index_of(const Node& node) {
   return made;
 }
 
-Value Walker::subscript(const Node& node) {
-  const Value of = evaluate(*node.child(Field::value));
+std::vector<Index> Walker::indices_of(const Node& node) {
   std::vector<Index> at;
   for (const Node* child : node.children) {
     if (child->field != Field::subscript) continue;
@@ -234,6 +246,37 @@ Value Walker::subscript(const Node& node) {
       at.push_back(index_of(*child));
     }
   }
+  return at;
+}
+
+/// Of a dictionary: a number or a text, or a tuple of these.
+Value Walker::key_of(const std::vector<Index>& at, const Node& node) const {
+  std::vector<Value> keys;
+  for (const Index& one : at) {
+    if (one.is_range) refuse(node, "a range of a dictionary");
+    keys.push_back(one.value);
+  }
+  return keys.size() == 1 ? keys.front() : list(std::move(keys));
+}
+
+/// `events[3, 1] = ...`: the name stands for another dictionary from here on.
+void Walker::assign_entry(const Node& target, const Value& value) {
+  const Node& name = *target.child(Field::value);
+  const Value of = evaluate(name);
+  if (name.kind != Kind::identifier || of.type != Type::dictionary ||
+      !frames_.back().names.contains(words(name)))
+    refuse(target, "what is assigned to here");
+  const Value key = key_of(indices_of(target), target);
+  step(target, std::ssize(of.more->entries));
+  Compound made{.entries = of.more->entries};
+  put(made, key, value);
+  give(frames_.back(), words(name), {.type = Type::dictionary, .more = held(std::move(made))},
+       target);
+}
+
+Value Walker::subscript(const Node& node) {
+  const Value of = evaluate(*node.child(Field::value));
+  const std::vector<Index> at = indices_of(node);
   if (of.type == Type::list && at.size() == 1 && !at.front().is_range) {
     std::int64_t i = whole(at.front().value, node, "what stands between the brackets");
     const auto count = std::ssize(of.more->items);
@@ -242,9 +285,10 @@ Value Walker::subscript(const Node& node) {
       wrong(node, fmt::format("item {} of a list that has {}", at.front().value.base, count));
     return of.more->items[static_cast<std::size_t>(i)];
   }
-  if (of.type == Type::dictionary && at.size() == 1) {
+  if (of.type == Type::dictionary) {
+    const Value wanted = key_of(at, node);
     for (const auto& [key, value] : of.more->entries)
-      if (is_same_key(key, at.front().value)) return value;
+      if (is_same_key(key, wanted)) return value;
     refuse(node, "a key that the dictionary does not have");
   }
   const bool is_block = of.type == Type::number || of.type == Type::mask || of.type == Type::data ||

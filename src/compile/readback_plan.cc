@@ -72,6 +72,9 @@ class PlanMaker {
         if (op.kind == HostOp::Kind::wait) append(after, events_.at(op.event));
         if (op.kind == HostOp::Kind::launch)
           code.computes.push_back(compute(rank, reading_.launches[index(rank)][index(launch++)]));
+        // One after the other; a single kernel is no launch of its own.
+        if (op.kind == HostOp::Kind::launch && launch > 1)
+          code.computes.back().stream = code.computes.front().stream = "main";
         if (!is_transfer(op)) continue;
         plan::Transfer made = transfer(rank, op);
         made.after = std::exchange(after, {});

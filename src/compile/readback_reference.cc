@@ -65,16 +65,23 @@ class Expecter {
     const Node* right = node.child(Field::right);
     if (tensor < 0 || right == nullptr) return;
     const std::string text = without_spaces(source.text(*right));
-    constexpr std::string_view kBegin = "torch.cat([of[\"";
-    if (!text.starts_with(kBegin)) return;
-    const std::size_t end = text.find("\"]", kBegin.size());
+    constexpr std::string_view kBegin = "torch.cat([of[\"", kMade = "torch.cat([of.chunk";
+    const bool is_made = text.starts_with(kMade);
+    if (!is_made && !text.starts_with(kBegin)) return;
+    const std::size_t end = is_made ? kMade.find(".chunk") : text.find("\"]", kBegin.size());
     if (end == text.npos) return;
-    const std::int32_t from = tensor_of(text.substr(kBegin.size(), end - kBegin.size()));
+    constexpr std::string_view kIn = "[rank]forofin";
+    const std::size_t in = is_made ? text.find(kIn) : 0, last = text.find(']', in + kIn.size());
+    if (in == text.npos || last == text.npos) return;
+    const std::int32_t from =
+        tensor_of(is_made ? text.substr(in + kIn.size(), last - in - kIn.size())
+                          : text.substr(kBegin.size(), end - kBegin.size()));
     if (from < 0 || from == tensor) return;  // gathered in its own place
-    std::string_view rest = std::string_view(text).substr(end + 2);
+    if (!is_read(0, tensor)) return;         // tiles read copies, which say nothing of their places
+    std::string_view rest = std::string_view(text).substr(is_made ? end : end + 2);
     if (!rest.starts_with(kChunk)) return;
     rest.remove_prefix(kChunk.size());
-    if (!rest.starts_with("forofinheld]")) return;
+    if (!is_made && !rest.starts_with("forofinheld]")) return;
     const std::size_t axis = rest.ends_with(",1)") ? 1 : 0;
     const auto& shape = plan_.tensors[index(tensor)].shape;
     const auto& source_shape = plan_.tensors[index(from)].shape;
@@ -101,6 +108,25 @@ class Expecter {
     return made;
   }
 
+  bool is_read(int rank, std::int32_t tensor) const {
+    for (const LaunchFacts& facts : reading_.launches[index(rank)])
+      for (const auto& [tile, touched] : facts.tiles)
+        if (touched.reads.contains(tensor)) return true;
+    return false;
+  }
+
+  /// Whether tiles of a rank read all tensors that a formula names: where they read copies that lie
+  /// in another order, their results do, too.
+  bool are_read(int rank, std::string_view formula) const {
+    constexpr std::string_view kBegin = "of[\"";
+    for (std::size_t at = formula.find(kBegin); at != formula.npos;
+         at = formula.find(kBegin, at + 1)) {
+      const std::size_t begin = at + kBegin.size(), end = formula.find('"', begin);
+      if (!is_read(rank, tensor_of(formula.substr(begin, end - begin)))) return false;
+    }
+    return true;
+  }
+
   /// Whether a movement of any rank writes the tensor of this one.
   bool is_moved_to(int rank, std::int32_t tensor) const {
     for (const RankRecord& record : reading_.records)
@@ -113,6 +139,8 @@ class Expecter {
 
   void outputs(int rank) {
     const std::set<std::int32_t> made = computed(rank);
+    std::set<std::int32_t> last = made;  // without what other tiles read
+    std::erase_if(last, [&](std::int32_t tensor) { return is_read(rank, tensor); });
     for (const auto& [name, region] : reading_.records[index(rank)].outputs) {
       const Tensor& tensor = reading_.records[index(rank)].tensors[index(region.tensor)];
       const plan::Rect rect = rect_of(tensor, region);
@@ -125,11 +153,11 @@ class Expecter {
       const bool is_sum = formula != sums_.end() && formula->second.starts_with("sum(") &&
                           formula->second.ends_with("forofinheld)");
       if (is_sum) {
-        if (made.size() != 1) continue;
+        if (last.size() != 1 || !are_read(rank, formula->second)) continue;
         const bool is_part = formula->second.find(kChunk) != std::string::npos;
         one.reduced = true;
         one.of =
-            part_of_tensor(plan_, *made.begin(), 0, is_part ? rank : 0, is_part ? plan_.ranks : 1);
+            part_of_tensor(plan_, *last.begin(), 0, is_part ? rank : 0, is_part ? plan_.ranks : 1);
         if (one.of->elements() != one.region.elements()) continue;
       } else if (!made.contains(region.tensor)) {
         if (!is_moved_to(rank, region.tensor))
@@ -138,6 +166,8 @@ class Expecter {
                             reading_.walker.module().find("run")->node->begin),
                         "", ExitCode::wrong_program);
         continue;
+      } else if (is_moved_to(rank, region.tensor)) {
+        continue;  // part of it is made elsewhere, and nothing says where
       }
       plan_.codes[index(rank)].expected.push_back(std::move(one));
     }

@@ -22,9 +22,14 @@ std::string fused_text(const std::string& kernel, const char* plan_name,
                        ParameterValues constants = {
                            {"BLOCK_M", "16"}, {"BLOCK_N", "16"}, {"BLOCK_K", "16"}}) {
   const bool is_attention = kernel == "attention";
+  const std::string_view name = plan_name;
+  plan::Parameters sizes{{"m", "64"}, {"n", "64"}, {"k", "64"}};
+  if (name.ends_with("/sequence")) sizes.emplace_back("degree", "2");
+  if (name.starts_with("gemm-a2a-gemm/") || name.starts_with("mlp/"))
+    sizes = {{"m", "64"}, {"h", "32"}, {"f", "64"}};
   const plan::Plan plan =
       is_attention ? plan::make(plan_name, 2, {{"heads", "2"}, {"sequence", "64"}, {"head", "16"}})
-                   : plan::make(plan_name, 2, {{"m", "64"}, {"n", "64"}, {"k", "64"}});
+                   : plan::make(plan_name, 2, sizes);
   if (is_attention)
     constants = {{"BLOCK_M", "16"}, {"BLOCK_N", "16"}, {"CAUSAL", "False"}, {"scale", "0.25"}};
   if (kernel == "gemm_persistent" || kernel == "gemm_tma") constants["GROUP_M"] = "2";
@@ -32,7 +37,7 @@ std::string fused_text(const std::string& kernel, const char* plan_name,
   const KernelRequest request{
       .describe = {.file = file, .kernel = {}, .helpers = {}, .constants = std::move(constants)}};
   return FusedFile(request, plan, "plan.json")
-      .write(plan, {.file = "plan.json", .command = "hemiola compile", .version = "0"}, "fused.py")
+      .write({.file = "plan.json", .command = "hemiola compile", .version = "0"}, "fused.py")
       .text;
 }
 
@@ -73,6 +78,25 @@ TEST_F(ReadBack, files_are_proven_as_they_were_written) {
     }
   }
   EXPECT_EQ(proof_of(fused_text("attention", "ring-attention/ring")).summary, "proven");
+}
+
+TEST_F(ReadBack, launches_are_waves_of_one_grid_or_one_after_the_other) {
+  for (const char* plan : {"ag-gemm/sequence", "ag-gemm/shards", "gemm-rs/sequence",
+                           "gemm-ar/sequence", "gemm-a2a-gemm/direct", "mlp/domino"}) {
+    const std::string text = fused_text("gemm_persistent", plan);
+    for (const std::int64_t processors : {0, 1})
+      EXPECT_EQ(proof_of(text, processors).summary, "proven") << plan << ' ' << processors;
+  }
+  // The second product before the first has made what it sends, and without what it waits for.
+  const std::string text = fused_text("gemm_persistent", "gemm-a2a-gemm/direct");
+  EXPECT_EQ(proof_of(changed(text, "copies[0].wait_signal(t.done[rank, peer * 2 + step], step=0)",
+                             "pass"))
+                .verdict,
+            verify::Verdict::wrong);
+  const std::size_t second = text.find("t.work_2.wave(");
+  ASSERT_NE(second, text.npos);
+  const std::size_t after = text.find(", after=[", second), end = text.find("])", after);
+  EXPECT_EQ(proof_of(text.substr(0, after) + text.substr(end + 1)).verdict, verify::Verdict::wrong);
 }
 
 TEST_F(ReadBack, a_wait_that_is_gone_is_a_race_at_its_line) {

@@ -303,6 +303,10 @@ void Walker::assign(const Node& target, const Value& value) {
       refuse(target, "what is assigned to here");
     return;
   }
+  if (target.kind == Kind::subscript) {
+    assign_entry(target, value);
+    return;
+  }
   const bool is_list = target.kind == Kind::pattern_list || target.kind == Kind::tuple_pattern ||
                        target.kind == Kind::tuple || target.kind == Kind::expression_list;
   if (!is_list || value.type != Type::list || value.more->items.size() != target.children.size())

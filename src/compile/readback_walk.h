@@ -157,6 +157,9 @@ class Walker {
   Value identifier(const Node& node);
   Value attribute(const Node& node);
   Value subscript(const Node& node);
+  std::vector<Index> indices_of(const Node& node);
+  Value key_of(const std::vector<Index>& at, const Node& node) const;
+  void assign_entry(const Node& target, const Value& value);
   Index index_of(const Node& node);
   Value call(const Node& node);
   Arguments arguments(const Node& node);

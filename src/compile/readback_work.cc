@@ -225,7 +225,7 @@ class TableMaker {
       for (const std::int64_t tile : tiles) {
         if (taken[index(tile)]++ > 0)
           wrong(*wave.node, fmt::format("tile {} of the kernel is in two waves", tile));
-        work_.rows.insert(work_.rows.end(), {tile, begin, end, wave.part});
+        work_.rows.insert(work_.rows.end(), {tile, begin, end, place_of_part(wave.part)});
       }
       if (wave.part < 0) continue;
       if (!work_.parts.contains(wave.part))
@@ -260,6 +260,12 @@ class TableMaker {
     }
     if (std::count(taken.begin(), taken.end(), 0) > 0)
       wrong(*node_, "the loop does not have every turn");
+  }
+
+  /// Parts of a kernel need not be numbered from 0: those of an earlier launch have the numbers
+  /// below.
+  std::int64_t place_of_part(std::int64_t part) const {
+    return part < 0 ? -1 : std::distance(work_.parts.begin(), work_.parts.find(part));
   }
 
   void add_parts(int rank, const SignalsObject* done) {

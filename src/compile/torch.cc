@@ -43,7 +43,7 @@ class Writer {
   Writer(const plan::Plan& plan, const TorchOptions& options)
       : plan_(plan), options_(options), names_(python_names(plan)) {
     check_tensors();
-    calls_ = calls_of(plan, names_, options.file, options.kernel.fusion);
+    calls_ = calls_of(plan, names_, options.file, options.kernel.fusions);
   }
 
   TorchFile file() const {
@@ -105,8 +105,8 @@ class Writer {
         has_kernel()          ? ", which the kernel waits for and signals, tile by tile"
         : calls_.launches > 0 ? ", products by torch.mm"
                               : "",
-        options_.version, options_.file, study::digest(plan::write_plan(plan_)), options_.command,
-        plan_.ranks, std::string(std::to_string(plan_.ranks).size(), ' '));
+        options_.version, options_.file, digest(), options_.command, plan_.ranks,
+        std::string(std::to_string(plan_.ranks).size(), ' '));
     std::size_t width = 0;
     for (const std::string& name : names_) width = std::max(width, name.size());
     for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
@@ -126,45 +126,45 @@ class Writer {
            (has_kernel() ? "import triton\nimport triton.language as tl\n" + fused().text->imports
                          : "") +
            "\nimport hemiola_rt\n\n" +
-           fmt::format("RANKS = {}\nPLAN = \"{}\"\n", plan_.ranks,
-                       study::digest(plan::write_plan(plan_))) +
+           fmt::format("RANKS = {}\nPLAN = \"{}\"\n", plan_.ranks, digest()) +
            fmt::format("WIDE = {}  # of the reference\n",
                        is_wide() ? "torch.float64" : "torch.float32");
   }
 
+  std::string digest() const {
+    return options_.digest.empty() ? study::digest(plan::write_plan(plan_)) : options_.digest;
+  }
+
   /// Of a kernel that looks at all keys: what its scores are multiplied by.
   std::string softmax_scale() const {
-    if (!has_kernel() || fused().fusion->kernel->family != Family::attention) return {};
-    for (const auto& [name, value] : fused().fusion->configs.front().values) {
+    if (!has_kernel() || fusion().kernel->family != Family::attention) return {};
+    for (const auto& [name, value] : fusion().configs.front().values) {
       const bool is_causal = name.find("causal") != name.npos || name.find("CAUSAL") != name.npos;
       if (is_causal && value != "False" && value != "0") return {};
     }
-    for (const FusedArgument& one : fused().fusion->arguments) {
+    for (const FusedArgument& one : fusion().arguments) {
       if (one.parameter.find("scale") != one.parameter.npos)
         return "VALUES[\"" + one.parameter + "\"]";
     }
     return {};
   }
 
-  bool has_kernel() const { return options_.kernel.fusion != nullptr; }
+  bool has_kernel() const { return options_.kernel.fusions != nullptr; }
   const TorchKernel& fused() const { return options_.kernel; }
+  const Fusions& fusions() const { return *fused().fusions; }
+  const Fusion& fusion() const { return fusions().front(); }
+  /// What a grid has beside those before it: AXES, AXES_2, ...
+  static std::string of_grid(const char* name, std::int32_t grid) {
+    return grid == 0 ? name : fmt::format("{}_{}", name, grid + 1);
+  }
 
   /// The kernel, the order of its tiles, and what it is called with.
   std::string kernel() const {
     if (!has_kernel()) return {};
-    const Fusion& fusion = *fused().fusion;
-    std::string text =
-        fused().text->functions + "\n\n" + fused().text->coordinates + "\n\nAXES = {";
-    for (const FusedAxis& axis : fusion.axes) {
-      if (axis.is_derived) continue;
-      text += fmt::format("{}\"{}\": {}", text.ends_with('{') ? "" : ", ", axis.name, axis.extent);
-    }
-    text += "}  # elements along the axes of tiles\nVALUES = {";
-    for (const FusedArgument& one : fusion.arguments)
-      text += fmt::format("{}\"{}\": {}", &one == &fusion.arguments.front() ? "" : ", ",
-                          one.parameter, one.value);
-    text += "}\nCONFIGS = [\n";
-    for (const FusedConfig& config : fusion.configs) {
+    std::string text = fused().text->functions + "\n\n" + fused().text->coordinates + "\n\n";
+    for (const Fusion& one : fusions()) text += numbers_of(one);
+    text += "CONFIGS = [\n";
+    for (const FusedConfig& config : fusion().configs) {
       text += "    {";
       for (const auto& [name, value] : config.values)
         text += fmt::format("\"{}\": {}, ", name, value);
@@ -174,21 +174,64 @@ class Writer {
       text += "},\n";
     }
     text += "]  # any of them: setup(rt, CONFIGS[1])\n";
-    for (const std::string& one : fusion.dropped) text += "# not among them: " + one + '\n';
+    for (const std::string& one : fusion().dropped) text += "# not among them: " + one + '\n';
     if (options_.movers.workgroups > 0)
       text += fmt::format("MOVERS = {{\"movers\": {}, \"bulk\": {}}}  # of streams that copy\n",
                           options_.movers.workgroups, options_.movers.bulk ? "True" : "False");
-    return text + kernel_object(plan_, fusion, fused().text->kernel) + "\n\n";
+    for (const Fusion& one : fusions())
+      text += kernel_object(plan_, one, fused().text->kernel, of_grid("KERNEL", one.compute));
+    return text + grids() + "\n\n";
   }
 
-  /// "t.work": what the kernel is told of the plan.
+  /// Extents and parameters of a grid.
+  static std::string numbers_of(const Fusion& fusion) {
+    std::string text = of_grid("AXES", fusion.compute) + " = {";
+    for (const FusedAxis& axis : fusion.axes) {
+      if (axis.is_derived) continue;
+      text += fmt::format("{}\"{}\": {}", text.ends_with('{') ? "" : ", ", axis.name, axis.extent);
+    }
+    text += "}  # elements along the axes of tiles\n" + of_grid("VALUES", fusion.compute) + " = {";
+    for (const FusedArgument& one : fusion.arguments)
+      text += fmt::format("{}\"{}\": {}", &one == &fusion.arguments.front() ? "" : ", ",
+                          one.parameter, one.value);
+    text += "}\n";
+    if (fusion.compute == 0) return text;
+    text += of_grid("SIZES", fusion.compute) + " = {";
+    for (const auto& [name, meaning] : fusion.config_meanings)
+      text += fmt::format("{}\"{}\": {}", text.ends_with('{') ? "" : ", ", name,
+                          fusion.configs.front().values.at(name));
+    return text + "}  # in the place of those of a configuration\n";
+  }
+
+  /// Of several launches of the kernel: what hemiola_rt.load_plan() knows of the later ones.
+  std::string grids() const {
+    std::string text;
+    for (const Fusion& one : fusions()) {
+      if (one.compute == 0) continue;
+      text += fmt::format("{}({}, {}, {}, {})", text.empty() ? "" : ", ",
+                          of_grid("KERNEL", one.compute), of_grid("AXES", one.compute),
+                          of_grid("VALUES", one.compute), of_grid("SIZES", one.compute));
+    }
+    return text.empty() ? "" : "MORE = [" + text + "]  # launches behind the first\n";
+  }
+
+  /// "t.work": what the kernel is told of the plan, launch by launch.
   std::string work() const {
-    const Fusion& fusion = *fused().fusion;
-    std::string text = "    t.work = KERNEL.work(rt, AXES, VALUES, config)\n";
-    if (fusion.waits_in_loop())
-      text += fmt::format("    t.work.loop({}, block=KERNEL.loop[1])\n", fusion.loop.extent);
-    text += body(calls_.work);
-    return text + (fusion.signals() ? "    t.work.ready(t.done)\n" : "    t.work.ready()\n");
+    std::string text;
+    for (const Fusion& one : fusions()) {
+      const std::string name = work_name(static_cast<std::size_t>(one.compute));
+      const std::string kernel = of_grid("KERNEL", one.compute);
+      text += fmt::format("    {} = {}.work(rt, {}, {}, {})\n", name, kernel,
+                          of_grid("AXES", one.compute), of_grid("VALUES", one.compute),
+                          one.config_meanings.empty() || one.compute == 0
+                              ? std::string("config")
+                              : "{**config, **" + of_grid("SIZES", one.compute) + "}");
+      if (one.waits_in_loop())
+        text += fmt::format("    {}.loop({}, block={}.loop[1])\n", name, one.loop.extent, kernel);
+      text += body(calls_.work[static_cast<std::size_t>(one.compute)]);
+      text += fmt::format("    {}.ready({})\n", name, one.signals() ? "t.done" : "");
+    }
+    return text;
   }
 
   bool is_wide() const {
@@ -198,9 +241,11 @@ class Writer {
   }
   bool is_transposed(std::size_t index) const {
     if (!has_kernel()) return false;
-    const std::vector<FusedOperand>& all = fused().fusion->operands;
-    return std::any_of(all.begin(), all.end(), [&](const FusedOperand& one) {
-      return one.tensor == static_cast<std::int32_t>(index) && one.is_transposed;
+    return std::any_of(fusions().begin(), fusions().end(), [&](const Fusion& fusion) {
+      return std::any_of(
+          fusion.operands.begin(), fusion.operands.end(), [&](const FusedOperand& one) {
+            return one.tensor == static_cast<std::int32_t>(index) && one.is_transposed;
+          });
     });
   }
   bool is_shared(std::size_t index) const {
@@ -255,9 +300,9 @@ class Writer {
       text += fmt::format("    t.made = rt.signals((RANKS, {}), steps={})\n", calls_.launches,
                           calls_.steps_of_launches);
     if (has_kernel()) {
-      std::size_t parts = 0;
-      for (const FusedRank& rank : fused().fusion->ranks)
-        parts = std::max(parts, rank.parts.size());
+      std::size_t parts = 0;  // of all grids: those of the last come behind all others
+      for (const FusedRank& rank : fusions().back().ranks)
+        parts = std::max(parts, static_cast<std::size_t>(rank.first_part) + rank.parts.size());
       if (parts > 0) text += fmt::format("    t.done = rt.signals((RANKS, {}), steps=1)\n", parts);
     }
     if (!plan_.groups.empty()) {
@@ -333,7 +378,7 @@ class Writer {
       text += "    compute = t.compute\n";
     if (calls_.uses_events) text += "    events = {}\n";
     if (has_kernel()) {
-      for (const std::string& extra : fused().fusion->extras)
+      for (const std::string& extra : fusion().extras)
         text += fmt::format("    {} = given.pop(\"{}\")  # the kernel's own: the plan has none\n",
                             extra, extra);
     }

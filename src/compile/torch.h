@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "plan/plan.h"
 
@@ -14,7 +15,7 @@ struct FusedText;
 
 /// A kernel that the computes of a plan were fused into.
 struct TorchKernel {
-  const Fusion* fusion = nullptr;
+  const std::vector<Fusion>* fusions = nullptr;  ///< by grid, each a launch
   const FusedText* text = nullptr;
   std::string file;  ///< where the kernel stood, as the header calls it
 };
@@ -26,9 +27,10 @@ struct TorchMovers {
 };
 
 struct TorchOptions {
-  std::string file;     ///< the plan's, as messages and the header call it
-  std::string command;  ///< what the header says that it was written by
-  std::string version;  ///< of Hemiola
+  std::string file;      ///< the plan's, as messages and the header call it
+  std::string command;   ///< what the header says that it was written by
+  std::string version;   ///< of Hemiola
+  std::string digest{};  ///< of the plan as the user has it; empty: of this one
   TorchKernel kernel{};
   TorchMovers movers{};
 };

@@ -8,6 +8,7 @@
 #include "compile/torch_order.h"
 #include "compile/torch_tasks.h"
 #include "compile/torch_views.h"
+#include "core/index.h"
 #include "plan/area.h"
 
 namespace hemiola::compile {
@@ -24,18 +25,20 @@ bool is_fp8(DataType type) {
 class CallMaker {
  public:
   CallMaker(const plan::Plan& plan, const std::vector<std::string>& names, const std::string& file,
-            const Fusion* fusion)
+            const Fusions* fusions)
       : plan_(plan),
         names_(names),
         file_(file),
-        fusion_(fusion),
-        tasks_(tasks_of(plan, file, fusion)) {}
+        fusions_(fusions),
+        tasks_(tasks_of(plan, file, fusions)) {}
 
   TorchCalls make() {
     const std::vector<std::vector<Issue>> orders = order_of(tasks_, file_);
     for (const std::vector<Issue>& order : orders) made_.by_rank.push_back(statements(order));
-    if (fusion_ != nullptr) {
-      for (int rank = 0; rank < plan_.ranks; ++rank) made_.work.push_back(work_of(rank));
+    for (std::size_t grid = 0; fusions_ != nullptr && grid < fusions_->size(); ++grid) {
+      made_.work.emplace_back();
+      for (int rank = 0; rank < plan_.ranks; ++rank)
+        made_.work.back().push_back(work_of(grid, rank));
     }
     for (const RankTasks& tasks : tasks_) {
       made_.copies = std::max<std::int64_t>(made_.copies, tasks.copies);
@@ -109,13 +112,31 @@ class CallMaker {
     return line.add(".wait_signal(").add(signal_of(wait.on)).add(", step={})", {wait.on.position});
   }
 
+  const Fusion& fusion_of(const Point& point) const { return (*fusions_)[index(point.position)]; }
+
+  /// The part of a tensor that a launch is of: mostly all of it.
+  Statement view_of_operand(const Point& point, const FusedOperand& fused) const {
+    const plan::Compute& compute = plan_.code(point.rank).computes[index(fusion_of(point).compute)];
+    const plan::ComputeOperand& operand = compute.operands[index(fused.operand)];
+    const plan::Tensor& tensor = plan_.tensors[index(fused.tensor)];
+    plan::Rect rect;
+    for (std::size_t i = 0; i < operand.axes.size(); ++i) {
+      const std::int32_t axis = operand.axes[i];
+      const std::int64_t first = axis < 0 ? 0 : operand.first(i, point.rank);
+      rect.begin.push_back(first);
+      rect.end.push_back(first + (axis < 0 ? tensor.shape[i] : compute.axes[index(axis)].extent));
+    }
+    return view_of("t." + names_[index(fused.tensor)], tensor, rect,
+                   std::vector<bool>(operand.axes.size(), true));
+  }
+
   /// The launch of the fused kernel; what else it is called with is known to `t.work`.
   Statement launch_of(const Point& point) const {
-    Statement line = actor(point).add(".launch(t.work");
-    for (const FusedOperand& operand : fusion_->operands)
-      line.add(fmt::format(", {}=t.{}", operand.parameter,
-                           names_[static_cast<std::size_t>(operand.tensor)]));
-    for (const std::string& extra : fusion_->extras) line.add(fmt::format(", {}={}", extra, extra));
+    const Fusion& fusion = fusion_of(point);
+    Statement line = actor(point).add(".launch(" + work_name(index(point.position)));
+    for (const FusedOperand& operand : fusion.operands)
+      line.add(fmt::format(", {}=", operand.parameter)).add(view_of_operand(point, operand));
+    for (const std::string& extra : fusion.extras) line.add(fmt::format(", {}={}", extra, extra));
     return line.add(")");
   }
 
@@ -131,31 +152,33 @@ class CallMaker {
   }
 
   /// "t.work.wave(...)" and "t.work.part(...)" of a rank.
-  std::vector<Statement> work_of(int rank) const {
-    const FusedRank& of_rank = fusion_->ranks[static_cast<std::size_t>(rank)];
+  std::vector<Statement> work_of(std::size_t grid, int rank) const {
+    const Fusion& fusion = (*fusions_)[grid];
+    const std::string work = work_name(grid);
+    const FusedRank& of_rank = fusion.ranks[static_cast<std::size_t>(rank)];
     std::vector<Statement> all;
     for (const FusedWave& wave : of_rank.waves) {
-      Statement line{"t.work.wave({{"};
+      Statement line{work + ".wave({{"};
       bool is_first = true;
-      for (std::size_t i = 0; i < fusion_->axes.size(); ++i) {
+      for (std::size_t i = 0; i < fusion.axes.size(); ++i) {
         const std::int64_t extent = wave.box.end[i] - wave.box.begin[i];
-        if (extent == fusion_->axes[i].extent) continue;
-        line.add(fmt::format("{}\"{}\": ({{}}, {})", is_first ? "" : ", ", fusion_->axes[i].name,
-                             extent),
-                 {wave.box.begin[i]});
+        if (extent == fusion.axes[i].extent) continue;
+        line.add(
+            fmt::format("{}\"{}\": ({{}}, {})", is_first ? "" : ", ", fusion.axes[i].name, extent),
+            {wave.box.begin[i]});
         is_first = false;
       }
       line.add("}}").add(after_of(wave.needs));
-      if (wave.part >= 0) line.add(", part={}", {wave.part});
+      if (wave.part >= 0) line.add(", part={}", {of_rank.first_part + wave.part});
       all.push_back(line.add(")"));
     }
     for (const FusedPiece& piece : of_rank.pieces)
       all.push_back(
-          Statement{fmt::format("t.work.turns({{}}, {}", piece.end - piece.begin), {piece.begin}}
+          Statement{fmt::format("{}.turns({{}}, {}", work, piece.end - piece.begin), {piece.begin}}
               .add(after_of(piece.needs))
               .add(")"));
     for (std::size_t i = 0; i < of_rank.parts.size(); ++i) {
-      Statement line{"t.work.part({}, to=[", {static_cast<std::int64_t>(i)}};
+      Statement line{work + ".part({}, to=[", {of_rank.first_part + static_cast<std::int64_t>(i)}};
       for (std::size_t j = 0; j < of_rank.parts[i].told.size(); ++j)
         line.add(j == 0 ? "{}" : ", {}", {of_rank.parts[i].told[j]});
       all.push_back(line.add("])"));
@@ -164,11 +187,10 @@ class CallMaker {
   }
 
   void add_product(std::vector<Statement>& all, const Point& point, const Task& task) const {
-    if (fusion_ != nullptr) {
-      for (const FusedOperand& operand : fusion_->operands) {
+    if (fusions_ != nullptr) {
+      for (const FusedOperand& operand : fusion_of(point).operands) {
         if (operand.is_added_to)
-          all.push_back(actor(point).add(
-              fmt::format(".zero(t.{})", names_[static_cast<std::size_t>(operand.tensor)])));
+          all.push_back(actor(point).add(".zero(").add(view_of_operand(point, operand)).add(")"));
       }
       all.push_back(launch_of(point));
       return;
@@ -288,16 +310,20 @@ class CallMaker {
   const plan::Plan& plan_;
   const std::vector<std::string>& names_;
   const std::string& file_;
-  const Fusion* fusion_;
+  const Fusions* fusions_;
   std::vector<RankTasks> tasks_;
   TorchCalls made_;
 };
 
 }  // namespace
 
+std::string work_name(std::size_t grid) {
+  return grid == 0 ? "t.work" : fmt::format("t.work_{}", grid + 1);
+}
+
 TorchCalls calls_of(const plan::Plan& plan, const std::vector<std::string>& names,
-                    const std::string& file, const Fusion* fusion) {
-  return CallMaker(plan, names, file, fusion).make();
+                    const std::string& file, const Fusions* fusions) {
+  return CallMaker(plan, names, file, fusions).make();
 }
 
 }  // namespace hemiola::compile

@@ -15,7 +15,8 @@ namespace hemiola::compile {
 struct TorchCalls {
   std::vector<std::vector<Statement>> by_rank;
   /// With a kernel: the order of its tiles and who is told of them (Work in hemiola_rt).
-  std::vector<std::vector<Statement>> work;
+  /// By grid.
+  std::vector<std::vector<std::vector<Statement>>> work;
   std::set<std::int32_t> shared;  ///< tensors that peers reach
   std::int64_t copies = 0;        ///< the most streams of transfers of a rank
   std::int64_t launches = 0;      ///< the most streams of launches
@@ -23,9 +24,12 @@ struct TorchCalls {
   bool uses_events = false;
 };
 
+/// "t.work", "t.work_2", ...: what an emitted file calls the tables of a grid.
+std::string work_name(std::size_t grid);
+
 /// `names` are those of the tensors, all of which have a data type of PyTorch. Failure at `file`:
 /// see torch_of().
 TorchCalls calls_of(const plan::Plan& plan, const std::vector<std::string>& names,
-                    const std::string& file, const Fusion* fusion = nullptr);
+                    const std::string& file, const Fusions* fusions = nullptr);
 
 }  // namespace hemiola::compile

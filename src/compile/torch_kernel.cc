@@ -26,9 +26,9 @@ class KernelObject {
   KernelObject(const plan::Plan& plan, const Fusion& fusion)
       : plan_(plan), fusion_(fusion), kernel_(*fusion.kernel) {}
 
-  std::string text(const std::string& function) const {
-    std::string text = fmt::format("KERNEL = hemiola_rt.Kernel(\n    {}, coordinates, {{\n{}    }}",
-                                   function, fmt::join(tiles(), ""));
+  std::string text(const std::string& function, const std::string& name) const {
+    std::string text = fmt::format("{} = hemiola_rt.Kernel(\n    {}, coordinates, {{\n{}    }}",
+                                   name, function, fmt::join(tiles(), ""));
     if (!fusion_.workers.empty()) text += fmt::format(", workers=\"{}\"", fusion_.workers);
     if (kernel_.scheduler.is_persistent)
       text += fmt::format(", tile=\"{}\"", kernel_.dispatch.tile_id);
@@ -38,6 +38,7 @@ class KernelObject {
     for (const std::string& line : pairing()) text += "    " + line + ",\n";
     std::vector<std::string> extras;
     for (const std::string& one : fusion_.extras) extras.push_back(in_quotes(one));
+    if (fusion_.compute > 0) return text + ")\n";
     return text +
            fmt::format(")\nEXTRAS = [{}]  # tensors of the kernel that the plan does not have\n",
                        fmt::join(extras, ", "));
@@ -150,9 +151,9 @@ class KernelObject {
 
 }  // namespace
 
-std::string kernel_object(const plan::Plan& plan, const Fusion& fusion,
-                          const std::string& function) {
-  return KernelObject(plan, fusion).text(function);
+std::string kernel_object(const plan::Plan& plan, const Fusion& fusion, const std::string& function,
+                          const std::string& name) {
+  return KernelObject(plan, fusion).text(function, name);
 }
 
 }  // namespace hemiola::compile

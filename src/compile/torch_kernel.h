@@ -10,8 +10,8 @@ namespace hemiola::compile {
 
 /// "KERNEL = hemiola_rt.Kernel(...)" and EXTRAS: tiles, and how operands, axes and parameters are
 /// paired with the plan, so that hemiola_rt takes plans of other shapes with it. `function`: the
-/// kernel's name.
-std::string kernel_object(const plan::Plan& plan, const Fusion& fusion,
-                          const std::string& function);
+/// kernel's name; `name`: KERNEL, or what it is called for a later grid.
+std::string kernel_object(const plan::Plan& plan, const Fusion& fusion, const std::string& function,
+                          const std::string& name);
 
 }  // namespace hemiola::compile

@@ -102,7 +102,7 @@ class Phases {
   void learn_needs(const Point& point) {
     if (is_launch(point)) return;
     std::int64_t& needs = figure_at(needs_, point);
-    if (!task(point).parts.empty()) needs = std::max<std::int64_t>(needs, 0);
+    for (const PartWait& part : task(point).parts) needs = std::max<std::int64_t>(needs, part.grid);
     for (const Point& earlier : before(point)) needs = std::max(needs, figure_at(needs_, earlier));
   }
   void pass_on_wanted(const Point& point) {

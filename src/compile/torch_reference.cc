@@ -34,6 +34,10 @@ constexpr std::array kReferences{
         "dispatch-gemm/", "x", 3, false,
         "    x = torch.stack([of[\"x\"][rank] for of in held])  # tokens for this rank's expert\n"
         "    return {\"c\": x.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n"},
+    OperatorReference{"dispatch-gemm/", "x", 2, false,
+                      "    # Tokens for this rank's expert.\n"
+                      "    a = torch.cat([of[\"x\"].chunk(RANKS)[rank] for of in held])\n"
+                      "    return {\"c\": a.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n"},
     OperatorReference{
         "gemm-rs/", "a", 3, false,
         "    return {\"c\": sum(of[\"a\"][rank].to(WIDE) @ of[\"b\"].to(WIDE) for of in held)}\n"},
@@ -55,7 +59,11 @@ constexpr std::array kReferences{
         "gemm-combine/", "a", 3, false,
         "    # Results of all experts for this rank's tokens.\n"
         "    return {\"c\": torch.stack([of[\"a\"][rank].to(WIDE) @ of[\"b\"].to(WIDE) "
-        "for of in held])}\n"}};
+        "for of in held])}\n"},
+    OperatorReference{"gemm-combine/", "a", 2, false,
+                      "    # Results of all experts for this rank's tokens.\n"
+                      "    return {\"c\": torch.cat([of[\"a\"].chunk(RANKS)[rank].to(WIDE) @ "
+                      "of[\"b\"].to(WIDE) for of in held])}\n"}};
 
 const plan::Tensor* tensor_named(const plan::Plan& plan, std::string_view name, plan::Role role) {
   for (const plan::Tensor& tensor : plan.tensors)
@@ -105,6 +113,38 @@ std::string_view formula_of(const plan::Plan& plan) {
       continue;
     return formula.text;
   }
+  return {};
+}
+
+/// Experts of a mixture: rows of all ranks for each of the own ones.
+std::string_view experts_of(const plan::Plan& plan) {
+  for (const char* name : {"x", "b"}) {
+    const plan::Tensor* tensor = tensor_named(plan, name, plan::Role::input);
+    if (tensor == nullptr || tensor->shape.size() != 3 || !holds(plan, name, false)) return {};
+  }
+  return plan.name.starts_with("moe/")
+             ? "    # Of all ranks the tokens for this one's experts.\n"
+               "    a = torch.cat([of[\"x\"].chunk(RANKS)[rank] for of in held], 1)\n"
+               "    return {\"c\": a.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n"
+             : "";
+}
+
+/// Layers of two products: what lies in memory between them is rounded.
+std::string_view layer_of(const plan::Plan& plan) {
+  for (const char* name : {"x", "w_in", "w_out"}) {
+    const plan::Tensor* tensor = tensor_named(plan, name, plan::Role::input);
+    if (tensor == nullptr || tensor->shape.size() != 2 || !holds(plan, name, false)) return {};
+  }
+  if (plan.name.starts_with("gemm-a2a-gemm/"))
+    return "    middle = [(of[\"x\"].to(WIDE) @ of[\"w_in\"].to(WIDE)).to(of[\"x\"].dtype) for of "
+           "in "
+           "held]\n"
+           "    gathered = torch.cat([of.chunk(RANKS)[rank] for of in middle], 1)\n"
+           "    return {\"c\": gathered.to(WIDE) @ held[rank][\"w_out\"].to(WIDE)}\n";
+  if (plan.name.starts_with("mlp/"))
+    return "    return {\"c\": sum((of[\"x\"].to(WIDE) @ "
+           "of[\"w_in\"].to(WIDE)).to(of[\"x\"].dtype).to(WIDE) "
+           "@ of[\"w_out\"].to(WIDE) for of in held)}\n";
   return {};
 }
 
@@ -184,6 +224,8 @@ std::string reference_of(const plan::Plan& plan, const std::vector<std::string>&
                          const std::string& softmax_scale) {
   std::string text = plan.collective == Collective::custom ? std::string(formula_of(plan))
                                                            : collective_text(plan, names);
+  if (text.empty()) text = layer_of(plan);
+  if (text.empty()) text = experts_of(plan);
   if (text.empty()) text = attention_text(plan, softmax_scale);
   if (text.empty()) return {};
   return "def reference(rank, held):\n"

@@ -20,8 +20,8 @@ constexpr const char* kNeedsKernel =
 
 class TaskMaker {
  public:
-  TaskMaker(const plan::Plan& plan, const std::string& file, const Fusion* fusion)
-      : plan_(plan), file_(file), fusion_(fusion) {}
+  TaskMaker(const plan::Plan& plan, const std::string& file, const Fusions* fusions)
+      : plan_(plan), file_(file), fusions_(fusions) {}
 
   std::vector<RankTasks> make() {
     check_size();
@@ -81,8 +81,8 @@ class TaskMaker {
       });
       tasks.actors.push_back(std::move(actor));
     }
-    if (fusion_ != nullptr) {
-      add_kernel(rank, tasks);
+    if (fusions_ != nullptr) {
+      add_kernels(rank, tasks);
       return tasks;
     }
     for (const plan::Compute& compute : code.computes) check_compute(compute);
@@ -101,27 +101,32 @@ class TaskMaker {
     return tasks;
   }
 
-  /// One launch, which waits for nothing in front of it.
-  void add_kernel(int rank, RankTasks& tasks) const {
-    const Point place{rank, tasks.copies, 0};
-    Task kernel{.compute = fusion_->compute};
-    for (const FusedWave& wave : fusion_->ranks[static_cast<std::size_t>(rank)].waves)
-      kernel.inside.insert(kernel.inside.end(), wave.needs.begin(), wave.needs.end());
-    for (const FusedPiece& piece : fusion_->ranks[static_cast<std::size_t>(rank)].pieces)
-      kernel.inside.insert(kernel.inside.end(), piece.needs.begin(), piece.needs.end());
-    std::sort(kernel.inside.begin(), kernel.inside.end());
-    kernel.inside.erase(std::unique(kernel.inside.begin(), kernel.inside.end()),
-                        kernel.inside.end());
-    tasks.actors.push_back({std::move(kernel)});
-    tasks.launches = {fusion_->compute};
-    tasks.places_of_launches.assign(static_cast<std::size_t>(fusion_->compute) + 1, place);
-    for (const auto& [transfer, parts] : fusion_->part_waits) {
-      if (transfer.rank != rank) continue;
-      tasks
-          .actors[static_cast<std::size_t>(transfer.actor)]
-                 [static_cast<std::size_t>(transfer.position)]
-          .parts = parts;
+  /// A launch for each grid, which waits for nothing in front of it but the one before.
+  void add_kernels(int rank, RankTasks& tasks) const {
+    std::vector<Task> launches;
+    for (const Fusion& fusion : *fusions_) {
+      Task kernel{.compute = fusion.compute};
+      const FusedRank& of_rank = fusion.ranks[static_cast<std::size_t>(rank)];
+      for (const FusedWave& wave : of_rank.waves)
+        kernel.inside.insert(kernel.inside.end(), wave.needs.begin(), wave.needs.end());
+      for (const FusedPiece& piece : of_rank.pieces)
+        kernel.inside.insert(kernel.inside.end(), piece.needs.begin(), piece.needs.end());
+      std::sort(kernel.inside.begin(), kernel.inside.end());
+      kernel.inside.erase(std::unique(kernel.inside.begin(), kernel.inside.end()),
+                          kernel.inside.end());
+      tasks.launches.push_back(fusion.compute);
+      tasks.places_of_launches.push_back({rank, tasks.copies, std::ssize(launches)});
+      launches.push_back(std::move(kernel));
+      for (const auto& [transfer, parts] : fusion.part_waits) {
+        if (transfer.rank != rank) continue;
+        std::vector<PartWait>& all = tasks
+                                         .actors[static_cast<std::size_t>(transfer.actor)]
+                                                [static_cast<std::size_t>(transfer.position)]
+                                         .parts;
+        all.insert(all.end(), parts.begin(), parts.end());
+      }
     }
+    tasks.actors.push_back(std::move(launches));
   }
 
   void add_order(int rank) {
@@ -148,7 +153,7 @@ class TaskMaker {
   void add_points(Task& task, const plan::Dependency& dependency, const Indices& at) const {
     const auto rank = static_cast<int>(dependency.rank(at));
     const std::vector<Point>& launches = all_[static_cast<std::size_t>(rank)].places_of_launches;
-    if (fusion_ != nullptr && !dependency.on_transfer()) return;  // a part of the kernel
+    if (fusions_ != nullptr && !dependency.on_transfer()) return;  // a part of the kernel
     if (dependency.on_transfer()) {
       task.after.push_back({rank, dependency.stream, dependency.transfer(at)});
     } else if (dependency.compute) {
@@ -169,15 +174,15 @@ class TaskMaker {
 
   const plan::Plan& plan_;
   const std::string& file_;
-  const Fusion* fusion_;
+  const Fusions* fusions_;
   std::vector<RankTasks> all_;
 };
 
 }  // namespace
 
 std::vector<RankTasks> tasks_of(const plan::Plan& plan, const std::string& file,
-                                const Fusion* fusion) {
-  return TaskMaker(plan, file, fusion).make();
+                                const Fusions* fusions) {
+  return TaskMaker(plan, file, fusions).make();
 }
 
 }  // namespace hemiola::compile

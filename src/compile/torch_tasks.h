@@ -21,14 +21,15 @@ struct Point {
   auto operator<=>(const Point&) const = default;
 };
 
-/// A transfer with the counters of its loops, or a launch.
 /// A part of the tiles of a rank's kernel (fusion.h).
 struct PartWait {
   int rank = 0;
-  std::int32_t part = 0;
+  std::int32_t part = 0;  ///< parts of all grids of a rank are numbered together
+  std::int32_t grid = 0;
   auto operator<=>(const PartWait&) const = default;
 };
 
+/// A transfer with the counters of its loops, or a launch.
 struct Task {
   const plan::Transfer* transfer = nullptr;
   Indices at{};
@@ -49,11 +50,12 @@ struct RankTasks {
   }
 };
 
-/// By rank. The plan outlives it. With `fusion` its compute is the fused kernel, a launch. Failure
+/// By rank. The plan outlives it. With `fusions` its computes are grids of the fused kernel, a
+/// launch each, one after the other. Failure
 /// at `file` for what PyTorch has no counterpart of without a kernel: computes that wait inside
 /// their kernel or are not products, multicast and reduction by the switch; and for more than a
 /// million tasks.
 std::vector<RankTasks> tasks_of(const plan::Plan& plan, const std::string& file,
-                                const Fusion* fusion = nullptr);
+                                const std::vector<Fusion>* fusions = nullptr);
 
 }  // namespace hemiola::compile

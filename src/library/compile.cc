@@ -53,7 +53,7 @@ CompiledPlan compile_plan(const Plan& plan, const std::optional<KernelSource>& k
   CompiledPlan made{.plan_hash = study::digest(plan::write_plan(inner))};
   if (kernel) {
     const compile::FusedFile fused(kernel_request(*kernel, options), inner, options.plan_name);
-    made.text = fused.write(inner, torch, "<compiled>").text;
+    made.text = fused.write(torch, "<compiled>").text;
     made.kernel = fused.fusion().kernel->kernel;
     made.dropped = fused.fusion().dropped;
   } else {

@@ -59,6 +59,20 @@ Value product(const Plan& plan, int rank, std::int64_t row, std::int64_t column)
     for (std::int64_t i = 0; i < extent(plan, 1, 0); ++i)
       sum += entry(plan, static_cast<int>(i / columns), 0, rank * rows + row, i % columns) *
              entry(plan, rank, 1, i, column);
+  } else if (family == "gemm-a2a-gemm" || family == "mlp") {
+    // middle = x w_in; each other rank's columns of it are rows of the own, or of all, w_out.
+    const bool is_exchange = family == "gemm-a2a-gemm";
+    const std::int64_t columns = extent(plan, 2, 1);
+    const std::int64_t first = is_exchange ? rank * (extent(plan, 0, 0) / plan.ranks) : 0;
+    for (int other = 0; other < plan.ranks; ++other) {
+      for (std::int64_t j = 0; j < columns; ++j) {
+        Value middle = 0;
+        for (std::int64_t i = 0; i < extent(plan, 0, 1); ++i)
+          middle += entry(plan, other, 0, first + row, i) * entry(plan, other, 1, i, j);
+        sum += middle * (is_exchange ? entry(plan, rank, 3, other * columns + j, column)
+                                     : entry(plan, other, 3, j, column));
+      }
+    }
   } else {
     const std::int64_t first = family == "gemm-rs" ? rank * extent(plan, 3, 0) : 0;
     for (int other = 0; other < plan.ranks; ++other) {
@@ -86,6 +100,20 @@ Value attended(const Plan& plan, int rank, std::int64_t head, std::int64_t query
   return sum;
 }
 
+/// What c[expert, row, column] of a rank has to be: rows come rank by rank.
+Value of_expert(const Plan& plan, int rank, std::int64_t expert, std::int64_t row,
+                std::int64_t column) {
+  const std::int64_t experts = extent(plan, 1, 0), rows = extent(plan, 0, 1);
+  const std::int64_t depth = extent(plan, 0, 2), columns = extent(plan, 1, 2);
+  Value sum = 0;
+  for (std::int64_t i = 0; i < depth; ++i) {
+    const std::int64_t token = (rank * experts + expert) * rows + row % rows;
+    sum += Execution::input(static_cast<int>(row / rows), token * depth + i, 0) *
+           Execution::input(rank, (expert * depth + i) * columns + column, 1);
+  }
+  return sum;
+}
+
 bool is_attention(const Plan& plan) {
   return plan.name.find("attention") != std::string::npos;
 }
@@ -105,9 +133,14 @@ void expect_right_pipeline(const Plan& plan, std::uint32_t seed) {
     }
     EXPECT_EQ(promised, plan.tensors[static_cast<std::size_t>(output)].elements());
     for (std::int64_t i = 0; i < plan.tensors[static_cast<std::size_t>(output)].elements(); ++i) {
-      const Value wanted = is_attention(plan) ? attended(plan, rank, i / (shape[1] * shape[2]),
-                                                         i / shape[2] % shape[1], i % shape[2])
-                                              : product(plan, rank, i / shape[1], i % shape[1]);
+      const auto of_blocks = [&](const auto& value_of) {
+        return value_of(plan, rank, i / (shape[1] * shape[2]), i / shape[2] % shape[1],
+                        i % shape[2]);
+      };
+      const Value wanted = is_attention(plan) ? of_blocks(attended)
+                           : plan.name.starts_with("moe/")
+                               ? of_blocks(of_expert)
+                               : product(plan, rank, i / shape[1], i % shape[1]);
       ASSERT_EQ(execution.value(rank, output, i), wanted)
           << plan.name << " over " << plan.ranks << " ranks: rank " << rank << ", element " << i;
     }
@@ -116,6 +149,16 @@ void expect_right_pipeline(const Plan& plan, std::uint32_t seed) {
 
 /// Sizes that tiles do not divide.
 Parameters small(const TemplateInfo& info, int ranks) {
+  if (info.parameter("experts") != nullptr)
+    return {{"rows", "3"},   {"experts", "2"}, {"n", "6"},     {"k", "4"},
+            {"tile_m", "4"}, {"tile_n", "5"},  {"tile_k", "3"}};
+  if (info.parameter("h") != nullptr)
+    return {{"m", std::to_string(12 * ranks)},
+            {"h", "6"},
+            {"f", std::to_string(5 * ranks)},
+            {"tile_m", "4"},
+            {"tile_n", "5"},
+            {"tile_k", "3"}};
   if (info.name.find("gemm") != std::string::npos) {
     const bool is_exchange =
         info.name.starts_with("dispatch-gemm") || info.name.starts_with("gemm-combine");
@@ -135,7 +178,7 @@ Parameters small(const TemplateInfo& info, int ranks) {
           {"tile_kv", "5"}};
 }
 
-/// Those with one compute. Blocks, which chain several, are executed in
+/// Those of products and attention. Blocks, which chain other operators as well, are executed in
 /// verify/block_plans_test.cc.
 std::vector<TemplateInfo> pipelines() {
   std::vector<TemplateInfo> some;
@@ -161,6 +204,7 @@ std::vector<Parameters> shared_variants_of(const TemplateInfo& info) {
                                     {{"split", "3"}, {"transfer", "push"}},
                                     {{"split", "2"}, {"transfer", "pull"}},
                                     {{"waves", "3"}},
+                                    {{"parts", "3"}, {"split", "1"}},
                                     {{"degree", "2"}, {"axis", "m"}, {"transfer", "push"}},
                                     {{"degree", "2"}, {"axis", columns}, {"transfer", "pull"}},
                                     {{"degree", "3"}, {"axis", "m"}},

@@ -23,6 +23,8 @@ inline Parameters small_sizes(const TemplateInfo& info, int ranks) {
                                                 {"tile_m", 2},
                                                 {"tile_n", 2},
                                                 {"tile_k", 2},
+                                                {"rows", 3},
+                                                {"experts", 2},
                                                 {"h", 4},
                                                 {"f", 2 * ranks},
                                                 {"in_tile_m", 2},

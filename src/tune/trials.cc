@@ -57,6 +57,22 @@ std::optional<Time> Trials::fluid(const Point& point) const {
   const Candidate* one = candidate_at(point);
   return one != nullptr && one->fluid ? std::optional(one->fluid->fluid) : std::nullopt;
 }
+namespace {
+
+/// Of a library, which moves its data itself.
+bool calls_collectives(const plan::Plan& plan) {
+  bool any = false;
+  for (const plan::Code& code : plan.codes) {
+    for (const plan::Stream& stream : code.streams)
+      plan::for_each_transfer(stream, 0, [&](const plan::Transfer& transfer, const Indices&) {
+        any = any || transfer.kind == plan::TransferKind::collective;
+      });
+  }
+  return any;
+}
+
+}  // namespace
+
 std::optional<Time> Trials::sampled(const Point& point) const {
   const Candidate* one = candidate_at(point);
   return one != nullptr && one->sampled ? std::optional(one->sampled->time) : std::nullopt;
@@ -85,9 +101,15 @@ Trials::Fit Trials::fit(const study::Settings& parameters,
     const plan::Plan plan = plan::make(info_.name, machine_->ranks(), parameters, machine_.get());
     made.why = Dropped::fusion;
     const compile::FusedFile file(kernel, plan, request_.plan);
-    file.write(plan, {.file = request_.plan, .command = {}, .version = {}}, request_.plan);
+    file.write({.file = request_.plan, .command = {}, .version = {}}, request_.plan);
     made.tiles = file.fusion().configs.front().compute_tiles;
     made.realization = compile::emitted_realization(plan);
+    made.takes_movers = file.takes_movers() && !calls_collectives(plan);
+    if (file.grids().are_of_launches)
+      throw Failure(
+          "its computes are launches, and the simulator would take them for such, which "
+          "their kernel makes waves of one grid of",
+          {.file = request_.plan}, "'hemiola explore' is for launches");
     made.buffers = explore::buffers(plan);
     made.extra_traffic = explore::extra_traffic(plan);
     made.compute = plan.codes.front().computes.front();
@@ -115,7 +137,15 @@ std::optional<Candidate> Trials::prepare(const Point& point) {
     return std::nullopt;
   }
   const std::string realization = space_.value(point, "realization");
-  one.is_written = realization.empty() || realization == fit.realization;
+  const bool is_asked =
+      request_.any_realization || request_.parameters.choices.contains("realization");
+  const bool moves =
+      fit.takes_movers && is_asked && (realization == "load-store" || realization == "bulk");
+  one.is_written = realization.empty() || realization == fit.realization || moves;
+  if (moves)
+    one.movers = {.workgroups = static_cast<std::int32_t>(
+                      parse_count(space_.value(point, "workgroups")).value_or(16)),
+                  .bulk = realization == "bulk"};
   if (!one.is_written && !request_.any_realization) {
     drop(Dropped::realization, point, "the file moves data by " + fit.realization);
     return std::nullopt;

@@ -45,7 +45,8 @@ class Trials {
     std::vector<std::int64_t> tiles;  ///< by axis of the compute; 0: the kernel does not say
     plan::Compute compute;            ///< with these
     DataType type{};                  ///< of its first operand
-    std::string realization;          ///< that the file has
+    std::string realization;          ///< that the file has where nothing else is asked for
+    bool takes_movers = false;        ///< workgroups that move data find room beside the kernel
     Bytes buffers{}, extra_traffic{};
   };
   const Fit& fit_of(const Point& point);

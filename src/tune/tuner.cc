@@ -156,7 +156,9 @@ compile::TorchFile file_of(const Request& request, const Candidate& candidate,
                            const std::string& output) {
   compile::KernelRequest kernel = request.kernel;
   kernel.configurations = {candidate.configuration};
-  return compile::FusedFile(kernel, plan, options.file).write(plan, options, output);
+  compile::TorchOptions with_movers = options;
+  with_movers.movers = candidate.movers;
+  return compile::FusedFile(kernel, plan, options.file).write(with_movers, output);
 }
 
 }  // namespace hemiola::tune

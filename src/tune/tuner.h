@@ -51,8 +51,9 @@ struct Candidate {
   std::string text;
   explore::TemplatePlan plan;
   compile::Configuration configuration;
-  std::int64_t workgroups = 0;  ///< of its own that communicate, per rank
-  bool is_written = true;       ///< false: the compiler does not write its realization
+  std::int64_t workgroups = 0;    ///< of its own that communicate, per rank
+  bool is_written = true;         ///< false: the compiler does not write its realization
+  compile::TorchMovers movers{};  ///< of its file
   Bytes buffers{}, extra_traffic{};
   Time bound{};  ///< no engine is below
   std::optional<explore::Measured> fluid{};

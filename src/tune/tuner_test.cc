@@ -162,6 +162,25 @@ TEST_F(Tuners, leave_out_who_moves_data_as_the_compiler_does_not_unless_asked) {
   EXPECT_GT(all.pareto().size(), 1u) << "copy engines take no workgroups";
 }
 
+TEST_F(Tuners, write_workgroups_that_move_data_where_they_are_asked_for) {
+  Request request = small_tuning();
+  request.kernel.describe.file = HEMIOLA_SOURCE_DIR "/examples/kernels/gemm_persistent.py";
+  request.kernel.describe.constants = {{"GROUP_M", "2"}};
+  request.kernel.text.reset();
+  request.kernel.configurations = {blocks("64", "64")};
+  request.parameters.choices["realization"] = {"load-store", "bulk"};
+  request.parameters.choices["workgroups"] = {"8"};
+  study::Laboratory laboratory;
+  const Tuning tuning = tune(laboratory, request);
+  const Candidate* winner = tuning.buckets.front().winner();
+  ASSERT_NE(winner, nullptr);
+  EXPECT_EQ(winner->movers.workgroups, 8);
+  const plan::Plan plan = plan_of(laboratory, request, *winner);
+  const compile::TorchFile file =
+      file_of(request, *winner, plan, {.file = "plan", .command = "c", .version = "v"}, "out.py");
+  EXPECT_THAT(file.text, HasSubstr("movers=8"));
+}
+
 TEST_F(Tuners, say_why_nothing_is_left) {
   Request request = small_tuning();
   request.kernel.configurations = {blocks("512", "64")};

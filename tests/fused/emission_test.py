@@ -47,7 +47,7 @@ class Emission(unittest.TestCase):
                 self.assertEqual(kept, [line for line in before if line not in gone])
                 marked = "\n".join(line for line in after if "# hemiola: was" in line)
                 for line in gone:
-                    self.assertRegex(line, r"program_id|tile_id|for start_n in")
+                    self.assertRegex(line, r"program_id|tile_id|for start_n in|for tile_id in")
                     self.assertIn(line.split("=")[0].strip() if "program_id" in line else "hm_", marked)
 
     @staticmethod
@@ -94,6 +94,35 @@ class Emission(unittest.TestCase):
         self.assertIn("no configuration of kernel 'gemm_grouped' fits the chunks", said)
         self.assertIn("blocks that fit are BLOCK_M: 16, 32", said)
 
+    def test_launches_are_waves_of_one_grid(self):
+        gathered = self.fuse("gemm_persistent", kinds.PRODUCTS["gemm_persistent"], "ag-gemm/sequence:degree=2,steps=hetero")
+        self.assertEqual(gathered.count(".launch("), 1)
+        waves = re.findall(r"t\.work\.wave\(.*\)", gathered)
+        self.assertEqual(waves[0], 't.work.wave({"M": (rank * 32, 32)})')  # the own block, which waits for nothing
+        self.assertEqual([re.findall(r"after=.*", wave) for wave in waves],
+                         [[], ["after=[(t.arrived[rank, 0], 0)])"], ["after=[(t.arrived[rank, 0], 1)])"]])
+        scattered = self.fuse("gemm", (), "gemm-rs/sequence:degree=2")
+        self.assertRegex(scattered, r"wait_signal\(t\.done\[rank, .*\], step=0\)")
+
+    def test_products_on_other_tensors_are_launches_of_one_text(self):
+        text = self.fuse("gemm_persistent", kinds.PRODUCTS["gemm_persistent"], "gemm-a2a-gemm/direct:waves=1")
+        self.assertEqual(len(re.findall(r"^def gemm_persistent\(", text, re.M)), 1)
+        self.assertRegex(text, r"launch\(t\.work, .*=t\.middle, a_ptr=t\.x, b_ptr=t\.w_in\)")
+        self.assertRegex(text, r"launch\(t\.work_2, .*=t\.c, a_ptr=t\.gathered, b_ptr=t\.w_out\)")
+        self.assertIn("t.work_2.turns(", text)  # columns arrive along the second product's loop
+        parts = self.fuse("gemm", (), "mlp/domino:")
+        self.assertEqual(parts.count(".launch("), 4)
+        self.assertIn("c_ptr=t.partial[32:64]", parts)
+
+    def test_computes_that_are_no_waves_of_one_grid_are_named(self):
+        for template, parameters, said in (
+                ("ag-gemm/sequence", ("axis=k",), "compute 'step 1' adds to what is in tensor 'c' already, and tiles of a grid store their sums"),
+                ("dispatch-gemm/shards", (), "leave out part of the box of tiles that a grid would take, because 'own' reads 'x', 'step 0 block +1' 'a'"),
+                ("block-mlp/serial", (), "compute 'activation step 0' of plan 'block-mlp/serial' is a 'swiglu'")):
+            sizes = ("m=96", "h=48", "f=96") if "mlp" in template else ("m=144", "n=48", "k=48")
+            plan = kinds.make_plan(self.folder.name, template, *parameters, ranks=3, sizes=sizes)
+            self.assertIn(said, self.refused(self.kernel("gemm"), plan, "--constexpr", "BLOCK_M=16", "--constexpr", "BLOCK_N=16"))
+
     def test_workgroups_that_move_data_need_room(self):
         gather = kinds.make_plan(self.folder.name, "ag-gemm/swizzle")
         persistent = self.fuse("gemm_persistent", kinds.PRODUCTS["gemm_persistent"], "ag-gemm/swizzle", "--realization", "bulk")
@@ -112,8 +141,8 @@ class Emission(unittest.TestCase):
                       self.refused(self.kernel("attention"), rings, "--constexpr", "CAUSAL=False"))
         self.assertIn("attention.py:15:5", self.refused(self.kernel("attention"), rings, "--constexpr", "CAUSAL=False"))
         launches = os.path.join(self.folder.name, "launches.json")
-        kinds.hemiola("plan", "make", "ag-gemm/serial", "--ranks", "2", "--param", "m=64", "--param", "n=64", "--param", "k=64", "-o", launches)
-        self.assertIn("compute 'step 0' is a launch", self.refused(self.kernel("gemm"), launches))
+        kinds.hemiola("plan", "make", "all-gather/ring", "--ranks", "2", "--shape", "64x64", "--dtype", "fp16", "-o", launches)
+        self.assertIn("computes nothing that a kernel could be fused into", self.refused(self.kernel("gemm"), launches))
         self.assertIn("cannot be cut", self.refused(self.kernel("moe_grouped_gemm"), gather))
         self.assertIn("--bind", self.refused(self.kernel("gemm"), gather, "--bind", "x=a_ptr"))
 

@@ -12,15 +12,28 @@ PRODUCTS = {"gemm": (), "gemm_grouped": ("GROUP_M=2",), "gemm_persistent": ("GRO
 ATTENTION = {"attention": ("CAUSAL=False", "scale=0.25")}
 PRODUCT_PLANS = ("ag-gemm/swizzle", "ag-gemm/ring", "ag-gemm/double-ring", "gemm-rs/direct", "gemm-rs/ring", "gemm-rs/collective",
                  "gemm-ar/partitioned", "a2a-gemm/direct")
+# Plans of several launches, which are waves of one grid; behind the colon, parameters of the template.
+LAUNCH_PLANS = ("ag-gemm/sequence:degree=2,steps=hetero", "ag-gemm/sequence:degree=2,products=unfused", "ag-gemm/shards:", "gemm-rs/sequence:degree=2",
+                "gemm-rs/shards:", "gemm-ar/sequence:degree=2,axis=n")
+# Products of experts whose tokens have a capacity.
+EXPERTS = {"moe_capacity_gemm": ()}
+EXPERT_PLANS = ("moe/direct:", "moe/direct:transfer=pull")
+LAUNCH_KERNELS = ("gemm", "gemm_persistent")
+# Two products, which are launches of one text.
+LAYER_PLANS = ("gemm-a2a-gemm/direct:waves=1", "gemm-a2a-gemm/direct:", "mlp/domino:")
+MORE = (("gemm_tma", "ag-gemm/sequence:degree=2,steps=hetero"), ("gemm_split_k", "gemm-rs/sequence:degree=2"), ("gemm_grouped", "ag-gemm/serial:"),
+        ("gemm_tma", "gemm-a2a-gemm/direct:waves=1"), ("gemm_persistent", "ag-gemm/sequence:degree=2,steps=hetero,placement=copy"))
 ATTENTION_PLANS = ("ring-attention/ring", "ring-attention/swizzle", "double-ring-attention/ring")
 
 
 def kinds():
     """(kernel, its constants, template) of everything that is fused."""
-    for kernels, plans in ((PRODUCTS, PRODUCT_PLANS), (ATTENTION, ATTENTION_PLANS)):
+    for kernels, plans in ((PRODUCTS, PRODUCT_PLANS), (ATTENTION, ATTENTION_PLANS), (EXPERTS, EXPERT_PLANS)):
         for kernel, constants in kernels.items():
             for plan in plans:
                 yield kernel, constants, plan
+    for kernel, plan in (*((kernel, plan) for kernel in LAUNCH_KERNELS for plan in LAUNCH_PLANS + LAYER_PLANS), *MORE):
+        yield kernel, PRODUCTS[kernel], plan
 
 
 def ranks_of(template):
@@ -28,12 +41,20 @@ def ranks_of(template):
     return 4 if template.startswith("double") or template.endswith("double-ring") else 2
 
 
+def is_layer(template):
+    """Whether it is of two products, whose sizes have other names."""
+    return template.startswith(("gemm-a2a-gemm/", "mlp/"))
+
+
 def make_plan(folder, template, *parameters, ranks=None, dtype="float16", sizes=()):
     """A small plan file."""
     ranks = ranks or ranks_of(template)
+    template, _, more = template.partition(":")
+    parameters = (*parameters, *filter(None, more.split(",")))
     path = os.path.join(folder, "-".join((*template.split("/"), *parameters, *sizes, f"{ranks}x{dtype}")) + ".json")
     if not sizes:
-        sizes = ("heads=2", "sequence=128", "head=16") if "attention" in template else (f"m={32 * ranks}", f"n={32 * ranks}", f"k={32 * ranks}")
+        sizes = ("heads=2", "sequence=128", "head=16") if "attention" in template else (f"m={32 * ranks}", "h=32", f"f={32 * ranks}") if is_layer(
+            template) else ("rows=16", "experts=2", "n=32", "k=32") if template.startswith("moe/") else (f"m={32 * ranks}", f"n={32 * ranks}", f"k={32 * ranks}")
     given = [word for parameter in (*sizes, *parameters, f"dtype={dtype}") for word in ("--param", parameter)]
     if not os.path.exists(path):
         hemiola("plan", "make", template, "--ranks", str(ranks), *given, "-o", path)
@@ -47,3 +68,8 @@ def fused(folder, kernel, constants, plan, *more, name=None, block=16, block_k=1
     given = [word for constant in (*constants, *blocks) for word in ("--constexpr", constant)]
     hemiola("compile", os.path.join(KERNELS, f"{kernel}.py"), "--plan", plan, *given, *more, "-o", path)
     return path
+
+
+def works_of(t):
+    """What the launches of a rank are told, one after the other, as setup() has made it."""
+    return getattr(t, "works", None) or [getattr(t, name) for name in sorted(vars(t)) if name == "work" or name.startswith("work_")]

@@ -13,10 +13,12 @@ import support
 from hemiola_rt._interleaved import InterleavedStream, InterleavedWorld
 
 FILES = [("gemm_persistent", "ag-gemm/ring"), ("gemm", "gemm-rs/direct"), ("gemm_grouped", "gemm-ar/partitioned"),
-         ("attention", "ring-attention/swizzle"), ("gemm_tma", "ag-gemm/swizzle"), ("gemm_persistent", "gemm-rs/ring")]
+         ("attention", "ring-attention/swizzle"), ("gemm_tma", "ag-gemm/swizzle"), ("gemm_persistent", "gemm-rs/ring"),
+         ("gemm_persistent", "ag-gemm/sequence:degree=2,steps=hetero"), ("gemm_persistent", "gemm-a2a-gemm/direct:waves=1")]
 MORE = [("gemm", "a2a-gemm/direct"), ("gemm_split_k", "gemm-rs/direct"), ("attention", "ring-attention/ring"), ("gemm_tma", "gemm-rs/ring"),
         ("gemm_persistent", "gemm-ar/partitioned"), ("gemm_grouped", "gemm-rs/direct"), ("gemm_split_k", "ag-gemm/ring"), ("gemm_persistent", "a2a-gemm/direct"),
-        ("gemm_grouped", "gemm-rs/ring"), ("gemm_tma", "a2a-gemm/direct")]
+        ("gemm_grouped", "gemm-rs/ring"), ("gemm_tma", "a2a-gemm/direct"), ("gemm", "gemm-rs/sequence:degree=2"), ("gemm_persistent", "mlp/domino:"),
+        ("moe_capacity_gemm", "moe/direct:")]
 
 
 def is_right(text, orders):
@@ -63,13 +65,14 @@ def meaning(text):
             rt._make_stream = lambda number, rt=rt: Recorder(rt, f"stream {number}")
             t = schedule.setup(rt)
             schedule.run(rt, t)
-            tables = t.work.arguments
-            needs = tables["hm_needs"].tolist()
-            for name, first in (("hm_rows", 1), ("hm_turns", 2)):
-                table = tables[name].tolist()
-                for i in range(0, len(table) - 3, 4):
-                    wanted = [needs[3 * n:3 * n + 3] for n in range(table[i + first], table[i + first + 1])]
-                    waits.append((rt.rank, name, table[i], table[i + 4 - first:i + 5 - first], wanted))
+            for work in kinds.works_of(t):
+                tables = work.arguments
+                needs = tables["hm_needs"].tolist()
+                for name, first in (("hm_rows", 1), ("hm_turns", 2)):
+                    table = tables[name].tolist()
+                    for i in range(0, len(table) - 3, 4):
+                        wanted = [needs[3 * n:3 * n + 3] for n in range(table[i + first], table[i + first + 1])]
+                        waits.append((rt.rank, name, table[i], table[i + 4 - first:i + 5 - first], wanted))
         return ([(rank, name, tile, part, [number(rank, slot, value) for slot, _, value in wanted]) for rank, name, tile, part, wanted in waits],
                 [(rank, name, number(rank, slot, value)) for rank, name, slot, value in asked],
                 {key: len(values) for key, values in told.items()})
@@ -93,7 +96,7 @@ class Mutants(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             self.folder = folder
             for kernel, template in FILES + (MORE if every == 1 else []):
-                constants = {**kinds.PRODUCTS, **kinds.ATTENTION}[kernel]
+                constants = {**kinds.PRODUCTS, **kinds.ATTENTION, **kinds.EXPERTS}[kernel]
                 text = kinds.read(kinds.fused(folder, kernel, constants, kinds.make_plan(folder, template)))
                 orders = support.orders_of(support.module_of(text), ranks=(0,), seeds=2)
                 self.assertTrue(is_right(text, orders), f"{kernel} {template}")

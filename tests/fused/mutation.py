@@ -61,7 +61,7 @@ def _all(text):
 
 def _numbers(place, line, with_line):
     """Other chunks, ranks, steps and parts of the calls that say what waits for what."""
-    if not re.search(r"t\.work\.(wave|turns|part)\(|\.wait_signal\(|\.signal\(|\.copy\(|\.accumulate\(|\.reduce\(", line):
+    if not re.search(r"t\.work(_\d+)?\.(wave|turns|part)\(|\.wait_signal\(|\.signal\(|\.copy\(|\.accumulate\(|\.reduce\(", line):
         return
     for found in re.finditer(r"(?<![\w.])\d+(?!\w)", line):
         for other in (int(found[0]) + 1, int(found[0]) - 1, 0):

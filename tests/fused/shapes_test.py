@@ -11,22 +11,23 @@ from hemiola_rt._interleaved import at_random
 from hemiola_rt._tasks import PlanError
 
 # More rows, columns and keys, in two parts, of more ranks.
-SIZES = {"products": ("m=128", "n=96", "k=64"), "attention": ("heads=2", "sequence=256", "head=16")}
+SIZES = {"products": ("m=128", "n=96", "k=64"), "layers": ("m=128", "h=48", "f=128"), "experts": ("rows=32", "experts=3", "n=48", "k=64"), "attention": ("heads=2", "sequence=256", "head=16")}
 
 
 def larger(folder, template):
     """A plan of another shape, cut finer, on twice as many ranks where the template has no levels."""
     ranks = kinds.ranks_of(template)
     ranks = ranks if ranks == 4 else 4
-    more = ("split=2",) if template not in ("a2a-gemm/direct",) else ("waves=2",)
-    return kinds.make_plan(folder, template, *more, ranks=ranks, sizes=SIZES["attention" if "attention" in template else "products"])
+    more = () if ":" in template else ("split=2",) if template not in ("a2a-gemm/direct",) else ("waves=2",)
+    return kinds.make_plan(folder, template, *more, ranks=ranks, sizes=SIZES["attention" if "attention" in template else "layers" if kinds.is_layer(template)
+                                  else "experts" if template.startswith("moe/") else "products"])
 
 
 def tables(schedule):
-    """By rank what its kernel is told."""
+    """By rank and launch what its kernel is told."""
     world = support.InterleavedWorld(schedule.RANKS)
-    return [{name: value.tolist() if hasattr(value, "tolist") else value for name, value in schedule.setup(rt).work.arguments.items()
-             if name not in ("hm_signals", "hm_peers")} for rt in world.members]
+    return [[{name: value.tolist() if hasattr(value, "tolist") else value for name, value in work.arguments.items()
+              if name not in ("hm_signals", "hm_peers")} for work in kinds.works_of(schedule.setup(rt))] for rt in world.members]
 
 
 class Shapes(unittest.TestCase):
@@ -54,7 +55,7 @@ class Shapes(unittest.TestCase):
                     loaded = load_plan(plan, kernel=small)
                     self.assertEqual(tables(loaded), tables(written))
                     self.assertEqual(support.calls_of(loaded), support.calls_of(written))
-                    self.assertEqual([loaded._values, *loaded.CONFIGS], [written.VALUES, *written.CONFIGS])
+                    self.assertEqual([loaded.VALUES, *loaded.CONFIGS], [written.VALUES, *written.CONFIGS])
 
     def test_another_shape_is_right(self):
         for kernel, constants, template in (("gemm_persistent", ("GROUP_M=2",), "ag-gemm/swizzle"), ("gemm", (), "gemm-rs/direct"),
@@ -63,10 +64,17 @@ class Shapes(unittest.TestCase):
             loaded = load_plan(larger(self.folder.name, template), kernel=small)
             support.run_in_order(loaded, lambda world: at_random(3))
 
+    def test_launches_need_no_kernel_of_their_own(self):
+        small = self.fused("gemm_persistent", ("GROUP_M=2",), kinds.make_plan(self.folder.name, "ag-gemm/swizzle"), "small.py")
+        loaded = load_plan(larger(self.folder.name, "ag-gemm/sequence:degree=2,steps=hetero"), kernel=small)
+        support.run_in_order(loaded, lambda world: at_random(3))
+
     def test_what_does_not_fit_is_refused_by_name(self):
         small = self.fused("gemm_persistent", ("GROUP_M=2",), kinds.make_plan(self.folder.name, "ag-gemm/swizzle"), "small.py")
-        with self.assertRaisesRegex(PlanError, "waits tile by tile"):
-            load_plan(kinds.make_plan(self.folder.name, "ag-gemm/sequence", "degree=2"), kernel=small)
+        with self.assertRaisesRegex(PlanError, "compute 'step 1' adds to what is there already"):
+            load_plan(kinds.make_plan(self.folder.name, "ag-gemm/sequence", "degree=2", "axis=k"), kernel=small)
+        with self.assertRaisesRegex(PlanError, "needs 2 launches of a kernel, and this file has 1"):
+            load_plan(kinds.make_plan(self.folder.name, "ag-gemm/sequence", "degree=2", "steps=hetero", "placement=copy"), kernel=small)
         with self.assertRaisesRegex(PlanError, "no 'c'|no 'a'|not compiled for"):
             load_plan(kinds.make_plan(self.folder.name, "gemm-rs/direct"), kernel=small)
         attention = self.fused("attention", kinds.ATTENTION["attention"], kinds.make_plan(self.folder.name, "ring-attention/ring"), "ring.py")
