@@ -271,6 +271,11 @@ Time ClosedForm::estimate(const Schedule& schedule) {
   const OverlapModel model = model_with(schedule.tile, terms);
   if (division == Division::kernel) {
     double places = transfers.places;
+    if (schedule.realization == "multicast" && adds_up(op_.kind)) {
+      // What each rank stores of its sums comes down to all; what they add comes up once.
+      const double sums = bytes * all_.wire / (op_.ranks - 1) * (1 + 1.0 / op_.ranks);
+      return time_of(model.multicast_kernel(places, sums + static_cast<double>(crossing_.fs)));
+    }
     // What engines bring is added up by the workgroups of a kernel.
     if (adds_up(op_.kind) && schedule.workgroups == 0) places -= kBesideEngines;
     return time_of(

@@ -147,30 +147,38 @@ double OverlapModel::time(const Steps& steps, const Transfers& transfers, const 
   return std::max(added, all + own) + own_added;
 }
 
-double OverlapModel::kernel(double places, double chunk, double sum, bool beside_tiles) const {
-  const double n = case_.ranks;
-  const Pieces one{
-      .rows = n * case_.rows, .columns = case_.columns, .depth = case_.depth, .places = places};
+// A wave of tiles needs, or makes, several blocks; tiles that are higher than a block do, too.
+OverlapModel::Waves OverlapModel::waves(double places) const {
+  const Pieces one{.rows = case_.ranks * case_.rows,
+                   .columns = case_.columns,
+                   .depth = case_.depth,
+                   .places = places};
   const Best chosen = best(one, {});
-  const double product = chosen.time + pieces_.launch;
-  const double moved = (n - 1) * chunk * case_.passes();
-  if (beside_tiles) return moved + product;
-  // A wave of tiles needs, or makes, several blocks; one of as many tiles as blocks are high needs
-  // at least one.
   const TileTerms& tile = tiles_[chosen.tile];
   const double down = whole_parts(one.rows * tile.per_high);
   const double across = whole_parts(one.columns * tile.per_wide);
-  const double waves = whole_parts(down * across / places);
-  const double parts = std::min({waves, down, n});
+  return {.product = chosen.time + pieces_.launch,
+          .parts = std::min({whole_parts(down * across / places), down, case_.ranks})};
+}
+
+double OverlapModel::kernel(double places, double chunk, double sum, bool beside_tiles) const {
+  const double n = case_.ranks;
+  const auto [product, parts] = waves(places);
+  const double moved = (n - 1) * chunk * case_.passes();
+  if (beside_tiles) return moved + product;
   const double wave = product / parts;
-  const double early = (n / parts - 1) * chunk;
-  if (case_.first) return std::max(moved + wave, early + product);
+  if (case_.first) return std::max(moved + wave, (n / parts - 1) * chunk + product);
   // Blocks are computed in the order in which they leave, the own one last; a stream sends them
   // and another adds up what comes, each as fast as it can.
   const double slower = std::max(chunk, sum), faster = std::min(chunk, sum);
   const double added = wave + (n - 1) * slower + faster;
   const double last = std::max(product * (n - 1) / n, wave);
   return std::max({added, last + chunk + sum, product}) + sum;
+}
+
+double OverlapModel::multicast_kernel(double places, double chunk) const {
+  const auto [product, parts] = waves(places);
+  return std::max(product / parts + case_.ranks * chunk, product + chunk);
 }
 
 double OverlapModel::whole() const {

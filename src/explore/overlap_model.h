@@ -70,6 +70,9 @@ class OverlapModel {
   /// `sum`: of one block of one peer. `beside_tiles`: the units move data as well, between tiles.
   double kernel(double places, double chunk, double sum, bool beside_tiles = false) const;
 
+  /// The same where a switch adds up and sends to all: `chunk` of a block, whoever sums it.
+  double multicast_kernel(double places, double chunk) const;
+
   /// One block as a launch, with the best of the tiles.
   double block(double places) const;
 
@@ -82,6 +85,12 @@ class OverlapModel {
     std::size_t tile = 0;
     double time = 0;
   };
+  /// Of one persistent kernel.
+  struct Waves {
+    double product = 0;
+    double parts = 1;  ///< of the product, after which blocks are complete; not below its waves
+  };
+  Waves waves(double places) const;
   double product(std::size_t tile, const Pieces& pieces, const Beside& beside) const;
   double clipped(const TileTerms& tile, const Pieces& pieces, const Beside& beside) const;
   Best best(const Pieces& pieces, const Beside& beside, std::size_t first = 0,

@@ -72,9 +72,10 @@ std::array<Tile, 4> tiles_of_rules(const machine::GpuModel& model) {
   return chosen;
 }
 
-/// Whether one persistent kernel is a schedule of the operator without a switch that multicasts.
-bool has_kernel(const Operator& op) {
-  return op.kind == OperatorKind::ag_gemm || op.kind == OperatorKind::gemm_rs;
+/// Whether one persistent kernel is a schedule of the operator.
+bool has_kernel(const Operator& op, const RuleMachine& machine) {
+  return op.kind == OperatorKind::ag_gemm || op.kind == OperatorKind::gemm_rs ||
+         (op.kind == OperatorKind::gemm_ar && machine.multicasts);
 }
 
 /// Full meshes of 4 and of 6 have no cycles through all nodes that use every link once (Tillson,
@@ -102,6 +103,7 @@ RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
   rule.library_per_byte = all.lines * (rule.one_link > 1.5 ? peers / ways_of_rings(peers) : 1);
   rule.chunk = static_cast<double>(fabric.handover(fabric.way(0, 1)).fs);
   rule.gap = static_cast<double>(model.launch_stream_interval.fs);
+  rule.multicasts = multicasts_to_all(machine);
   rule.pieces = PieceModel::of(model, type);
   const std::array<Tile, 4> tiles = tiles_of_rules(model);
   for (const bool cached : {false, true}) {
@@ -202,7 +204,7 @@ class Analysis {
     times.degree.fill(1);
     times.time[kSerial] = serial();
     if (op_.kind != OperatorKind::gemm_ar) times.time[kShards] = shards();
-    if (has_kernel(op_)) times.time[kKernel] = kernel();
+    if (has_kernel(op_, machine_)) times.time[kKernel] = kernel();
     steps(Division::rows, kRows, times);
     steps(Division::columns, kColumns, times);
     return times;
@@ -244,6 +246,12 @@ class Analysis {
   }
 
   double kernel() const {
+    if (of_.for_all) {
+      constexpr double kWorkgroups = 16;
+      const double sums =
+          of_.bytes * machine_.link_per_byte / (of_.ranks - 1) * (1 + 1 / of_.ranks);
+      return model_.multicast_kernel(machine_.pieces.units - kWorkgroups, sums + machine_.chunk);
+    }
     const double places = std::max(1.0, machine_.pieces.units - mover_.units);
     const double chunk = of_.bytes * one_by_one(mover_) + mover_.chunk;
     // Of one peer, as it comes, with the own sum so far.

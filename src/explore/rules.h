@@ -32,6 +32,7 @@ struct RuleMachine {
   double one_link = 1;          ///< one peer after the other over all at once
   double chunk = 0;             ///< of a transfer, whatever its size
   double gap = 0;               ///< between two launches of a stream
+  bool multicasts = false;      ///< a switch adds up and sends to all GPUs
   PieceModel pieces;
   /// More and fewer workgroups, and copy engines; of operators that only move, and of those that
   /// add up. Without copy engines the last is as the first.

@@ -99,6 +99,8 @@ struct SpaceLimits {
 
 /// Whether all GPUs have copy engines; where not, no schedule by default asks for them.
 bool has_copy_engines(const machine::Machine& machine);
+/// Whether a switch adds up what all GPUs have, and sends to all of them.
+bool multicasts_to_all(const machine::Machine& machine);
 
 /// Every schedule but serial, in a fixed order. Degrees that do not divide what they should are
 /// left out. Failure at --realization for what the machine does not have, and where nothing is

@@ -34,7 +34,7 @@ class Space {
     if (realizations_.empty()) {
       realizations_ = {"load-store"};
       if (has_copy_engines(machine)) realizations_.push_back("copy-engine");
-      if (can_multicast()) realizations_.push_back("multicast");
+      if (multicasts_to_all(machine)) realizations_.push_back("multicast");
     }
     check();
   }
@@ -56,15 +56,9 @@ class Space {
   }
 
  private:
-  bool can_multicast() const {
-    std::vector<int> ranks(static_cast<std::size_t>(machine_.ranks()));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    return !machine_.multicast_switches(ranks).empty();
-  }
-
   void check() const {
     for (const std::string& name : realizations_) {
-      if (name == "multicast" && !can_multicast())
+      if (name == "multicast" && !multicasts_to_all(machine_))
         throw Failure(fmt::format("no switch of {} multicasts to all its GPUs", machine_.name),
                       kRealization, "choose load-store or copy-engine");
       if (name == "copy-engine" && !has_copy_engines(machine_))
@@ -175,7 +169,7 @@ class Space {
       if (split > 1) schedule.more = {{"split", std::to_string(split)}};
       if (split > 1 && info->parameter("split") == nullptr) continue;
       if (op_.kind == OperatorKind::gemm_ar) {
-        if (has(realizations_, "multicast") && can_multicast()) {
+        if (has(realizations_, "multicast") && multicasts_to_all(machine_)) {
           schedule.realization = "multicast";
           schedule.workgroups = 16;
           add_with_tiles(schedule);
@@ -222,6 +216,12 @@ class Space {
 };
 
 }  // namespace
+
+bool multicasts_to_all(const machine::Machine& machine) {
+  std::vector<int> ranks(static_cast<std::size_t>(machine.ranks()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return !machine.multicast_switches(ranks).empty();
+}
 
 bool has_copy_engines(const machine::Machine& machine) {
   for (int rank = 0; rank < machine.ranks(); ++rank)

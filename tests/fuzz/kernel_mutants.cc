@@ -109,7 +109,7 @@ class Compiler {
     std::string text;
     const bool is_fused = attempt([&] {
       text = compile::FusedFile(request, plan, "plan.json")
-                 .write(plan, {.file = "plan.json", .command = "hemiola", .version = "0"}, kOutput)
+                 .write({.file = "plan.json", .command = "hemiola", .version = "0"}, kOutput)
                  .text;
     });
     ++(is_fused ? counts_.fused : counts_.refused);

@@ -137,7 +137,7 @@ void read_kernel(std::string_view text) {
     if (one.name == "SPLIT_K") request.describe.constants[one.name] = "2";
   }
   const plan::Plan& plan = plans[text.size() % 2];
-  compile::FusedFile(request, plan, "plan.json").write(plan, {.file = "plan.json"}, "fused.py");
+  compile::FusedFile(request, plan, "plan.json").write({.file = "plan.json"}, "fused.py");
 }
 
 /// What `hemiola check KERNEL.py` says of a kernel that somebody else wrote.
@@ -199,7 +199,7 @@ void read_kernel_trace(std::string_view text) {
     compile::KernelRequest request{.describe = {.file = "kernel.py"}, .text = kKernelText};
     request.describe.constants = {{"BLOCK_M", "16"}, {"BLOCK_N", "16"}, {"BLOCK_K", "16"}};
     return compile::FusedFile(request, plan, "plan.json")
-        .write(plan, {.file = "plan.json"}, "fused.py")
+        .write({.file = "plan.json"}, "fused.py")
         .text;
   }();
   compile::compare_trace("fused.py", fused, kName, std::string(text));
