@@ -28,6 +28,12 @@ double flop_of(const Launch& launch) {
          static_cast<double>(launch.shape.k);
 }
 
+/// Whether what moves goes to one peer after the other, and not to all at once.
+bool goes_to_one_by_one(const Schedule& schedule) {
+  return schedule.family.division == Division::shards ||
+         schedule.family.division == Division::kernel;
+}
+
 }  // namespace
 
 double fs_per_byte(Rate rate) {
@@ -195,8 +201,7 @@ double ClosedForm::fair_share(const Schedule& schedule) const {
 }
 
 Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
-  const bool one_by_one =
-      schedule.family.division == Division::shards || schedule.family.division == Division::kernel;
+  const bool one_by_one = goes_to_one_by_one(schedule);
   const double peers = one_by_one ? 1 : op_.ranks - 1;
   const Rates& rates = one_by_one ? shift_ : all_;
   const bool by_engine = schedule.workgroups == 0 && schedule.realization == "copy-engine";
@@ -211,10 +216,11 @@ Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
     fs += static_cast<double>(around.fs) * each;
   } else if (schedule.workgroups > 0) {
     // Streams share the workgroups evenly; each keeps so many lines under way.
-    const double streams = one_by_one ? 1 : op_.ranks - 1 + (schedule.copies ? 2 : 1);
-    const double moving = adds_up(op_.kind) ? schedule.workgroups / 2.0 : schedule.workgroups;
-    const double each = std::max(
-        1.0, std::floor(moving / (streams > 1 && adds_up(op_.kind) ? streams - 1 : streams)));
+    const bool sums = adds_up(op_.kind);  // by the other half of them, in a stream of its own
+    const double streams =
+        one_by_one ? 1 : op_.ranks - 1 + (schedule.copies ? 2 : 1) - (sums ? 1 : 0);
+    const double moving = sums ? schedule.workgroups / 2.0 : schedule.workgroups;
+    const double each = std::max(1.0, std::floor(moving / streams));
     const double trip = 2 * static_cast<double>(crossing_of_line_.fs);
     const std::int64_t lines = schedule.pulls ? model_.cu_max_outstanding : model_.cu_max_stores;
     const double under_way = static_cast<double>(lines * model_.line_size.count);
@@ -230,10 +236,7 @@ Time ClosedForm::sum_time(const Schedule& schedule, double bytes) const {
   if (!adds_up(op_.kind)) return {};
   const double workgroups = schedule.workgroups > 0 ? schedule.workgroups / 2.0 : kBesideEngines;
   // Whole shards are added one by one, as they come.
-  const double read =
-      schedule.family.division == Division::shards || schedule.family.division == Division::kernel
-          ? 2
-          : op_.ranks;
+  const double read = goes_to_one_by_one(schedule) ? 2 : op_.ranks;
   return time_of(bytes * std::max(read * pieces_.read_by_workgroup(case_.cached) / workgroups,
                                   (read + 1) * pieces_.memory_of(case_.cached)));
 }
@@ -271,11 +274,8 @@ Time ClosedForm::estimate(const Schedule& schedule) {
   const OverlapModel model = model_with(schedule.tile, terms);
   if (division == Division::kernel) {
     double places = transfers.places;
-    if (schedule.realization == "multicast" && adds_up(op_.kind)) {
-      // What each rank stores of its sums comes down to all; what they add comes up once.
-      const double sums = bytes * all_.wire / (op_.ranks - 1) * (1 + 1.0 / op_.ranks);
-      return time_of(model.multicast_kernel(places, sums + static_cast<double>(crossing_.fs)));
-    }
+    if (schedule.realization == "multicast" && adds_up(op_.kind))
+      return time_of(model.multicast_kernel(places, all_.wire, static_cast<double>(crossing_.fs)));
     // What engines bring is added up by the workgroups of a kernel.
     if (adds_up(op_.kind) && schedule.workgroups == 0) places -= kBesideEngines;
     return time_of(

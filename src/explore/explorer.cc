@@ -140,9 +140,10 @@ class Search {
     }
   }
 
-  /// First the most promising of every family, so that each can say why it loses; then that of
-  /// every group that may win; then of these groups one schedule of every mover, direction and
-  /// tile, in the order of what was learnt of the group; at last what is next to the best, and next
+  /// First the most promising of every family, so that each can say why it loses; then, of
+  /// persistent kernels, that of every mover; then that of every group that may win; then of these
+  /// groups one schedule of every mover, direction and tile, in the order of what was learnt of the
+  /// group; at last what is next to the best, and next
   /// to the fastest of families that are near it.
   void simulate_promising() {
     std::vector<std::size_t> all(candidates_.size());

@@ -176,9 +176,12 @@ double OverlapModel::kernel(double places, double chunk, double sum, bool beside
   return std::max({added, last + chunk + sum, product}) + sum;
 }
 
-double OverlapModel::multicast_kernel(double places, double chunk) const {
+double OverlapModel::multicast_kernel(double places, double per_byte, double around) const {
+  const double n = case_.ranks;
   const auto [product, parts] = waves(places);
-  return std::max(product / parts + case_.ranks * chunk, product + chunk);
+  // What each rank stores of its sums comes down to all; what they add comes up once.
+  const double chunk = case_.bytes * per_byte / (n - 1) * (1 + 1 / n) + around;
+  return std::max(product / parts + n * chunk, product + chunk);
 }
 
 double OverlapModel::whole() const {

@@ -70,8 +70,9 @@ class OverlapModel {
   /// `sum`: of one block of one peer. `beside_tiles`: the units move data as well, between tiles.
   double kernel(double places, double chunk, double sum, bool beside_tiles = false) const;
 
-  /// The same where a switch adds up and sends to all: `chunk` of a block, whoever sums it.
-  double multicast_kernel(double places, double chunk) const;
+  /// The same where a switch adds up and sends to all: `per_byte` that goes to each peer, over
+  /// links; `around`: of a block, beside that.
+  double multicast_kernel(double places, double per_byte, double around) const;
 
   /// One block as a launch, with the best of the tiles.
   double block(double places) const;

@@ -246,12 +246,9 @@ class Analysis {
   }
 
   double kernel() const {
-    if (of_.for_all) {
-      constexpr double kWorkgroups = 16;
-      const double sums =
-          of_.bytes * machine_.link_per_byte / (of_.ranks - 1) * (1 + 1 / of_.ranks);
-      return model_.multicast_kernel(machine_.pieces.units - kWorkgroups, sums + machine_.chunk);
-    }
+    if (of_.for_all)
+      return model_.multicast_kernel(machine_.pieces.units - kBesideSwitch, machine_.link_per_byte,
+                                     machine_.chunk);
     const double places = std::max(1.0, machine_.pieces.units - mover_.units);
     const double chunk = of_.bytes * one_by_one(mover_) + mover_.chunk;
     // Of one peer, as it comes, with the own sum so far.

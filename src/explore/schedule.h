@@ -45,6 +45,8 @@ using Tile = machine::MatrixTile;
 /// One point of the space.
 /// Workgroups that add up what copy engines brought beside a persistent kernel.
 constexpr int kBesideEngines = 16;
+/// Workgroups that let a switch add up and send what a persistent kernel makes.
+constexpr int kBesideSwitch = 16;
 
 struct Schedule {
   Family family;

@@ -171,7 +171,7 @@ class Space {
       if (op_.kind == OperatorKind::gemm_ar) {
         if (has(realizations_, "multicast") && multicasts_to_all(machine_)) {
           schedule.realization = "multicast";
-          schedule.workgroups = 16;
+          schedule.workgroups = kBesideSwitch;
           add_with_tiles(schedule);
         }
         continue;
