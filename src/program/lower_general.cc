@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "core/index.h"
 #include "machine/machine.h"
@@ -193,7 +194,8 @@ class Assigner {
   /// Deals tiles in order; those of one output stay together. `give(workgroup, tile)`.
   template <class Give>
   void deal(const std::vector<const Tile*>& tiles, std::int32_t workgroups, Give&& give) const {
-    std::map<std::int64_t, std::int32_t> owner;
+    std::unordered_map<std::int64_t, std::int32_t> owner;
+    owner.reserve(tiles.size());
     std::int32_t next = 0;
     for (const Tile* one : tiles) {
       const Tile& tile = *one;
@@ -387,7 +389,7 @@ class Assigner {
   // Of ranks below the period: launches that movements wait for, and the actors of their bells.
   std::set<std::pair<int, std::int32_t>> awaited_;
   std::map<std::pair<int, std::int32_t>, std::int32_t> bell_of_;
-  std::map<const void*, std::vector<std::pair<std::int32_t, std::int32_t>>> done_by_;
+  std::unordered_map<const void*, std::vector<std::pair<std::int32_t, std::int32_t>>> done_by_;
 };
 
 void check_general(const plan::Plan& plan, const LowerOptions& options) {
@@ -484,7 +486,7 @@ Program lower_general(const plan::Plan& original, const LowerOptions& options, P
   if (plan.of_elements()) fix_size(plan, program, unit);
   if (options.alignment > 0) program.alignment = {options.alignment};
   // What nobody moves through a switch shall not keep ranks that do the same from being one.
-  if (!symmetry.folds() || by_switch) program.groups = plan.groups;
+  if (by_switch) program.groups = plan.groups;
   if (!packets.empty())
     program.buffers.push_back(
         {.name = "packets", .chunks = packets, .packets = true, .rotation = 2});
