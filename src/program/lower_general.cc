@@ -18,8 +18,8 @@ namespace hemiola::program {
 namespace {
 using namespace general;
 
-// Beside a kernel that computes, few; else what it takes to fill the links of a GPU: 32 KiB that a
-// workgroup has in flight, times this, over a round trip of 2 us are 1 TB/s.
+// Beside a kernel that computes, few; else what fills the links of a GPU: 32 KiB that a workgroup
+// has in flight, times this, over a round trip of 2 us are 1 TB/s.
 constexpr int kWorkgroupsBeside = 16;
 constexpr int kWorkgroups = 64;
 /// Compute units of an H100: what communication leaves is for computing.
@@ -181,7 +181,7 @@ class Assigner {
     }
   }
 
-  /// Those of a launch, or, with -1, of the persistent kernel.
+  /// -1: those of the persistent kernel.
   std::vector<const Tile*> tiles_of_launch(int rank, std::int32_t launch) const {
     std::vector<const Tile*> tiles;
     for (const Tile& tile : tiles_[index(rank)]) {
@@ -195,18 +195,16 @@ class Assigner {
   template <class Give>
   void deal(const std::vector<const Tile*>& tiles, std::int32_t workgroups, Give&& give) const {
     std::unordered_map<std::int64_t, std::int32_t> owner;
-    owner.reserve(tiles.size());
     std::int32_t next = 0;
-    for (const Tile* one : tiles) {
-      const Tile& tile = *one;
-      const auto [at, added] = owner.try_emplace(tile.output, next);
+    for (const Tile* tile : tiles) {
+      const auto [at, added] = owner.try_emplace(tile->output, next);
       if (added) next = (next + 1) % workgroups;
-      give(at->second, tile);
+      give(at->second, *tile);
     }
   }
 
   void add_tiles(int rank) {
-    const std::vector<const Tile*> tiles = tiles_of_launch(rank, -1);
+    const auto tiles = tiles_of_launch(rank, -1);
     if (!tiles.empty()) add_tiles(rank, tiles, compute_workgroups());
   }
 
