@@ -30,7 +30,7 @@ def simulate(program, machine, size, engine, limit):
         out = os.path.join(folder, "result.json")
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         done = subprocess.run([HEMIOLA, "run", name, *words, "--machine", machine, "--engine", engine, "--no-check", "--quiet",
-                               "--threads", "1", "--json", out], capture_output=True, text=True, preexec_fn=confine)
+                               "--round-size", "--threads", "1", "--json", out], capture_output=True, text=True, preexec_fn=confine)
         if done.returncode < 0:  # by a signal: SIGXCPU, or SIGKILL behind it
             return "..."
         if done.returncode == 2:
