@@ -9,6 +9,7 @@
 #include <set>
 
 #include "compile/fusion_bind.h"
+#include "plan/launches.h"
 
 namespace hemiola::compile {
 namespace {
@@ -36,7 +37,9 @@ class Fuser {
            .tensor = compute().operands[static_cast<std::size_t>(pair.operand)].tensor,
            .operand = pair.operand,
            .is_transposed = pairing_.is_transposed[i],
-           .is_added_to = pair.kernel->is_added_to && !pair.kernel->is_written});
+           .is_added_to =
+               (pair.kernel->is_added_to && !pair.kernel->is_written) ||
+               (merges(pairing_, compute()) && pair.kernel->is_written && pair.kernel->is_read)});
     }
     axes();
     find_loop();
@@ -119,7 +122,7 @@ class Fuser {
       const auto tiled = std::find_if(
           made_.axes.begin(), made_.axes.end(),
           [&](const FusedAxis& one) { return one.compute == i && !one.splits_reduction; });
-      if (is_there && axis.reduced && tiled != made_.axes.end())
+      if (is_there && axis.reduced && tiled != made_.axes.end() && !merges(pairing_, compute()))
         refuse(fmt::format("the kernel's tiles along {} are of one sum in compute '{}' (axis '{}')",
                            tiled->name, compute().name, axis.name),
                kernel_.definition);
@@ -320,6 +323,8 @@ class Fuser {
                           kernel_.axes[i].name);
         return false;
       }
+      why = broken_turn(kernel_, i, *block, names);
+      if (!why.empty()) return false;
       config.tiles.push_back(made_.axes[i].splits_reduction ? 1 : *block);
       if (made_.axes[i].splits_reduction && !split(i, *block, names, why)) return false;
     }

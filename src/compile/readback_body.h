@@ -105,6 +105,8 @@ class TileWriter : public BodyWriter {
   [[noreturn]] void refuse_other(const KernelEvent& event) const;
   void access(KernelEvent& event);
   void sum(const KernelEvent& event, const std::vector<program::Operand>& operands);
+  void take(const KernelEvent& event, const Region& region);
+  void give(const KernelEvent& event, const Region& region);
   void product(const KernelEvent& event);
   void count(const KernelEvent& event);
   void tell(const KernelEvent& event);

@@ -11,7 +11,8 @@ from hemiola_rt._interleaved import at_random
 from hemiola_rt._tasks import PlanError
 
 # More rows, columns and keys, in two parts, of more ranks.
-SIZES = {"products": ("m=128", "n=96", "k=64"), "layers": ("m=128", "h=48", "f=128"), "experts": ("rows=32", "experts=3", "n=48", "k=64"), "attention": ("heads=2", "sequence=256", "head=16")}
+SIZES = {"products": ("m=128", "n=96", "k=64"), "layers": ("m=128", "h=48", "f=128"), "experts": ("rows=32", "experts=3", "n=48", "k=64"), "attention": ("heads=2", "sequence=256", "head=16"),
+         "heads": ("heads=12", "sequence=256", "head=16")}
 
 
 def larger(folder, template):
@@ -19,7 +20,7 @@ def larger(folder, template):
     ranks = kinds.ranks_of(template)
     ranks = ranks if ranks == 4 else 4
     more = () if ":" in template else ("split=2",) if template not in ("a2a-gemm/direct",) else ("waves=2",)
-    return kinds.make_plan(folder, template, *more, ranks=ranks, sizes=SIZES["attention" if "attention" in template else "layers" if kinds.is_layer(template)
+    return kinds.make_plan(folder, template, *more, ranks=ranks, sizes=SIZES["heads" if template.startswith("ulysses") else "attention" if "attention" in template else "layers" if kinds.is_layer(template)
                                   else "experts" if template.startswith("moe/") else "products"])
 
 
@@ -44,7 +45,7 @@ class Shapes(unittest.TestCase):
 
     def test_every_kind_gets_what_the_compiler_writes(self):
         for kernel, constants, template in kinds.kinds():
-            if not kinds.tries_all() and kernel not in ("gemm", "attention") and template not in ("ag-gemm/ring", "gemm-rs/direct"):
+            if not kinds.tries_all() and kernel not in ("gemm", "attention", "attention_split_kv") and template not in ("ag-gemm/ring", "gemm-rs/direct"):
                 continue
             with self.subTest(kernel=kernel, template=template):
                 own = kinds.make_plan(self.folder.name, template)
