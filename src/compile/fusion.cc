@@ -77,7 +77,10 @@ class Fuser {
                            kernel_.kernel,
                            axis.is_problem ? ": its tiles are whole problems, found at run time"
                                            : ": " + axis.why_not),
-               axis.assigned.value_or(kernel_.definition));
+               axis.assigned.value_or(kernel_.definition),
+               axis.is_problem ? ""
+                               : "'# @sy.pid_map " + axis.name +
+                                     "=VARIABLE' says which variable is its tile coordinate");
     }
   }
 

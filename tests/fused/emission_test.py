@@ -116,7 +116,6 @@ class Emission(unittest.TestCase):
 
     def test_computes_that_are_no_waves_of_one_grid_are_named(self):
         for template, parameters, said in (
-                ("ag-gemm/sequence", ("axis=k",), "compute 'step 1' adds to what is in tensor 'c' already, and tiles of a grid store their sums"),
                 ("dispatch-gemm/shards", (), "leave out part of the box of tiles that a grid would take, because 'own' reads 'x', 'step 0 block +1' 'a'"),
                 ("block-mlp/serial", (), "compute 'activation step 0' of plan 'block-mlp/serial' is a 'swiglu'")):
             sizes = ("m=96", "h=48", "f=96") if "mlp" in template else ("m=144", "n=48", "k=48")
@@ -128,10 +127,13 @@ class Emission(unittest.TestCase):
         persistent = self.fuse("gemm_persistent", kinds.PRODUCTS["gemm_persistent"], "ag-gemm/swizzle", "--realization", "bulk")
         self.assertIn("t.copies = rt.streams(1, movers=16, bulk=True)", persistent)
         for words, what in ((("--realization", "bulk"), "kernel 'gemm' has a program for each tile; those that wait fill a GPU"),
-                            (("--realization", "multicast"), "'multicast' is not written yet"),
+                            (("--realization", "co-located"), "'co-located' is not written yet"),
                             (("--workgroups", "4"), "is for data that workgroups move"),
                             (("--realization", "load-store", "--workgroups", "-1"), "-1 workgroups")):
             self.assertIn(what, self.refused(self.kernel("gemm"), gather, "--constexpr", "BLOCK_M=16", "--constexpr", "BLOCK_N=16", *words))
+        pairs = kinds.make_plan(self.folder.name, "gemm-rs/direct")
+        self.assertIn("has no groups that a switch could serve", self.refused(self.kernel("gemm"), pairs, "--constexpr", "BLOCK_M=16", "--constexpr",
+                                                                             "BLOCK_N=16", "--realization", "multicast"))
 
     def test_what_does_not_fit_together_is_refused_with_its_place(self):
         gather = kinds.make_plan(self.folder.name, "ag-gemm/swizzle")

@@ -15,7 +15,7 @@ PRODUCT_PLANS = ("ag-gemm/swizzle", "ag-gemm/ring", "ag-gemm/double-ring", "gemm
                  "gemm-ar/partitioned", "a2a-gemm/direct")
 # Plans of several launches, which are waves of one grid; behind the colon, parameters of the template.
 LAUNCH_PLANS = ("ag-gemm/sequence:degree=2,steps=hetero", "ag-gemm/sequence:degree=2,products=unfused", "ag-gemm/shards:", "gemm-rs/sequence:degree=2",
-                "gemm-rs/shards:", "gemm-ar/sequence:degree=2,axis=n")
+                "gemm-rs/shards:", "gemm-ar/sequence:degree=2,axis=n", "ag-gemm/sequence:degree=2,axis=k")
 # Products of experts whose tokens have a capacity.
 EXPERTS = {"moe_capacity_gemm": ()}
 CONSTANTS = {**PRODUCTS, **ATTENTION, **SPLIT_ATTENTION, **EXPERTS}
@@ -24,6 +24,8 @@ LAUNCH_KERNELS = ("gemm", "gemm_persistent")
 # Two products, which are launches of one text.
 LAYER_PLANS = ("gemm-a2a-gemm/direct:waves=1", "gemm-a2a-gemm/direct:", "mlp/domino:")
 MORE = (("gemm_tma", "ag-gemm/sequence:degree=2,steps=hetero"), ("gemm_split_k", "gemm-rs/sequence:degree=2"), ("gemm_grouped", "ag-gemm/serial:"),
+        ("gemm_tma", "ag-gemm/sequence:degree=4,axis=k"), ("gemm_split_k", "ag-gemm/sequence:degree=2,axis=k"),
+        ("gemm_grouped", "ag-gemm/sequence:degree=2,axis=k,steps=hetero"), ("gemm", "ag-gemm/sequence:degree=2,axis=k,products=unfused"),
         ("gemm_tma", "gemm-a2a-gemm/direct:waves=1"), ("gemm_persistent", "ag-gemm/sequence:degree=2,steps=hetero,placement=copy"))
 ATTENTION_PLANS = ("ring-attention/ring", "ring-attention/swizzle", "double-ring-attention/ring", "ulysses-attention/direct:",
                    "ulysses-attention/direct:transfer=pull,waves=2")
