@@ -73,14 +73,13 @@ class Fuser {
     }
     for (const TileAxis& axis : kernel_.axes) {
       if (axis.is_problem || (!axis.can_be_cut && !axis.splits_reduction))
-        refuse(fmt::format("axis {} of kernel '{}' cannot be cut into chunks{}", axis.name,
-                           kernel_.kernel,
-                           axis.is_problem ? ": its tiles are whole problems, found at run time"
-                                           : ": " + axis.why_not),
-               axis.assigned.value_or(kernel_.definition),
-               axis.is_problem ? ""
-                               : "'# @sy.pid_map " + axis.name +
-                                     "=VARIABLE' says which variable is its tile coordinate");
+        refuse(
+            fmt::format("axis {} of kernel '{}' cannot be cut into chunks{}", axis.name,
+                        kernel_.kernel,
+                        axis.is_problem ? ": its tiles are whole problems, found at run time"
+                                        : ": " + axis.why_not),
+            axis.assigned.value_or(kernel_.definition),
+            axis.is_problem ? "" : "'# @sy.pid_map " + axis.name + "=VARIABLE' says where it is");
     }
   }
 
@@ -427,11 +426,6 @@ class Fuser {
                            : "blocks that fit are " + fmt::format("{}", fmt::join(fitting, "; "));
   }
 
-  bool is_accessed(const std::string& name) const {
-    return std::any_of(kernel_.operands.begin(), kernel_.operands.end(),
-                       [&](const OperandDescription& one) { return one.name == name; });
-  }
-
   void arguments() {
     for (const auto& [name, value] : made_.configs.front().values)
       if (pairing_.meanings.contains(name)) made_.config_meanings[name] = pairing_.meanings[name];
@@ -448,7 +442,8 @@ class Fuser {
       else if (size != pairing_.sizes.end())
         made_.arguments.push_back(
             {one.name, std::to_string(size->second), pairing_.meanings[one.name]});
-      else if (is_accessed(one.name))
+      else if (std::any_of(kernel_.operands.begin(), kernel_.operands.end(),
+                           [&](const auto& operand) { return operand.name == one.name; }))
         made_.extras.push_back(one.name);
       else if (one.default_value.empty())
         refuse(fmt::format("parameter '{}' of kernel '{}' has no value", one.name, kernel_.kernel),
