@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import subprocess
 import tempfile
 import unittest
 
@@ -121,6 +122,24 @@ class Emission(unittest.TestCase):
             sizes = ("m=96", "h=48", "f=96") if "mlp" in template else ("m=144", "n=48", "k=48")
             plan = kinds.make_plan(self.folder.name, template, *parameters, ranks=3, sizes=sizes)
             self.assertIn(said, self.refused(self.kernel("gemm"), plan, "--constexpr", "BLOCK_M=16", "--constexpr", "BLOCK_N=16"))
+
+    def test_turns_that_programs_take_are_proven(self):
+        """Programs that have some keys each merge one after the other; what is wrong with that is found in the text."""
+        plan = kinds.make_plan(self.folder.name, "ulysses-attention/split-kv")
+        text = kinds.read(kinds.fused(self.folder.name, "attention_split_kv", kinds.CONSTANTS["attention_split_kv"], plan))
+        path = os.path.join(self.folder.name, "turns.py")
+        for gone, said in (
+                ('    while tl.atomic_cas(turn, 0, 1, sem="acquire", scope="gpu") != 0:\n        pass\n', "a turn is given on that was not taken"),
+                ("    compute[0].zero(t.turn)\n", "a turn is waited for that nothing has made free"),
+                ("    compute[0].zero(t.weight)\n", "computes with bytes of weight that nobody wrote"),
+                ('    tl.atomic_xchg(turn, 0, sem="release", scope="gpu")\n', "scope")):
+            with self.subTest(gone=gone):
+                self.assertIn(gone, text)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text.replace(gone, ""))
+                done = subprocess.run([kinds.BINARY, "check", path], capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 3)
+                self.assertIn(said, done.stdout + done.stderr)
 
     def test_workgroups_that_move_data_need_room(self):
         gather = kinds.make_plan(self.folder.name, "ag-gemm/swizzle")
