@@ -24,3 +24,8 @@ echo "# experts with a capacity: tokens of a rank for an expert are a chunk"
 "$HEMIOLA" plan make moe/direct --ranks 4 --param rows=32 --param experts=2 --param n=64 --param k=64 -o experts.json --quiet
 "$HEMIOLA" compile "$kernels/moe_capacity_gemm.py" --plan experts.json --constexpr BLOCK_M=32 --constexpr BLOCK_N=32 --constexpr BLOCK_K=32 -o experts.py
 "$HEMIOLA" check experts.py --quiet | head -3
+
+echo "# attention behind an all-to-all and back: tiles wait along queries and keys"
+"$HEMIOLA" plan make ulysses-attention/split-kv --ranks 4 --param heads=8 --param sequence=256 --param head=16 --param tile_kv=64 -o heads.json --quiet
+"$HEMIOLA" compile "$kernels/attention_split_kv.py" --plan heads.json --constexpr scale=0.25 --constexpr BLOCK_M=32 --constexpr BLOCK_N=32 -o heads.py
+"$HEMIOLA" check heads.py --quiet | head -3

@@ -105,6 +105,8 @@ class GridPlan(Plan):
             if not grids or not self._joins(grids[-1], one):
                 grids.append([])
             grids[-1].append(one)
+        for grid in grids:
+            _require_begun(grid)
         if self._by_rank and len(grids) != len(self._by_rank[0]):
             raise PlanError("its ranks run different computes")
         self._by_rank.append(grids)
@@ -117,8 +119,6 @@ class GridPlan(Plan):
 
     def _placed(self, compute, number, rank):
         """Where tiles lie along the axes, by the tensor that the compute makes, and how far its operands lie from there."""
-        if any(operand["use"] == "add" for operand in compute["operands"]):
-            raise PlanError(f"compute '{compute['name']}' adds to what is there already, and tiles of a grid store their sums")
         pieces = [operand_pieces(self, compute, operand, rank) for operand in compute["operands"]]
         made = [operand["use"] != "read" for operand in compute["operands"]]
         first = {}
@@ -151,13 +151,15 @@ class GridPlan(Plan):
             return False
         if [(axis["name"], axis.get("reduced", False)) for axis in a["axes"]] != [(axis["name"], axis.get("reduced", False)) for axis in b["axes"]]:
             return False
-        if [(x["tensor"], x["use"], x["axes"]) for x in a["operands"]] != [(x["tensor"], x["use"], x["axes"]) for x in b["operands"]]:
-            return False
-        if any(axis.get("reduced") and first.boxes[0][axis["name"]] != one.boxes[0][axis["name"]] for axis in a["axes"]):
+        if [(x["tensor"], x["use"] == "read", x["axes"]) for x in a["operands"]] != [(x["tensor"], x["use"] == "read", x["axes"]) for x in b["operands"]]:
             return False
         if first.moved != one.moved:
             return False
-        return not any(_meet(rect, box) for other in grid for rect in other.boxes for box in one.boxes)
+        if any(_meet(rect, box) for other in grid for rect in other.boxes for box in one.boxes):
+            return False
+        kept = [axis["name"] for axis in a["axes"] if not axis.get("reduced")]  # one that begins with nothing has elements of its own
+        return _adds(b) or not any(all(_meet({name: rect[name]}, {name: box[name]}) for name in kept)
+                                   for other in grid for rect in other.boxes for box in one.boxes)
 
     def _find_folds(self):
         """Blocks of ranks and the rows of a block are one axis of a kernel: by tensor the first of the two."""
@@ -238,7 +240,7 @@ class GridPlan(Plan):
                 place = axes.index(p)
                 begin[place:place + 2] = [begin[place] * rows + begin[place + 1]]
                 del axes[place]
-            operands.append({"tensor": operand["tensor"], "use": operand["use"], "axes": axes, "begin": begin})
+            operands.append({"tensor": operand["tensor"], "use": "accumulate" if operand["use"] == "add" else operand["use"], "axes": axes, "begin": begin})
         if fold is not None:
             extents[q] *= extents.pop(p)
         axes = [{**axis, "extent": extents[axis["name"]]} for axis in parts[0].compute["axes"] if axis["name"] in extents]
@@ -294,6 +296,22 @@ class GridPlan(Plan):
                        for (_, begin, extent), first, count, size in zip(pieces, box.begin, box.extent, shape)):
                     return True
         return False
+
+
+def _adds(compute):
+    return any(operand["use"] == "add" for operand in compute["operands"])
+
+
+def _require_begun(grid):
+    """That whoever adds in a grid adds to what it has made itself, all of a sum."""
+    reduced = [axis["name"] for axis in grid[0].compute["axes"] if axis.get("reduced")]
+    boxes = [(one.compute, box) for one in grid for box in one.boxes]
+    depth = math.prod(max(box[name][1] for _, box in boxes) - min(box[name][0] for _, box in boxes) for name in reduced)
+    made = sum(math.prod(end - begin for begin, end in box.values()) for _, box in boxes)
+    begun = sum(depth * math.prod(end - begin for name, (begin, end) in box.items() if name not in reduced) for compute, box in boxes if not _adds(compute))
+    for one in grid:
+        if begun != made and _adds(one.compute):
+            raise PlanError(f"compute '{one.compute['name']}' adds to what is there already, and tiles of a grid store their sums")
 
 
 def _meet(one, other):

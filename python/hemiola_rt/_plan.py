@@ -173,6 +173,10 @@ class PlanSchedule:
                 raise PlanError("a library's collective takes one box")
             stream.collective(item["collective"], target[0], source[0], t.groups[item["group"]], item.get("reduce", "sum"))
             return
+        if "group" in item:
+            for source, target in zip(views(item["source"], None), views(item["destination"], None)):
+                (stream.to_all if item["op"] == "push" else stream.sum_of_all)(target, source, t.groups[item["group"]])
+            return
         peer = evaluate(item["peer"], rt.rank, counters) if "peer" in item else None
         sources = views(item["source"], peer if item["op"] == "pull" else None)
         targets = views(item["destination"], peer if item["op"] == "push" else None)

@@ -34,7 +34,7 @@ def prove(plan, all_waves):
         for position, (item, _) in enumerate(transfers):
             point = rank, stream, position
             steps.add(point)
-            if "reduce" in item or item["op"] == "collective":
+            if "reduce" in item or "group" in item:
                 by_units.append(point)
             for earlier in first.before(point):
                 order(earlier, point)

@@ -58,6 +58,12 @@ class QueueStream(Stream):
         self.give(lambda: target.copy_(function(_products.same_shape(source, target), _products.same_shape(operand, target))),
                   moves=True, text=f"a reduction to {tuple(target.shape)}")
 
+    def to_all(self, target, source, group):
+        self.give(lambda: self._to_all(target, source, group), moves=True, text=f"a multicast to {tuple(target.shape)}")
+
+    def sum_of_all(self, target, source, group):
+        self.give(lambda: self._sum_of_all(target, source, group), moves=True, text=f"a sum through the switch to {tuple(target.shape)}")
+
     def _moves(self):
         """Whether workgroups move data here: without a GPU those of Triton's interpreter."""
         return self.movers > 0 and _interpreter.is_interpreted()
@@ -134,11 +140,6 @@ def _collected(name, sources, place, operator):
     raise ValueError(f"there is no collective '{name}' here")
 
 
-def _memory_of(tensor):
-    """Where its memory begins: the same of all views."""
-    return getattr(tensor, "untyped_storage", tensor.storage)().data_ptr()
-
-
 class QueueRuntime(Runtime):
     """What both back ends of queues share; memory, signals and who executes are theirs."""
 
@@ -161,17 +162,6 @@ class QueueRuntime(Runtime):
     def signal_reached(self, slot, value):
         """Whether the own signal stands at a value or beyond (cyclic)."""
         return (self.signal_value(slot) - value) & 0xFFFFFFFF < 0x80000000
-
-    def peer_view(self, view, rank):
-        """What `view`, a view of a symmetric tensor, is on another rank."""
-        whole = self.peer(self._whole(view), rank)
-        return whole.as_strided(view.shape, view.stride(), view.storage_offset())
-
-    def _whole(self, view):
-        for tensor in self._tensors.values():
-            if _memory_of(tensor) == _memory_of(view):
-                return tensor
-        raise KeyError("a collective's source is no view of a tensor of this runtime")
 
     def group(self, ranks):
         return Group(ranks, self.signals((2, len(ranks)), 1))

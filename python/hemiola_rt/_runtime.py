@@ -50,6 +50,11 @@ class Signal:
         return (call * self.steps + step + 1) & 0xFFFFFFFF
 
 
+def _memory_of(tensor):
+    """Where its memory begins: the same of all views."""
+    return getattr(tensor, "untyped_storage", tensor.storage)().data_ptr()
+
+
 class Stream(abc.ABC):
     """Operations in order. Tensors are views of the rank's own memory or of a peer's; shapes pair elements in order.
 
@@ -100,6 +105,26 @@ class Stream(abc.ABC):
         all-reduce: shapes equal; all-gather: target is the sources in the order of ranks; reduce-scatter: the source has a part for each;
         all-to-all: both have a part for each, in the order of ranks; broadcast: the source of the first rank.
         """
+
+    def _all_views(self, view, group):
+        return [self.runtime.peer_view(view, rank) for rank in group.ranks]
+
+    def _to_all(self, target, source, group):
+        from ._switch import to_all
+        to_all(self._all_views(target, group), source, self.runtime.multicast_address(target, group), max(1, self.movers))
+
+    def _sum_of_all(self, target, source, group):
+        from ._switch import sum_of_all
+        sum_of_all(target, self._all_views(source, group), self.runtime.multicast_address(source, group), max(1, self.movers))
+
+    @abc.abstractmethod
+    def to_all(self, target, source, group):
+        """target = source on every rank of a group: `target` is the own view, and the same place of all others. By the switch where there is
+        one that multicasts, else by stores to each."""
+
+    @abc.abstractmethod
+    def sum_of_all(self, target, source, group):
+        """target = the sum of the source of every rank of a group, `source` being the own view, and the same place of all others."""
 
     @abc.abstractmethod
     def record(self):
@@ -177,6 +202,22 @@ class Runtime(abc.ABC):
     def slots(self):
         """How many signals there are by now."""
         return self._slots
+
+    def peer_view(self, view, rank):
+        """What `view`, a view of a symmetric tensor, is on another rank."""
+        whole = self.peer(self._whole(view), rank)
+        return whole.as_strided(view.shape, view.stride(), view.storage_offset())
+
+    def _whole(self, view):
+        for tensor in self._tensors.values():
+            if _memory_of(tensor) == _memory_of(view):
+                return tensor
+        raise KeyError("a view of no tensor of this runtime")
+
+    def multicast_address(self, view, group):
+        """Where a view of a symmetric tensor lies for a switch that serves a group; 0: none does."""
+        del view, group
+        return 0
 
     def streams(self, count, main_first=False, movers=0, bulk=False):
         """`count` streams of this rank; with `main_first` the caller's is the first of them. movers, bulk: who moves data on them, together."""

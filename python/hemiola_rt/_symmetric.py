@@ -61,6 +61,14 @@ class GpuStream(Stream):
             else:
                 target.copy_(_products.REDUCTIONS[operator](source, operand))
 
+    def to_all(self, target, source, group):
+        with self._here():
+            self._to_all(target, source, group)
+
+    def sum_of_all(self, target, source, group):
+        with self._here():
+            self._sum_of_all(target, source, group)
+
     def mm(self, a, b, out):
         with self._here():
             _products.multiply(a, b, out, False)
@@ -233,6 +241,13 @@ class SymmetricRuntime(Runtime):
         if rank == self.rank:
             return tensor
         return self._handles[tensor.data_ptr()].get_buffer(rank, tuple(tensor.shape), tensor.dtype)
+
+    def multicast_address(self, view, group):
+        if len(group.ranks) != self.ranks:
+            return 0
+        whole = self._whole(view)
+        address = getattr(self._handles[whole.data_ptr()], "multicast_ptr", 0)
+        return address + view.data_ptr() - whole.data_ptr() if address else 0
 
     def _forget_tensor(self, tensor):
         self._handles.pop(tensor.data_ptr(), None)

@@ -167,8 +167,8 @@ class Tasks:
                 for turn in range(item["loop"]):
                     self._unroll(item["items"], (*counters, turn), actor)
             else:
-                if "group" in item and item["op"] != "collective":
-                    raise PlanError(f"a {item['op']} by the switch has no counterpart in PyTorch")
+                if "group" in item and item["op"] != "collective" and item.get("reduce", "sum") != "sum":
+                    raise PlanError(f"a {item['reduce']} by the switch has no counterpart here")
                 actor.append(Copy(item, counters, None))
 
     def _points(self, task, rank):

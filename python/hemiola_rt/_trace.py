@@ -88,7 +88,9 @@ class _Launch:
         self.polled = None
 
     def told(self, builder, pointer, value):
-        """A store to a signal of some rank."""
+        """A store to a signal of some rank. What else a kernel tells its own programs (whose turn it is) is none."""
         address = int(pointer)
-        to = max((base, rank) for rank, base in enumerate(self.signals) if base <= address)[1]
+        to = next((rank for rank, base in enumerate(self.signals) if 0 <= address - base < 4 * self.work.rt.slots), None)
+        if to is None:
+            return
         self.note(builder, signal=(address - self.signals[to]) // 4, to=to, value=int(numpy.asarray(value.data).reshape(-1)[0]))

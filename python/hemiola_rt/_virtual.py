@@ -77,6 +77,16 @@ class VirtualStream(QueueStream):
         else:
             self.give(lambda: self.gpu.reduce(target, source, operand, operator), moves=True, text=f"a reduction to {tuple(target.shape)}")
 
+    def to_all(self, target, source, group):
+        self.give(lambda: self._switched("_to_all", target, source, group), moves=True, text=f"a multicast to {tuple(target.shape)}")
+
+    def sum_of_all(self, target, source, group):
+        self.give(lambda: self._switched("_sum_of_all", target, source, group), moves=True, text=f"a sum of all to {tuple(target.shape)}")
+
+    def _switched(self, what, *given):
+        with self.here():
+            getattr(self, what)(*given)
+
     def launch(self, work, **tensors):
         self.operations.append(_Launch(work, self.runtime.call, tensors))
 

@@ -78,9 +78,12 @@ class Waves:
 
     def _claim(self, rank, point, item, counters):
         plan = self.plan
-        owner = evaluate(item["peer"], rank, counters) if item["op"] == "push" else rank
+        owners = [evaluate(item["peer"], rank, counters) if item["op"] == "push" else rank]
+        if item["op"] == "push" and "group" in item:
+            owners = plan.root["groups"][item["group"]]
         target = item["destination"]
-        self._add(owner, target["tensor"], plan.boxes(target, rank, counters), point, False)
+        for owner in owners:
+            self._add(owner, target["tensor"], plan.boxes(target, rank, counters), point, False)
         for dependency in item.get("after", []):
             if "transfer" in dependency:
                 continue
@@ -104,7 +107,8 @@ class Waves:
                     of_compute = dict(zip(names, rect))
                     box = tuple(of_compute.get(axis, edges) for (_, axis), edges in zip(self.axes, self.whole))
                     self._boxes[rank].append((box, number, len(self._boxes[rank])))
-                    self._claims[rank].extend(_Claim(box, need, False, 0, _NEVER) for need in launch.needs)
+                    begin, end = of_compute[self.loop[0]] if self.loop else (0, _NEVER)  # a launch may be part of a sum
+                    self._claims[rank].extend(_Claim(box, need, False, begin, end) for need in launch.needs)
         for point, taken in sorted(self.plan.taken.items()):
             for rank, grid, launch in taken:
                 if grid == self.grid:

@@ -41,13 +41,15 @@ compile::TorchMovers movers_of(const CompilePlanOptions& options) {
                     "--realization load-store, or bulk");
     return {};
   }
-  if (word != "load-store" && word != "bulk")
+  if (word != "load-store" && word != "bulk" && word != "multicast")
     throw Failure("'" + word + "' is not written yet", {.file = "--realization"},
-                  "there are copy-engine, load-store and bulk");
+                  "there are copy-engine, load-store, bulk and multicast");
   if (options.workgroups < 0 || options.workgroups > 1024)
     throw Failure(fmt::format("{} workgroups", options.workgroups), {.file = "--workgroups"},
                   "from 1 to 1024");
-  return {.workgroups = options.workgroups == 0 ? 16 : options.workgroups, .bulk = word == "bulk"};
+  return {.workgroups = options.workgroups == 0 ? 16 : options.workgroups,
+          .bulk = word == "bulk",
+          .by_switch = word == "multicast"};
 }
 
 /// Programs that wait keep their places; as many as there are tiles leave none for movers.

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "compile/fusion_bind.h"
+#include "plan/launches.h"
 
 namespace hemiola::compile {
 namespace {
@@ -36,7 +37,9 @@ class Fuser {
            .tensor = compute().operands[static_cast<std::size_t>(pair.operand)].tensor,
            .operand = pair.operand,
            .is_transposed = pairing_.is_transposed[i],
-           .is_added_to = pair.kernel->is_added_to && !pair.kernel->is_written});
+           .is_added_to =
+               (pair.kernel->is_added_to && !pair.kernel->is_written) ||
+               (merges(pairing_, compute()) && pair.kernel->is_written && pair.kernel->is_read)});
     }
     axes();
     find_loop();
@@ -70,11 +73,13 @@ class Fuser {
     }
     for (const TileAxis& axis : kernel_.axes) {
       if (axis.is_problem || (!axis.can_be_cut && !axis.splits_reduction))
-        refuse(fmt::format("axis {} of kernel '{}' cannot be cut into chunks{}", axis.name,
-                           kernel_.kernel,
-                           axis.is_problem ? ": its tiles are whole problems, found at run time"
-                                           : ": " + axis.why_not),
-               axis.assigned.value_or(kernel_.definition));
+        refuse(
+            fmt::format("axis {} of kernel '{}' cannot be cut into chunks{}", axis.name,
+                        kernel_.kernel,
+                        axis.is_problem ? ": its tiles are whole problems, found at run time"
+                                        : ": " + axis.why_not),
+            axis.assigned.value_or(kernel_.definition),
+            axis.is_problem ? "" : "'# @sy.pid_map " + axis.name + "=VARIABLE' says where it is");
     }
   }
 
@@ -119,7 +124,7 @@ class Fuser {
       const auto tiled = std::find_if(
           made_.axes.begin(), made_.axes.end(),
           [&](const FusedAxis& one) { return one.compute == i && !one.splits_reduction; });
-      if (is_there && axis.reduced && tiled != made_.axes.end())
+      if (is_there && axis.reduced && tiled != made_.axes.end() && !merges(pairing_, compute()))
         refuse(fmt::format("the kernel's tiles along {} are of one sum in compute '{}' (axis '{}')",
                            tiled->name, compute().name, axis.name),
                kernel_.definition);
@@ -320,6 +325,8 @@ class Fuser {
                           kernel_.axes[i].name);
         return false;
       }
+      why = broken_turn(kernel_, i, *block, names);
+      if (!why.empty()) return false;
       config.tiles.push_back(made_.axes[i].splits_reduction ? 1 : *block);
       if (made_.axes[i].splits_reduction && !split(i, *block, names, why)) return false;
     }
@@ -419,11 +426,6 @@ class Fuser {
                            : "blocks that fit are " + fmt::format("{}", fmt::join(fitting, "; "));
   }
 
-  bool is_accessed(const std::string& name) const {
-    return std::any_of(kernel_.operands.begin(), kernel_.operands.end(),
-                       [&](const OperandDescription& one) { return one.name == name; });
-  }
-
   void arguments() {
     for (const auto& [name, value] : made_.configs.front().values)
       if (pairing_.meanings.contains(name)) made_.config_meanings[name] = pairing_.meanings[name];
@@ -440,7 +442,8 @@ class Fuser {
       else if (size != pairing_.sizes.end())
         made_.arguments.push_back(
             {one.name, std::to_string(size->second), pairing_.meanings[one.name]});
-      else if (is_accessed(one.name))
+      else if (std::any_of(kernel_.operands.begin(), kernel_.operands.end(),
+                           [&](const auto& operand) { return operand.name == one.name; }))
         made_.extras.push_back(one.name);
       else if (one.default_value.empty())
         refuse(fmt::format("parameter '{}' of kernel '{}' has no value", one.name, kernel_.kernel),

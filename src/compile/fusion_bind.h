@@ -75,6 +75,19 @@ class Pairer {
   std::map<std::string, std::int64_t> whole_;  ///< by name: extent of axes that are no tiles'
 };
 
+/// Whether a loop takes an index over the elements of its tile, block after block: keys of a
+/// program that has some of them.
+bool goes_over_tile(const Description& kernel, const AxisIndex& index);
+
+/// Why a loop over the elements of a tile of `block` elements along an axis of the kernel does not
+/// end where the tile does; empty: it does.
+std::string broken_turn(const Description& kernel, std::size_t axis, std::int64_t block,
+                        const Names& names);
+
+/// Whether tiles of one sum take turns: each reads what those before it left and writes both
+/// together, with an atomic that says whose turn it is (split-KV).
+bool merges(const Pairing& pairing, const plan::Compute& compute);
+
 /// FusedOperand::follows of all operands, once the loop is chosen. Failure: an access that no mask
 /// stops goes beyond the end of its tensor.
 void find_followed(const plan::Plan& plan, const Pairing& pairing, Fusion& fusion);

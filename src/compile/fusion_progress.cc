@@ -111,9 +111,7 @@ class ProgressProver {
           [&](const plan::Transfer& transfer, const Indices& at) {
             const FusedStep step{rank, s, position};
             waits_.try_emplace(step, 0);
-            if (transfer.reduce != ReduceOp::none ||
-                transfer.kind == plan::TransferKind::collective)
-              by_units_.insert(step);
+            if (transfer.reduce != ReduceOp::none || transfer.group >= 0) by_units_.insert(step);
             if (position > 0) order({rank, s, position - 1}, step);
             for (const plan::Dependency& dependency : transfer.after) {
               if (dependency.on_transfer())

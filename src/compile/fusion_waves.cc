@@ -88,10 +88,9 @@ class WaveFinder {
       plan::for_each_transfer(streams[static_cast<std::size_t>(s)], rank,
                               [&](const plan::Transfer& transfer, const Indices& at) {
                                 const Point point{rank, s, position++};
-                                const int owner = transfer.kind == plan::TransferKind::push
-                                                      ? static_cast<int>(transfer.peer(at))
-                                                      : rank;
-                                add(owner, plan::evaluate(transfer.destination, at), point, false);
+                                for (const int owner : owners_of(transfer, at))
+                                  add(owner, plan::evaluate(transfer.destination, at), point,
+                                      false);
                                 for (const plan::Dependency& dependency : transfer.after) {
                                   if (dependency.on_transfer()) continue;
                                   const auto of = static_cast<int>(dependency.rank(at));
@@ -102,6 +101,13 @@ class WaveFinder {
                                 }
                               });
     }
+  }
+
+  /// Whose memory a transfer writes.
+  std::vector<int> owners_of(const plan::Transfer& transfer, const Indices& at) const {
+    if (transfer.kind != plan::TransferKind::push) return {static_cast<int>(at.rank)};
+    if (transfer.group >= 0) return plan_.groups[static_cast<std::size_t>(transfer.group)];
+    return {static_cast<int>(transfer.peer(at))};
   }
 
   plan::Rect fused_box(const plan::Rect& of_compute) const {
@@ -124,8 +130,15 @@ class WaveFinder {
         std::vector<LaunchBox>& boxes = boxes_[static_cast<std::size_t>(rank)];
         boxes.push_back(
             {box, static_cast<std::int32_t>(i), static_cast<std::int32_t>(boxes.size())});
-        for (const Point& need : all[i].needs)
-          claims_[static_cast<std::size_t>(rank)].push_back({box, need, false});
+        Claim claim{.box = box, .transfer = {}, .takes = false};
+        if (fusion_.loop.loop >= 0) {  // a launch may be part of a sum
+          claim.begin = rect.begin[static_cast<std::size_t>(fusion_.loop.compute)];
+          claim.end = rect.end[static_cast<std::size_t>(fusion_.loop.compute)];
+        }
+        for (const Point& need : all[i].needs) {
+          claim.transfer = need;
+          claims_[static_cast<std::size_t>(rank)].push_back(claim);
+        }
       }
       if (all[i].needs.empty()) continue;
       const bool any = std::any_of(fusion_.operands.begin(), fusion_.operands.end(),

@@ -35,6 +35,52 @@ std::int64_t first_of(const plan::Compute& compute, const plan::ComputeOperand& 
   return 0;
 }
 
+bool adds(const plan::Compute& compute) {
+  return std::any_of(
+      compute.operands.begin(), compute.operands.end(),
+      [](const plan::ComputeOperand& operand) { return operand.use == plan::Use::add; });
+}
+
+/// Elements that tiles in a box make, whatever they sum over.
+std::int64_t results_in(const plan::Compute& compute, const plan::Rect& box) {
+  std::int64_t all = 1;
+  for (std::size_t i = 0; i < compute.axes.size(); ++i)
+    if (!compute.axes[i].reduced) all *= box.end[i] - box.begin[i];
+  return all;
+}
+
+/// What the parts of a grid sum over together.
+std::int64_t depth_of(const Grid& grid) {
+  plan::Rect hull = grid.front().boxes.front();
+  for (const Placed& one : grid) {
+    for (const plan::Rect& box : one.boxes) {
+      for (std::size_t i = 0; i < hull.begin.size(); ++i) {
+        hull.begin[i] = std::min(hull.begin[i], box.begin[i]);
+        hull.end[i] = std::max(hull.end[i], box.end[i]);
+      }
+    }
+  }
+  const plan::Compute& compute = *grid.front().compute;
+  std::int64_t depth = 1;
+  for (std::size_t i = 0; i < compute.axes.size(); ++i)
+    if (compute.axes[i].reduced) depth *= hull.end[i] - hull.begin[i];
+  return depth;
+}
+
+/// Whether both make some of the same elements, over any parts of their sums.
+bool makes_same(const Placed& one, const Placed& other) {
+  for (const plan::Rect& a : one.boxes) {
+    for (const plan::Rect& b : other.boxes) {
+      bool all = true;
+      for (std::size_t i = 0; i < a.begin.size(); ++i)
+        all = all && (one.compute->axes[i].reduced ||
+                      std::max(a.begin[i], b.begin[i]) < std::min(a.end[i], b.end[i]));
+      if (all) return true;
+    }
+  }
+  return false;
+}
+
 bool have_same_axes(const plan::Compute& a, const plan::Compute& b) {
   const auto alike = [](const auto& one, const auto& other, const auto& same) {
     return std::equal(one.begin(), one.end(), other.begin(), other.end(), same);
@@ -45,7 +91,7 @@ bool have_same_axes(const plan::Compute& a, const plan::Compute& b) {
                }) &&
          alike(a.operands, b.operands,
                [](const plan::ComputeOperand& one, const plan::ComputeOperand& other) {
-                 return one.use == other.use && one.axes == other.axes;
+                 return plan::makes(one.use) == plan::makes(other.use) && one.axes == other.axes;
                });
 }
 
@@ -65,15 +111,6 @@ void GridParts::refuse(const std::string& what, const std::string& hint) const {
 Placed GridParts::placed(const plan::Compute& compute, std::int32_t number, int rank) const {
   const plan::ComputeOperand* result = result_of(compute);
   if (result == nullptr) refuse("compute '" + compute.name + "' makes nothing");
-  for (const plan::ComputeOperand& operand : compute.operands) {
-    if (operand.use == plan::Use::add)
-      refuse(fmt::format("compute '{}' adds to what is in tensor '{}' already, and tiles of a "
-                         "grid store their sums: computes that add up over '{}' are no waves of "
-                         "one grid",
-                         compute.name, tensor(operand.tensor).name, name_of_sum(compute)),
-             "a plan that is cut along rows or columns fits; without a kernel, 'hemiola compile "
-             "--plan' writes launches as PyTorch");
-  }
   Placed made{.compute = &compute, .number = number, .boxes = {}, .moved = {}};
   plan::Rect box;
   for (std::int32_t axis = 0; axis < std::ssize(compute.axes); ++axis) {
@@ -141,12 +178,6 @@ std::string GridParts::why_not(const Grid& grid, const Placed& one) const {
   }
   if (a.waits == plan::Waits::tiles || b.waits == plan::Waits::tiles)
     return both + " are kernels in which tiles wait for themselves";
-  for (std::size_t i = 0; i < a.axes.size(); ++i) {
-    const bool is_same = first.boxes.front().begin[i] == one.boxes.front().begin[i] &&
-                         a.axes[i].extent == b.axes[i].extent;
-    if (a.axes[i].reduced && !is_same)
-      return fmt::format("{} add up over different parts of '{}'", both, a.axes[i].name);
-  }
   if (first.moved != one.moved) return both + " take rows of one operand for other rows of another";
   for (const Placed& other : grid) {
     for (const plan::Rect& rect : other.boxes) {
@@ -154,8 +185,34 @@ std::string GridParts::why_not(const Grid& grid, const Placed& one) const {
         if (!plan::intersection(rect, box).empty())
           return fmt::format("{} and {} make the same elements", named(other), named(one));
     }
+    // Tiles of a grid begin with nothing, so a launch that does so too has elements of its own.
+    if (!adds(b) && makes_same(other, one))
+      return fmt::format("{} begins again with elements that {} has made", named(one),
+                         named(other));
   }
   return {};
+}
+
+void GridParts::require_begun(const Grid& grid) const {
+  std::int64_t begun = 0, made = 0;  // elements times the depth of their sums
+  for (const Placed& one : grid) {
+    for (const plan::Rect& box : one.boxes) {
+      made += box.elements();
+      if (!adds(*one.compute)) begun += results_in(*one.compute, box) * depth_of(grid);
+    }
+  }
+  if (begun == made) return;
+  for (const Placed& one : grid) {
+    for (const plan::ComputeOperand& operand : one.compute->operands) {
+      if (operand.use != plan::Use::add) continue;
+      refuse(fmt::format("compute '{}' adds to what is in tensor '{}' already, and tiles of a "
+                         "grid store their sums: computes that add up over '{}' are waves of one "
+                         "grid only if they are all of that sum",
+                         one.compute->name, tensor(operand.tensor).name, name_of_sum(*one.compute)),
+             "a plan that is cut along rows or columns fits; without a kernel, 'hemiola compile "
+             "--plan' writes launches as PyTorch");
+    }
+  }
 }
 
 }  // namespace hemiola::compile

@@ -31,11 +31,13 @@ class GridParts {
  public:
   GridParts(const plan::Plan& plan, const std::string& file) : plan_(plan), file_(file) {}
 
-  /// Failure: it adds to what is there, makes nothing, or goes around the ends of tensors at
+  /// Failure: it makes nothing, or goes around the ends of tensors at
   /// different places.
   Placed placed(const plan::Compute& compute, std::int32_t number, int rank) const;
   /// Why a compute is no wave of a grid; empty: it can be one.
   std::string why_not(const Grid& grid, const Placed& one) const;
+  /// Failure: some compute of a whole grid adds to what none of it has made, or to part of a sum.
+  void require_begun(const Grid& grid) const;
 
  private:
   void wrap(Placed& one, std::int32_t axis) const;

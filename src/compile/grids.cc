@@ -65,6 +65,7 @@ class GridMaker {
       }
       grids.back().push_back(std::move(one));
     }
+    for (const Grid& grid : grids) parts_.require_begun(grid);
     if (rank == 0)
       made_.reasons = reasons;
     else if (grids.size() != by_rank_.front().size())
@@ -184,6 +185,8 @@ class GridMaker {
     made.stream.clear();
     made.after.clear();
     made.waits = plan::Waits::tiles;
+    for (plan::ComputeOperand& operand : made.operands)
+      if (operand.use == plan::Use::add) operand.use = plan::Use::accumulate;
     std::vector<GridLaunch> launches;
     plan::Rect box = parts.front().boxes.front();
     for (const Placed& one : parts) {

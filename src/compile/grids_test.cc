@@ -48,6 +48,20 @@ TEST(Grids, have_a_launch_for_each_step_with_blocks_as_rows) {
   EXPECT_THAT(launches[2].needs, ElementsAre(Point{1, 0, 1}, Point{1, 1, 1}));
 }
 
+TEST(Grids, have_a_launch_for_each_part_of_a_sum) {
+  const plan::Plan plan = product("ag-gemm/sequence", 3, {{"degree", "2"}, {"axis", "k"}});
+  const Grids grids = grids_of(plan, "plan.json");
+  ASSERT_EQ(grids.count(), 1);
+  EXPECT_EQ(grids.plan.codes[0].computes[0].axes.back().extent, 96);
+  for (const plan::ComputeOperand& operand : grids.plan.codes[0].computes[0].operands)
+    EXPECT_NE(operand.use, plan::Use::add);
+  const std::vector<GridLaunch>& launches = grids.launches[0][1];
+  ASSERT_EQ(launches.size(), 2U);
+  EXPECT_THAT(launches[0].boxes, ElementsAre(plan::Rect{{0, 0, 0}, {144, 16, 48}}));
+  EXPECT_THAT(launches[1].boxes, ElementsAre(plan::Rect{{0, 0, 48}, {144, 16, 96}}));
+  EXPECT_LT(launches[0].needs, launches[1].needs);
+}
+
 TEST(Grids, tell_transfers_of_the_launches_that_they_come_after) {
   const Grids grids = grids_of(product("gemm-rs/sequence", 3, {{"degree", "2"}}), "plan.json");
   // The second step comes after the first one, which its stream has waited for already.
@@ -68,8 +82,18 @@ TEST(Grids, refuse_by_name_what_is_none) {
   const auto said = [](const char* name, const plan::Parameters& parameters) {
     return test::message_of([&] { grids_of(product(name, 3, parameters), "plan.json"); });
   };
-  EXPECT_THAT(said("ag-gemm/sequence", {{"degree", "2"}, {"axis", "k"}}),
-              HasSubstr("computes that add up over 'k' are no waves of one grid"));
+  // To what the caller left, and without what would have come first.
+  plan::Plan adds = product("ag-gemm/sequence", 3, {{"degree", "2"}, {"axis", "k"}});
+  for (plan::ComputeOperand& operand : adds.codes[0].computes[0].operands)
+    if (operand.use == plan::Use::accumulate) operand.use = plan::Use::add;
+  EXPECT_THAT(test::message_of([&] { grids_of(adds, "plan.json"); }),
+              HasSubstr("compute 'step 0' adds to what is in tensor 'c' already"));
+  adds = product("ag-gemm/sequence", 3, {{"degree", "2"}, {"axis", "k"}});
+  for (plan::ComputeOperand& operand : adds.codes[0].computes[1].operands)
+    if (operand.use == plan::Use::add) operand.use = plan::Use::accumulate;
+  // Which begins again instead, and is a launch of its own.
+  EXPECT_THAT(grids_of(adds, "plan.json").reasons.front(),
+              HasSubstr("'step 1' begins again with elements that 'step 0' has made"));
   EXPECT_THAT(said("dispatch-gemm/shards", {}),
               HasSubstr("leave out part of the box of tiles that a grid would take, because 'own' "
                         "reads 'x', 'step 0 block +1' 'a'"));

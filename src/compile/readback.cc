@@ -62,6 +62,7 @@ class Surveyor {
     for (std::int64_t program = 0; program < run.programs(); ++program) {
       std::int64_t turn = -1, tile = -1;
       std::set<std::int64_t> turns;
+      std::set<SumKey> held;
       run.run(
           program,
           [&](KernelEvent& event) {
@@ -86,6 +87,8 @@ class Surveyor {
               facts.counted[event.number].push_back(tile);
             } else if (event.kind == Kind::product) {
               facts.products.insert(event.node);
+            } else if (event.kind == Kind::take || event.kind == Kind::give) {
+              take_turn(rank, facts, turn, program, event, held);
             } else if (!event.regions.empty()) {
               if (event.kind == Kind::add)
                 facts.sums[key_of(event.regions.front())].emplace_back(turn, program);
@@ -93,6 +96,8 @@ class Surveyor {
             }
           },
           [](std::int64_t, std::int64_t) { return std::int64_t{-1}; });
+      if (!held.empty())
+        wrong({.node = facts.op->node}, "a program ends with a turn that it does not give on");
     }
     for (auto& [part, counts] : facts.counts) std::sort(counts.begin(), counts.end());
     for (auto& [key, sums] : facts.sums) std::sort(sums.begin(), sums.end());
@@ -100,6 +105,26 @@ class Surveyor {
     if (missing != taken.end())
       wrong({.node = facts.op->node},
             fmt::format("place {} of the table of tiles is never taken", missing - taken.begin()));
+  }
+
+  /// Whose turn it is follows the order of the table, as sums by atomics do.
+  void take_turn(int rank, LaunchFacts& facts, std::int64_t turn, std::int64_t program,
+                 const KernelEvent& event, std::set<SumKey>& held) {
+    const Region& region = event.regions.front();
+    const SumKey key = key_of(region);
+    if (event.kind == KernelEvent::Kind::give) {
+      if (held.erase(key) == 0) wrong(event, "a turn is given on that was not taken");
+      return;
+    }
+    const auto& streams = reading_.records[index(rank)].streams;
+    const bool is_free = std::any_of(streams.begin(), streams.end(), [&](const auto& stream) {
+      return std::any_of(stream.begin(), stream.end(), [&](const HostOp& op) {
+        return op.kind == HostOp::Kind::zero && op.regions[0].tensor == region.tensor;
+      });
+    });
+    if (!is_free) wrong(event, "a turn is waited for that nothing has made free");
+    if (!held.insert(key).second) wrong(event, "a turn is waited for by who has it");
+    facts.sums[key].emplace_back(turn, program);
   }
 
   [[noreturn]] void wrong(const KernelEvent& event, const std::string& what) const {

@@ -203,6 +203,24 @@ void BodyWriter::reduce(const HostOp& op, std::int64_t slice, std::int64_t slice
   }
 }
 
+void BodyWriter::through_switch(const HostOp& op, std::int32_t group, std::int64_t slice,
+                                std::int64_t slices) {
+  const bool stores = op.kind == HostOp::Kind::to_all;
+  for (const Strip& strip : paired(op)) {
+    Op made{.kind = stores ? OpKind::group_store : OpKind::group_load_reduce,
+            .channel = program::Channel::switch_};
+    if (!stores) made.reduce = ReduceOp::sum;
+    made.dst = {operand(op.regions[0], strip, 0)};
+    made.src = {operand(op.regions[1], strip, 1)};
+    program::Operand& shared = stores ? made.dst.front() : made.src.front();
+    shared.access = program::Access::multicast;
+    shared.group = group;
+    made.slice = static_cast<std::int32_t>(slice);
+    made.slices = static_cast<std::int32_t>(slices);
+    add(std::move(made), op.node);
+  }
+}
+
 void BodyWriter::zero(const HostOp& op) {
   for (const Strip& strip : paired(op)) {
     Op made{.kind = OpKind::compute};

@@ -71,6 +71,9 @@ class BodyWriter {
   void copy(const HostOp& op, std::int64_t slice = 0, std::int64_t slices = 1);
   /// The share of a workgroup.
   void reduce(const HostOp& op, std::int64_t slice, std::int64_t slices);
+  /// Of what goes through the switch. `group`: of the program.
+  void through_switch(const HostOp& op, std::int32_t group, std::int64_t slice,
+                      std::int64_t slices);
   void zero(const HostOp& op);
   /// `first`: semaphores of this workgroup.
   void collective(const Meeting& meeting, std::int64_t workgroup, std::int32_t first);
@@ -105,6 +108,8 @@ class TileWriter : public BodyWriter {
   [[noreturn]] void refuse_other(const KernelEvent& event) const;
   void access(KernelEvent& event);
   void sum(const KernelEvent& event, const std::vector<program::Operand>& operands);
+  void take(const KernelEvent& event, const Region& region);
+  void give(const KernelEvent& event, const Region& region);
   void product(const KernelEvent& event);
   void count(const KernelEvent& event);
   void tell(const KernelEvent& event);

@@ -307,11 +307,12 @@ class HostRecorder : public Surroundings {
     } else if (name == "zero") {
       op.kind = Asks::zero;
       op.regions = {region(given, "target", 0)};
-    } else if (name == "collective") {
-      op.kind = Asks::collective;
-      op.name = need(given, "name", 0).text;
-      op.regions = {region(given, "target", 1), region(given, "source", 2)};
-      if (const auto group = object_of<GroupObject>(need(given, "group", 3)))
+    } else if (name == "collective" || name == "to_all" || name == "sum_of_all") {
+      const std::size_t first = name == "collective" ? 1 : 0;
+      op.kind = first == 1 ? Asks::collective : name == "to_all" ? Asks::to_all : Asks::sum_of_all;
+      if (first == 1) op.name = need(given, "name", 0).text;
+      op.regions = {region(given, "target", first), region(given, "source", first + 1)};
+      if (const auto group = object_of<GroupObject>(need(given, "group", first + 2)))
         op.group = group->ranks;
     } else if (name == "signal" || name == "wait_signal") {
       const auto signal = object_of<SignalObject>(need(given, "signal", 0));

@@ -121,6 +121,8 @@ struct HostOp {
   enum class Kind : std::uint8_t {
     copy,         ///< regions: target, source
     reduce,       ///< regions: target, sources
+    to_all,       ///< regions: target, which stands for that of all of `group`; source
+    sum_of_all,   ///< regions: target; source, likewise
     zero,         ///< regions: target
     collective,   ///< regions: target, source; of `group`
     signal,       ///< `slot`, `step`, to rank `to`

@@ -13,6 +13,8 @@ using Event = KernelEvent::Kind;
 
 /// The call that is followed is a later one, so that a text that forgets to count calls shows.
 constexpr std::int64_t kCall = 1;
+/// What a look at a turn looks at, in the place of a signal's number.
+constexpr std::int32_t kTurn = -2;
 
 /// What a pointer of the kernel points into.
 struct Memory {
@@ -118,6 +120,7 @@ class Language : public Surroundings {
   Value look(std::int64_t slot, const Node& node) const;
   Value entry(const Memory& table, const Value& pointer, const Node& node);
   Value atomic(std::string_view name, const Arguments& given);
+  Value turn(std::string_view name, const Value& at, const Arguments& given);
   void store(Event kind, const Arguments& given);
   Value dot(const Arguments& given);
   std::optional<Value> block(std::string_view name, const Arguments& given);
@@ -135,13 +138,19 @@ class Language : public Surroundings {
   std::vector<Memory> memories_;
   std::int64_t first_signals_ = 0;
   std::map<std::int64_t, std::int64_t> counted_;  ///< by part, of this program
+  std::vector<Region> wanted_;                    ///< the turn that was asked for last
 };
 
 bool Language::wait(std::string_view op, const Value& left, const Value& right, const Node& node) {
   const bool is_left = left.type == Type::look;
   const Value &look = is_left ? left : right, &limit = is_left ? right : left;
   const bool is_less = op == (is_left ? "<" : ">"), is_most = op == (is_left ? "<=" : ">=");
-  if (!limit.is_number() || (!is_less && !is_most)) return false;
+  if (look.memory == kTurn && limit.is_number()) {
+    if (op != "!=" || look.base != 0 || limit.base != 0) return false;
+    tell({.kind = Event::take, .regions = wanted_}, node);
+    return true;
+  }
+  if (look.memory == kTurn || !limit.is_number() || (!is_less && !is_most)) return false;
   const std::int64_t value = limit.base - look.base + (is_most ? 1 : 0);
   const std::int64_t steps = record_.steps[index(look.memory)];
   tell({.kind = Event::wait, .number = look.memory, .step = value - kCall * steps - 1}, node);
@@ -237,9 +246,29 @@ void Language::store(Event kind, const Arguments& given) {
   if (!event.regions.empty()) tell(std::move(event), *given.node);
 }
 
+/// `while tl.atomic_cas(turn, 0, 1) != 0: pass` takes a turn, `tl.atomic_xchg(turn, 0)` gives it
+/// on.
+Value Language::turn(std::string_view name, const Value& at, const Arguments& given) {
+  const bool takes = name == "atomic_cas";
+  const Value &from = need(given, takes ? "cmp" : "val", 1),
+              &to = takes ? need(given, "val", 2) : from;
+  if (!from.is_number() || from.base != 0 || !to.is_number() || takes == (to.base == 0))
+    walker_.refuse(*given.node, "a turn that is not 0 where it is free");
+  std::vector<Region> one = regions(at, nullptr, *given.node);
+  if (takes) {
+    wanted_ = std::move(one);
+    return {.type = Type::look, .memory = kTurn};
+  }
+  tell({.kind = Event::give, .regions = std::move(one)}, *given.node);
+  return unknown();
+}
+
 Value Language::atomic(std::string_view name, const Arguments& given) {
   const Value& at = need(given, "pointer", 0);
   const Memory& what = memory(at, *given.node);
+  if (what.kind == Memory::Kind::tensor && at.axes.empty() &&
+      (name == "atomic_cas" || name == "atomic_xchg"))
+    return turn(name, at, given);
   const Value& value = need(given, "val", 1);
   if (what.kind == Memory::Kind::tensor && name == "atomic_add") {
     store(Event::add, given);
@@ -348,12 +377,7 @@ std::optional<Value> Language::block(std::string_view name, const Arguments& giv
       return binary("+", made, Value{.type = Type::number, .axes = shape});
     return unknown(shape);
   }
-  static constexpr std::string_view kMath[] = {
-      "exp",     "exp2",     "log",       "log2",     "sqrt",      "rsqrt", "abs",
-      "sigmoid", "sin",      "cos",       "floor",    "ceil",      "erf",   "softmax",
-      "fma",     "math.exp", "math.exp2", "math.log", "math.tanh", "div_rn"};
-  if (std::find(std::begin(kMath), std::end(kMath), name) != std::end(kMath) && !values.empty())
-    return unknown(values[0].axes);
+  if (is_function_of_elements(name) && !values.empty()) return unknown(values[0].axes);
   return std::nullopt;
 }
 
@@ -425,30 +449,9 @@ std::vector<Region> Language::regions(const Value& pointer, const Value* mask, c
     if (holds != nullptr && holds->values.empty()) holds = nullptr;
     if (!along.varies() && holds == nullptr) continue;  // the same elements again
     if (holds != nullptr || !along.values.empty()) walker_.step(node, along.count / 8);
-    // Runs of what is touched at equal distances.
-    struct Run {
-      std::int64_t first, count, stride;
-    };
-    std::vector<Run> runs;
-    std::int64_t last = 0;
-    for (std::int64_t k = 0; k < along.count; ++k) {
-      if (holds != nullptr && holds->values[holds->count > 1 ? index(k) : 0] == 0) continue;
-      const std::int64_t at = along.at(k);
-      if (!runs.empty() && runs.back().count == 1 && at != last)
-        runs.back() = {runs.back().first, 2, at - last};
-      else if (!runs.empty() && runs.back().count > 1 && at - last == runs.back().stride)
-        ++runs.back().count;
-      else if (runs.empty() || at != last)
-        runs.push_back({at, 1, 1});
-      last = at;
-      if (along.values.empty() && holds == nullptr) {  // all of it
-        runs = {{0, along.count, along.stride}};
-        break;
-      }
-    }
     std::vector<Region> longer;
     for (const Region& before : made) {
-      for (const auto& [first, count, stride] : runs) {
+      for (const auto& [first, count, stride] : runs_of(along, holds)) {
         Region one = before;
         one.offset += first;
         if (count > 1) one.axes.emplace_back(count, stride);

@@ -20,6 +20,8 @@ struct KernelEvent {
     load,     ///< `regions`
     store,    ///< `regions`
     add,      ///< `regions`, to what is there
+    take,     ///< the turn of what one element, in `regions`, stands for
+    give,     ///< the turn on
     product,  ///< m, n, k
     count,    ///< of part `number`; `step`: so many were counted before in this call
     signal,   ///< `step` of signal `number` of rank `to`

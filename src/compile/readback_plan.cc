@@ -192,14 +192,33 @@ class PlanMaker {
     const bool adds =
         made.collective == Collective::all_reduce || made.collective == Collective::reduce_scatter;
     made.reduce = adds ? ReduceOp::sum : ReduceOp::none;
+    made.group = group_of(op);
+    return made;
+  }
+
+  std::int32_t group_of(const HostOp& op) {
     const auto known = std::find(plan_.groups.begin(), plan_.groups.end(), op.group);
-    made.group = static_cast<std::int32_t>(known - plan_.groups.begin());
+    const auto group = static_cast<std::int32_t>(known - plan_.groups.begin());
     if (known == plan_.groups.end()) plan_.groups.push_back(op.group);
+    return group;
+  }
+
+  plan::Transfer through_switch(int rank, const HostOp& op) {
+    if (op.group.empty() || op.regions[0].rank != rank || op.regions[1].rank != rank)
+      refuse(*op.node, "a movement through the switch of no group, or of a peer's view");
+    const bool stores = op.kind == HostOp::Kind::to_all;
+    plan::Transfer made{.kind = stores ? plan::TransferKind::push : plan::TransferKind::pull};
+    made.destination = moved(op.regions[0], *op.node);
+    made.source = moved(op.regions[1], *op.node);
+    if (!stores) made.reduce = ReduceOp::sum;
+    made.group = group_of(op);
     return made;
   }
 
   plan::Transfer transfer(int rank, const HostOp& op) {
     if (op.kind == HostOp::Kind::collective) return collective(op);
+    if (op.kind == HostOp::Kind::to_all || op.kind == HostOp::Kind::sum_of_all)
+      return through_switch(rank, op);
     plan::Transfer made;
     const Region& target = op.regions[0];
     Region source = op.regions[1];

@@ -196,6 +196,11 @@ class ProgramWriter {
           close();
           kernel(sums(op, record.movers[index(stream)].workgroups));
           break;
+        case HostOp::Kind::to_all:
+        case HostOp::Kind::sum_of_all:
+          close();
+          kernel(through_switch(op, record.movers[index(stream)].workgroups));
+          break;
         case HostOp::Kind::zero:
           close();
           kernel(zeros(op));
@@ -284,6 +289,20 @@ class ProgramWriter {
     for (std::int64_t slice = 0; slice < count; ++slice) {
       program::Body body;
       BodyWriter(target(), body).reduce(op, slice, count);
+      made.bodies.push_back(add(std::move(body)));
+    }
+    return made;
+  }
+
+  program::Kernel through_switch(const HostOp& op, std::int64_t movers) {
+    const auto known = std::find(program_.groups.begin(), program_.groups.end(), op.group);
+    const auto group = static_cast<std::int32_t>(known - program_.groups.begin());
+    if (known == program_.groups.end()) program_.groups.push_back(op.group);
+    program::Kernel made{.name = "switch", .threads = kMoverThreads};
+    for (std::int64_t slice = 0; slice < std::max<std::int64_t>(movers, 1); ++slice) {
+      program::Body body;
+      BodyWriter(target(), body)
+          .through_switch(op, group, slice, std::max<std::int64_t>(movers, 1));
       made.bodies.push_back(add(std::move(body)));
     }
     return made;

@@ -66,7 +66,8 @@ plan::Rect rect_of(const Tensor& tensor, const Region& region, bool* is_exact = 
 /// Whether something moves memory.
 inline bool is_transfer(const HostOp& op) {
   return op.kind == HostOp::Kind::copy || op.kind == HostOp::Kind::reduce ||
-         op.kind == HostOp::Kind::collective;
+         op.kind == HostOp::Kind::collective || op.kind == HostOp::Kind::to_all ||
+         op.kind == HostOp::Kind::sum_of_all;
 }
 
 /// Fills in who tells whom.

@@ -9,7 +9,7 @@
 namespace hemiola::compile::readback {
 namespace {
 
-constexpr std::string_view kChunk = ".chunk(RANKS)[rank]";
+constexpr std::string_view kChunk = ".chunk(RANKS)[rank]", kColumns = ".chunk(RANKS,1)[rank]";
 
 std::string without_spaces(std::string_view text) {
   std::string made;
@@ -77,21 +77,23 @@ class Expecter {
         tensor_of(is_made ? text.substr(in + kIn.size(), last - in - kIn.size())
                           : text.substr(kBegin.size(), end - kBegin.size()));
     if (from < 0 || from == tensor) return;  // gathered in its own place
-    if (!is_read(0, tensor)) return;         // tiles read copies, which say nothing of their places
+    // Where tiles read copies, these say nothing of their places.
+    if (!is_read(0, tensor) && !is_moved_output(tensor)) return;
     std::string_view rest = std::string_view(text).substr(is_made ? end : end + 2);
-    if (!rest.starts_with(kChunk)) return;
-    rest.remove_prefix(kChunk.size());
+    const bool is_rows = rest.starts_with(kChunk);
+    if (!is_rows && !rest.starts_with(kColumns)) return;
+    rest.remove_prefix((is_rows ? kChunk : kColumns).size());
     if (!is_made && !rest.starts_with("forofinheld]")) return;
-    const std::size_t axis = rest.ends_with(",1)") ? 1 : 0;
+    const std::size_t axis = rest.ends_with(",1)") ? 1 : 0, cut = is_rows ? 0 : 1;
     const auto& shape = plan_.tensors[index(tensor)].shape;
     const auto& source_shape = plan_.tensors[index(from)].shape;
-    if (axis >= shape.size() || shape[axis] % plan_.ranks != 0 ||
-        source_shape[0] % plan_.ranks != 0)
+    if (axis >= shape.size() || shape[axis] % plan_.ranks != 0 || cut >= source_shape.size() ||
+        source_shape[cut] % plan_.ranks != 0)
       return;
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       for (int holder = 0; holder < plan_.ranks; ++holder) {
         plan::Expectation one{.region = part_of_tensor(plan_, tensor, axis, holder, plan_.ranks)};
-        one.of = part_of_tensor(plan_, from, 0, rank, plan_.ranks);
+        one.of = part_of_tensor(plan_, from, cut, rank, plan_.ranks);
         one.holder = constant(holder);
         if (one.region.elements() != one.of->elements()) return;
         plan_.codes[index(rank)].expected.push_back(std::move(one));
@@ -106,6 +108,14 @@ class Expecter {
       for (const auto& [tile, touched] : facts.tiles)
         for (const auto& [tensor, rect] : touched.writes) made.insert(tensor);
     return made;
+  }
+
+  /// An output that nothing but movements writes.
+  bool is_moved_output(std::int32_t tensor) const {
+    const auto& outputs = reading_.records.front().outputs;
+    return is_moved_to(0, tensor) && !computed(0).contains(tensor) &&
+           std::any_of(outputs.begin(), outputs.end(),
+                       [&](const auto& one) { return one.second.tensor == tensor; });
   }
 
   bool is_read(int rank, std::int32_t tensor) const {

@@ -75,6 +75,12 @@ void TileWriter::add(KernelEvent& event) {
     case Kind::add:
       access(event);
       break;
+    case Kind::take:
+      take(event, event.regions.front());
+      break;
+    case Kind::give:
+      give(event, event.regions.front());
+      break;
     case Kind::product:
       product(event);
       break;
@@ -115,11 +121,11 @@ void TileWriter::access(KernelEvent& event) {
   steps_.back().dst.insert(steps_.back().dst.end(), operands.begin(), operands.end());
 }
 
-/// Sums by atomics come in any order. Here they come in the order of the table of tiles, each
-/// behind the one before it.
-void TileWriter::sum(const KernelEvent& event, const std::vector<Operand>& operands) {
+/// Sums by atomics, and turns that programs take, come in any order. Here they come in the order of
+/// the table of tiles, each behind the one before it.
+void TileWriter::take(const KernelEvent& event, const Region& region) {
   flush();
-  const auto found = facts_.sums.find(key_of(event.regions.front()));
+  const auto found = facts_.sums.find(key_of(region));
   if (found == facts_.sums.end()) refuse_other(event);
   const auto& all = found->second;
   const auto own = std::find(all.begin(), all.end(), std::pair{turn_, program_});
@@ -132,14 +138,26 @@ void TileWriter::sum(const KernelEvent& event, const std::vector<Operand>& opera
     BodyWriter::add(std::move(wait), event.node);
     BodyWriter::add({.kind = OpKind::sync}, event.node);
   }
+}
+
+void TileWriter::give(const KernelEvent& event, const Region& region) {
+  flush();
+  const auto found = facts_.sums.find(key_of(region));
+  if (found == facts_.sums.end()) refuse_other(event);
+  if (found->second.size() == 1) return;
+  BodyWriter::add({.kind = OpKind::sync}, event.node);
+  Op tell{.kind = OpKind::dep_signal};
+  tell.semaphores = {{own_rank(), target_.first_sum + static_cast<std::int32_t>(std::distance(
+                                                          facts_.sums.begin(), found))}};
+  BodyWriter::add(std::move(tell), event.node);
+}
+
+void TileWriter::sum(const KernelEvent& event, const std::vector<Operand>& operands) {
+  take(event, event.regions.front());
   Op made{.kind = OpKind::compute};
   made.src = made.dst = operands;
   BodyWriter::add(std::move(made), event.node);
-  if (all.size() == 1) return;
-  BodyWriter::add({.kind = OpKind::sync}, event.node);
-  Op tell{.kind = OpKind::dep_signal};
-  tell.semaphores = {{own_rank(), semaphore}};
-  BodyWriter::add(std::move(tell), event.node);
+  give(event, event.regions.front());
 }
 
 void TileWriter::product(const KernelEvent& event) {

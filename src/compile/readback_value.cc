@@ -410,4 +410,31 @@ Value expanded(const Value& value, std::size_t axis) {
   return made;
 }
 
+std::vector<Run> runs_of(const Along& along, const Along* holds) {
+  if (along.values.empty() && holds == nullptr) return {{0, along.count, along.stride}};
+  std::vector<Run> runs;
+  std::int64_t last = 0;
+  for (std::int64_t k = 0; k < along.count; ++k) {
+    if (holds != nullptr && holds->values[static_cast<std::size_t>(holds->count > 1 ? k : 0)] == 0)
+      continue;
+    const std::int64_t at = along.at(k);
+    if (!runs.empty() && runs.back().count == 1 && at != last)
+      runs.back() = {runs.back().first, 2, at - last};
+    else if (!runs.empty() && runs.back().count > 1 && at - last == runs.back().stride)
+      ++runs.back().count;
+    else if (runs.empty() || at != last)
+      runs.push_back({at, 1, 1});
+    last = at;
+  }
+  return runs;
+}
+
+bool is_function_of_elements(std::string_view name) {
+  static constexpr std::string_view kMath[] = {
+      "exp",     "exp2",     "log",       "log2",     "sqrt",      "rsqrt", "abs",
+      "sigmoid", "sin",      "cos",       "floor",    "ceil",      "erf",   "softmax",
+      "fma",     "math.exp", "math.exp2", "math.log", "math.tanh", "div_rn"};
+  return std::find(std::begin(kMath), std::end(kMath), name) != std::end(kMath);
+}
+
 }  // namespace hemiola::compile::readback

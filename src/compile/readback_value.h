@@ -41,6 +41,13 @@ struct Along {
   bool varies() const { return count > 1 && (stride != 0 || !values.empty()); }
 };
 
+/// Numbers at equal distances.
+struct Run {
+  std::int64_t first = 0, count = 1, stride = 1;
+};
+/// The numbers along an axis, those only for which `holds` is not 0 (null: all).
+std::vector<Run> runs_of(const Along& along, const Along* holds);
+
 enum class Type : std::uint8_t {
   none,        ///< None
   number,      ///< a whole number, or a block of them: base + the sum of `axes`
@@ -115,5 +122,8 @@ Value where(const Value& condition, const Value& a, const Value& b);
 /// Axes in another order, or a new one of one element at `axis`.
 Value transposed(const Value& value, const std::vector<std::size_t>& order);
 Value expanded(const Value& value, std::size_t axis);
+
+/// "exp" of triton.language, and the like: of each element of a block by itself.
+bool is_function_of_elements(std::string_view name);
 
 }  // namespace hemiola::compile::readback

@@ -43,6 +43,7 @@ class Writer {
   Writer(const plan::Plan& plan, const TorchOptions& options)
       : plan_(plan), options_(options), names_(python_names(plan)) {
     check_tensors();
+    check_groups();
     calls_ = calls_of(plan, names_, options.file, options.kernel.fusions);
   }
 
@@ -75,6 +76,34 @@ class Writer {
 
   [[noreturn]] void refuse(const std::string& what, const std::string& hint) const {
     throw Failure(what, {.file = options_.file}, hint);
+  }
+
+  /// What groups do is by the switch.
+  void check_groups() const {
+    bool any = false;
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      for (const plan::Stream& stream : plan_.code(rank).streams)
+        plan::for_each_transfer(stream, rank, [&](const plan::Transfer& one, const Indices&) {
+          if (one.group < 0 || one.kind == plan::TransferKind::collective) return;
+          any = true;
+          check_group(one, rank, stream.name);
+        });
+    }
+    if (options_.movers.by_switch && !any)
+      refuse("has no groups that a switch could serve",
+             "--realization load-store, bulk or copy-engine");
+  }
+  void check_group(const plan::Transfer& one, int rank, const std::string& stream) const {
+    const char* what = one.kind == plan::TransferKind::push ? "multicast" : "reduction";
+    if (!options_.movers.by_switch)
+      refuse(fmt::format("rank {}, stream '{}': {} by the switch has no counterpart in PyTorch",
+                         rank, stream, what),
+             "--realization multicast writes it; a plan that moves data between pairs of ranks "
+             "needs no switch");
+    if (one.reduce != ReduceOp::none && one.reduce != ReduceOp::sum)
+      refuse(fmt::format("rank {}, stream '{}': a {} by the switch is not written", rank, stream,
+                         name_of(one.reduce)),
+             "sums are");
   }
 
   void check_tensors() const {

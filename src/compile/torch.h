@@ -24,6 +24,7 @@ struct TorchKernel {
 struct TorchMovers {
   std::int32_t workgroups = 0;  ///< kernels of so many, together; 0: copy engines
   bool bulk = false;            ///< by TMA, else by loads and stores
+  bool by_switch = false;       ///< groups by a switch that multicasts and adds up
 };
 
 struct TorchOptions {
@@ -49,8 +50,8 @@ struct TorchFile {
 ///
 /// Failure at `options.file`, with what has no counterpart by its name: plans of chunks; data types
 /// that PyTorch lacks or does not multiply; computes that need a kernel or are no products;
-/// multicast and reduction by the switch; collectives of a library whose regions differ by rank;
-/// regions of several boxes that do not pair up; strides.
+/// multicast and reduction by the switch, unless `movers` say so; collectives of a library whose
+/// regions differ by rank; regions of several boxes that do not pair up; strides.
 TorchFile torch_of(const plan::Plan& plan, const TorchOptions& options);
 
 }  // namespace hemiola::compile

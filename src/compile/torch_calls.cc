@@ -235,6 +235,7 @@ class CallMaker {
       all.push_back(collective(point, transfer, at));
       return;
     }
+    if (transfer.group >= 0) return add_by_switch(all, point, transfer, at);
     const std::int64_t peer = transfer.peer(at);
     const bool pushes = transfer.kind == plan::TransferKind::push;
     const bool pulls = transfer.kind == plan::TransferKind::pull;
@@ -256,6 +257,23 @@ class CallMaker {
         line.add(fmt::format(", operator=\"{}\"", name_of(transfer.reduce)));
       all.push_back(line.add(")"));
     }
+  }
+
+  /// The own view, which stands for the same place of all members.
+  void add_by_switch(std::vector<Statement>& all, const Point& point,
+                     const plan::Transfer& transfer, const Indices& at) {
+    const bool pushes = transfer.kind == plan::TransferKind::push;
+    const auto sources = views(transfer.source, at, false, 0);
+    const auto targets = views(transfer.destination, at, false, 0);
+    check_pairs(point, transfer.source, transfer.destination);
+    made_.shared.insert(pushes ? transfer.destination.tensor : transfer.source.tensor);
+    for (std::size_t i = 0; i < sources.size(); ++i)
+      all.push_back(actor(point)
+                        .add(pushes ? ".to_all(" : ".sum_of_all(")
+                        .add(targets[i])
+                        .add(", ")
+                        .add(sources[i])
+                        .add(", t.groups[{}])", {transfer.group}));
   }
 
   void check_pairs(const Point& point, const plan::Region& a, const plan::Region& b) const {

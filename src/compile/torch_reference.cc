@@ -218,6 +218,27 @@ std::string attention_text(const plan::Plan& plan, const std::string& softmax_sc
          "    return {\"o\": weights @ v}\n";
 }
 
+/// The own part of the sequence with all heads; each rank attends with some heads to all of it.
+std::string ulysses_text(const plan::Plan& plan, const std::string& softmax_scale) {
+  if (!plan.name.starts_with("ulysses-attention/") || softmax_scale.empty()) return {};
+  for (const char* name : {"x_q", "x_k", "x_v"}) {
+    const plan::Tensor* tensor = tensor_named(plan, name, plan::Role::input);
+    if (tensor == nullptr || tensor->shape.size() != 3 || !holds(plan, name, false)) return {};
+  }
+  return "    def made_by(rank):\n"
+         "        \"\"\"By the rank that has these heads of whole sequences.\"\"\"\n"
+         "        q = torch.cat([of[\"x_q\"].chunk(RANKS)[rank] for of in held], 1)\n"
+         "        k = torch.cat([of[\"x_k\"].chunk(RANKS)[rank] for of in held], 1)\n"
+         "        v = torch.cat([of[\"x_v\"].chunk(RANKS)[rank] for of in held], 1)\n"
+         "        weights = torch.softmax(q.to(WIDE) @ k.to(WIDE).transpose(1, 2) * " +
+         softmax_scale +
+         ", -1)\n"
+         "        return (weights @ v.to(WIDE)).to(q.dtype)\n"
+         "    o = [made_by(r) for r in range(RANKS)]\n"
+         "    y = torch.cat([of.chunk(RANKS, 1)[rank] for of in o])\n"
+         "    return {\"y\": y}\n";
+}
+
 }  // namespace
 
 std::string reference_of(const plan::Plan& plan, const std::vector<std::string>& names,
@@ -227,6 +248,7 @@ std::string reference_of(const plan::Plan& plan, const std::vector<std::string>&
   if (text.empty()) text = layer_of(plan);
   if (text.empty()) text = experts_of(plan);
   if (text.empty()) text = attention_text(plan, softmax_scale);
+  if (text.empty()) text = ulysses_text(plan, softmax_scale);
   if (text.empty()) return {};
   return "def reference(rank, held):\n"
          "    \"\"\"What `rank` has to hold at the end, in one piece; held[r] is what rank r was "

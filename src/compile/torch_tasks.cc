@@ -48,15 +48,6 @@ class TaskMaker {
              "take fewer ranks, or chunks that are larger");
   }
 
-  void check_transfer(const plan::Transfer& transfer, int rank, const plan::Stream& stream) const {
-    const bool by_switch = transfer.group >= 0 && transfer.kind != plan::TransferKind::collective;
-    if (by_switch)
-      refuse(fmt::format("rank {}, stream '{}': {} by the switch has no counterpart in PyTorch",
-                         rank, stream.name,
-                         transfer.kind == plan::TransferKind::push ? "multicast" : "reduction"),
-             "take a plan that moves data between pairs of ranks");
-  }
-
   void check_compute(const plan::Compute& compute) const {
     if (compute.kernel != "gemm")
       refuse(fmt::format("compute '{}' runs kernel '{}', which PyTorch has no call for",
@@ -76,7 +67,6 @@ class TaskMaker {
     for (const plan::Stream& stream : code.streams) {
       std::vector<Task> actor;
       plan::for_each_transfer(stream, rank, [&](const plan::Transfer& transfer, const Indices& at) {
-        check_transfer(transfer, rank, stream);
         actor.push_back({.transfer = &transfer, .at = at});
       });
       tasks.actors.push_back(std::move(actor));

@@ -53,8 +53,7 @@ struct RankTasks {
 /// By rank. The plan outlives it. With `fusions` its computes are grids of the fused kernel, a
 /// launch each, one after the other. Failure
 /// at `file` for what PyTorch has no counterpart of without a kernel: computes that wait inside
-/// their kernel or are not products, multicast and reduction by the switch; and for more than a
-/// million tasks.
+/// their kernel or are not products; and for more than a million tasks.
 std::vector<RankTasks> tasks_of(const plan::Plan& plan, const std::string& file,
                                 const std::vector<Fusion>* fusions = nullptr);
 

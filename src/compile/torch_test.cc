@@ -106,6 +106,22 @@ std::string refusal(const plan::Plan& plan) {
   return test::message_of([&] { torch_of(plan, kOptions); });
 }
 
+TEST(Torch, writes_what_groups_do_for_a_switch) {
+  TorchOptions options = kOptions;
+  options.movers = {.workgroups = 4, .by_switch = true};
+  const plan::Plan plan =
+      plan::shaped(plan::make("all-reduce/nvls", 4), {16}, DataType::float32, 0);
+  const std::string text = torch_of(plan, options).text;
+  EXPECT_THAT(text, HasSubstr("copies[0].sum_of_all("));
+  EXPECT_THAT(text, HasSubstr("copies[0].to_all("));
+  EXPECT_THAT(text, HasSubstr("t.groups[0])"));
+  EXPECT_THAT(test::message_of([&] {
+                torch_of(plan::shaped(plan::make("all-gather/ring", 4), {16}, DataType::float32, 0),
+                         options);
+              }),
+              HasSubstr("has no groups that a switch could serve"));
+}
+
 TEST(Torch, refuses_by_name_what_has_no_counterpart) {
   EXPECT_THAT(refusal(plan::make("all-gather/ring", 4)),
               HasSubstr("plan.json: error: is a plan of chunks, whose size is not said"));

@@ -100,6 +100,23 @@ Value attended(const Plan& plan, int rank, std::int64_t head, std::int64_t query
   return sum;
 }
 
+/// What y[head, query, d] of a rank has to be: all ranks have all heads of their own rows.
+Value attended_by_heads(const Plan& plan, int rank, std::int64_t head, std::int64_t query,
+                        std::int64_t d) {
+  const std::int64_t own = extent(plan, 0, 1), depth = extent(plan, 0, 2);
+  const auto at = [&](std::int64_t row, std::int64_t i) { return (head * own + row) * depth + i; };
+  Value sum = 0;
+  for (int owner = 0; owner < plan.ranks; ++owner) {
+    for (std::int64_t key = 0; key < own; ++key) {
+      Value dot = 0;
+      for (std::int64_t i = 0; i < depth; ++i)
+        dot += Execution::input(rank, at(query, i), 0) * Execution::input(owner, at(key, i), 1);
+      sum += dot * Execution::input(owner, at(key, d), 2);
+    }
+  }
+  return sum;
+}
+
 /// What c[expert, row, column] of a rank has to be: rows come rank by rank.
 Value of_expert(const Plan& plan, int rank, std::int64_t expert, std::int64_t row,
                 std::int64_t column) {
@@ -137,7 +154,8 @@ void expect_right_pipeline(const Plan& plan, std::uint32_t seed) {
         return value_of(plan, rank, i / (shape[1] * shape[2]), i / shape[2] % shape[1],
                         i % shape[2]);
       };
-      const Value wanted = is_attention(plan) ? of_blocks(attended)
+      const Value wanted = plan.name.starts_with("ulysses-") ? of_blocks(attended_by_heads)
+                           : is_attention(plan)              ? of_blocks(attended)
                            : plan.name.starts_with("moe/")
                                ? of_blocks(of_expert)
                                : product(plan, rank, i / shape[1], i % shape[1]);
@@ -171,7 +189,8 @@ Parameters small(const TemplateInfo& info, int ranks) {
     if (info.name.ends_with("/sequence")) sizes.emplace_back("degree", "2");
     return sizes;
   }
-  return {{"heads", "2"},
+  const bool divides_heads = info.name.starts_with("ulysses-");
+  return {{"heads", std::to_string(divides_heads ? 2 * ranks : 2)},
           {"sequence", std::to_string(6 * ranks)},
           {"head", "2"},
           {"tile_q", "4"},

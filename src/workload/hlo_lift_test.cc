@@ -26,6 +26,7 @@ TEST(HloLift, plans_are_those_that_templates_make_at_the_product_s_size) {
       {"mlp_tensor_parallel", "dot.2", "gemm-ar/serial", 8, 1024, 512, 2048, "float32"},
       {"heads_to_rows", "dot_general.4", "a2a-gemm/direct", 8, 1024, 2048, 512, "float32"},
       {"moe_dispatch", "dot_general.9", "dispatch-gemm/serial", 8, 8192, 2048, 512, "float32"},
+      {"moe_dispatch", "dot_general.8", "gemm-combine/serial", 8, 8192, 512, 2048, "float32"},
       {"train_2d", "dot.6", "gemm-ar/serial", 4, 512, 512, 2048, "float32"},
       // Weights that are gathered along their columns: rows of the transposed product.
       {"fsdp", "dot.3", "ag-gemm/serial", 8, 2048, 1024, 512, "float32"},

@@ -231,6 +231,11 @@ class ProductFinder {
         at = *at.caller;
         continue;
       }
+      if (users.size() > 1) {
+        if (const std::optional<Beside> exchange = exchanged(at, users))
+          return add_divided(product, *exchange->collective, "gemm-combine", exchange->dimension,
+                             *result, way, row, column);
+      }
       if (users.size() != 1) {
         for (const std::uint32_t user : users) {
           const Instruction& one = at.computation->instructions[user];
@@ -276,6 +281,56 @@ class ProductFinder {
     return std::nullopt;
   }
 
+  /// The all-to-all that takes slices of a value, the i-th part of one dimension for rank i.
+  std::optional<Beside> exchanged(const Spot& at, const std::vector<std::uint32_t>& users) {
+    const Shape& whole = at.instruction->shape;
+    std::optional<Beside> found;
+    for (const std::uint32_t user : users) {
+      const Instruction& one = at.computation->instructions[user];
+      const Instruction& slice =
+          one.opcode == "fusion" ? module_.called(one, "calls").root_instruction() : one;
+      const std::vector<std::uint32_t>& takers = users_of({at.computation, &one, at.caller});
+      if (slice.opcode != "slice" || one.operands.size() != 1 || takers.size() != 1)
+        return std::nullopt;
+      const Instruction& taker = at.computation->instructions[takers.front()];
+      const Instruction& exchange =
+          taker.opcode == "async-start" ? module_.called(taker, "calls").root_instruction() : taker;
+      if (phase_of(exchange.opcode).opcode != "all-to-all" ||
+          taker.operands.size() != users.size() || (found && found->collective != &exchange))
+        return std::nullopt;
+      const auto place =
+          std::find(taker.operands.begin(), taker.operands.end(), user) - taker.operands.begin();
+      const std::optional<std::int64_t> cut = part_of(slice, whole, place, std::ssize(users));
+      if (!cut || (found && found->dimension != *cut)) return std::nullopt;
+      found = Beside{&exchange, *cut, std::ssize(users)};
+    }
+    return found;
+  }
+
+  /// The dimension of which a slice is the so-manieth of `parts` equal parts, whole along all
+  /// others; nothing if it is another one.
+  std::optional<std::int64_t> part_of(const Instruction& slice, const Shape& whole,
+                                      std::int64_t place, std::int64_t parts) const {
+    std::optional<std::int64_t> cut;
+    for (std::size_t d = 0; d < whole.dimensions.size(); ++d) {
+      if (d >= slice.shape.dimensions.size()) return std::nullopt;
+      if (slice.shape.dimensions[d] == whole.dimensions[d]) continue;
+      if (cut || slice.shape.dimensions[d] * parts != whole.dimensions[d]) return std::nullopt;
+      cut = static_cast<std::int64_t>(d);
+    }
+    if (!cut) return std::nullopt;
+    // {[768:896], [0:512]}
+    const std::string_view text = module_.attribute(slice, "slice");
+    std::size_t at = 0;
+    for (std::int64_t d = 0; d <= *cut; ++d) at = text.find('[', at) + 1;
+    const std::size_t end = text.find(']', at);
+    if (at == 0 || end == text.npos) return std::nullopt;
+    const std::int64_t each = slice.shape.dimensions[static_cast<std::size_t>(*cut)];
+    const std::string expected =
+        std::to_string(place * each) + ":" + std::to_string((place + 1) * each);
+    return text.substr(at, end - at) == expected ? cut : std::nullopt;
+  }
+
   static bool is_sum(const Instruction& one) {
     const auto [opcode, phase] = phase_of(one.opcode);
     return phase != Phase::done && (opcode == "all-reduce" || opcode == "reduce-scatter");
@@ -294,32 +349,50 @@ class ProductFinder {
     const auto parts = static_cast<std::int64_t>(groups_of(sum).front().size());
     Lift lift{
         .family = "gemm-ar", .collective = &sum, .m = shape.m, .n = shape.n, .k = shape.k * parts};
-    if (phase_of(sum.opcode).opcode == "reduce-scatter") {
-      lift.family = "gemm-rs";
-      const std::vector<std::int64_t> scattered = dimensions_of(module_, sum, "dimensions");
-      if (scattered.size() != 1)
-        return product.others.push_back({&sum, "it does not say what it scatters along"});
-      const auto carried = [&](std::int64_t dimension) {
-        const Shape* before = &result;
-        for (const Instruction* one : way) {
-          if (dimension < 0) break;
-          dimension = carried_dimension(module_, *before, *one, dimension, parts).value_or(-1);
-          before = &one->shape;
-        }
-        return dimension;
-      };
-      lift.is_transposed = carried(row) != scattered.front();
-      if (lift.is_transposed && carried(column) != scattered.front())
-        return product.others.push_back(
-            {&sum,
-             fmt::format("it scatters dimension {} of {}, which is neither the rows nor the "
-                         "columns of the product",
-                         scattered.front(), text_of(way.empty() ? result : way.back()->shape))});
-      if (lift.is_transposed) std::swap(lift.m, lift.n);
-    }
+    const bool scatters = phase_of(sum.opcode).opcode == "reduce-scatter";
+    const std::vector<std::int64_t> scattered =
+        scatters ? dimensions_of(module_, sum, "dimensions") : std::vector<std::int64_t>{};
+    if (scatters && scattered.size() != 1)
+      return product.others.push_back({&sum, "it does not say what it scatters along"});
     if (user.operands.size() > 1)
       return product.others.push_back(
           {&sum, "it sums other values, too, and cannot be taken apart"});
+    if (scatters)
+      return add_divided(product, sum, "gemm-rs", scattered.front(), result, way, row, column);
+    add(product, std::move(lift));
+  }
+
+  /// A collective that divides rows or columns of the product among the ranks.
+  void add_divided(ProductOfModule& product, const Instruction& collective, std::string family,
+                   std::int64_t divided, const Shape& result,
+                   const std::vector<const Instruction*>& way, std::int64_t row,
+                   std::int64_t column) {
+    const machine::GemmShape& shape = product.shape;
+    const auto parts = static_cast<std::int64_t>(groups_of(collective).front().size());
+    const bool sums = family == "gemm-rs";
+    const auto carried = [&](std::int64_t dimension) {
+      const Shape* before = &result;
+      for (const Instruction* one : way) {
+        if (dimension < 0) break;
+        dimension = carried_dimension(module_, *before, *one, dimension, parts).value_or(-1);
+        before = &one->shape;
+      }
+      return dimension;
+    };
+    Lift lift{.family = std::move(family),
+              .collective = &collective,
+              .m = shape.m,
+              .n = shape.n,
+              .k = shape.k * (sums ? parts : 1)};
+    lift.is_transposed = carried(row) != divided;
+    if (lift.is_transposed && carried(column) != divided)
+      return product.others.push_back(
+          {&collective,
+           fmt::format("it scatters dimension {} of {}, which is neither the rows nor the "
+                       "columns of the product",
+                       divided, text_of(way.empty() ? result : way.back()->shape))});
+    if (lift.is_transposed) std::swap(lift.m, lift.n);
+    if (!sums) lift.m *= parts;
     add(product, std::move(lift));
   }
 

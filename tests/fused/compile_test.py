@@ -12,13 +12,17 @@ import unittest.mock
 import kinds
 import torch
 import triton
-from hemiola_rt import _movers, load_file
+from hemiola_rt import _movers, _switch, load_file
 from hemiola_rt._interleaved import InterleavedStream, InterleavedWorld
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 GPUS = {"sm_90": GPUTarget("cuda", 90, 32), "gfx942": GPUTarget("hip", "gfx942", 64)}
 TYPES = {torch.float16: "*fp16", torch.bfloat16: "*bf16", torch.float32: "*fp32", torch.int32: "*i32", torch.int64: "*i64"}
+
+
+class Address:
+    """A number of 64 bits that is not known."""
 
 
 def machine_code(function, arguments, target, options):
@@ -33,6 +37,8 @@ def machine_code(function, arguments, target, options):
             signature[name], hints[(place,)] = TYPES[value.dtype], [["tt.divisibility", 16]]
         elif isinstance(value, float):
             signature[name] = "fp32"
+        elif isinstance(value, Address):
+            signature[name] = "i64"
         elif value == 1 and not name.startswith("hm_"):
             signature[name], values[name] = "constexpr", value
         else:
@@ -116,6 +122,17 @@ class MachineCode(unittest.TestCase):
             made = machine_code(_movers.hm_move_bulk, bulk, target, {"num_warps": 4})
             if gpu == "sm_90":
                 self.assertIn("cp.async.bulk.tensor", made["ptx"])
+
+    def test_movement_through_a_switch_is_made_for_nvidia(self):
+        words = torch.zeros(1 << 16, dtype=torch.int32)
+        rows = {"rows": 64, "width": 64, "target_pitch": 64, "source_pitch": 64, "BLOCK": _switch.BLOCK}
+        stores = machine_code(_switch.hm_to_all, {"target": Address(), "source": words, **rows}, GPUS["sm_90"], {"num_warps": 8})
+        self.assertIn("multimem.st.relaxed.sys.global.v4.f32", stores["ptx"])
+        for number, kind in enumerate(("acc::f32.v4.f16x2", "acc::f32.v4.bf16x2", "v4.f32"), 1):
+            with self.subTest(kind=kind):
+                sums = machine_code(_switch.hm_sum_of_all, {"target": words, "source": Address(), **rows, "SUM": number}, GPUS["sm_90"], {"num_warps": 8})
+                self.assertIn(f"multimem.ld_reduce.relaxed.sys.global.add.{kind}", sums["ptx"])
+                self.assertIn("cubin", sums)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import subprocess
 import tempfile
 import unittest
 
@@ -116,22 +117,42 @@ class Emission(unittest.TestCase):
 
     def test_computes_that_are_no_waves_of_one_grid_are_named(self):
         for template, parameters, said in (
-                ("ag-gemm/sequence", ("axis=k",), "compute 'step 1' adds to what is in tensor 'c' already, and tiles of a grid store their sums"),
                 ("dispatch-gemm/shards", (), "leave out part of the box of tiles that a grid would take, because 'own' reads 'x', 'step 0 block +1' 'a'"),
                 ("block-mlp/serial", (), "compute 'activation step 0' of plan 'block-mlp/serial' is a 'swiglu'")):
             sizes = ("m=96", "h=48", "f=96") if "mlp" in template else ("m=144", "n=48", "k=48")
             plan = kinds.make_plan(self.folder.name, template, *parameters, ranks=3, sizes=sizes)
             self.assertIn(said, self.refused(self.kernel("gemm"), plan, "--constexpr", "BLOCK_M=16", "--constexpr", "BLOCK_N=16"))
 
+    def test_turns_that_programs_take_are_proven(self):
+        """Programs that have some keys each merge one after the other; what is wrong with that is found in the text."""
+        plan = kinds.make_plan(self.folder.name, "ulysses-attention/split-kv")
+        text = kinds.read(kinds.fused(self.folder.name, "attention_split_kv", kinds.CONSTANTS["attention_split_kv"], plan))
+        path = os.path.join(self.folder.name, "turns.py")
+        for gone, said in (
+                ('    while tl.atomic_cas(turn, 0, 1, sem="acquire", scope="gpu") != 0:\n        pass\n', "a turn is given on that was not taken"),
+                ("    compute[0].zero(t.turn)\n", "a turn is waited for that nothing has made free"),
+                ("    compute[0].zero(t.weight)\n", "computes with bytes of weight that nobody wrote"),
+                ('    tl.atomic_xchg(turn, 0, sem="release", scope="gpu")\n', "scope")):
+            with self.subTest(gone=gone):
+                self.assertIn(gone, text)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text.replace(gone, ""))
+                done = subprocess.run([kinds.BINARY, "check", path], capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 3)
+                self.assertIn(said, done.stdout + done.stderr)
+
     def test_workgroups_that_move_data_need_room(self):
         gather = kinds.make_plan(self.folder.name, "ag-gemm/swizzle")
         persistent = self.fuse("gemm_persistent", kinds.PRODUCTS["gemm_persistent"], "ag-gemm/swizzle", "--realization", "bulk")
         self.assertIn("t.copies = rt.streams(1, movers=16, bulk=True)", persistent)
         for words, what in ((("--realization", "bulk"), "kernel 'gemm' has a program for each tile; those that wait fill a GPU"),
-                            (("--realization", "multicast"), "'multicast' is not written yet"),
+                            (("--realization", "co-located"), "'co-located' is not written yet"),
                             (("--workgroups", "4"), "is for data that workgroups move"),
                             (("--realization", "load-store", "--workgroups", "-1"), "-1 workgroups")):
             self.assertIn(what, self.refused(self.kernel("gemm"), gather, "--constexpr", "BLOCK_M=16", "--constexpr", "BLOCK_N=16", *words))
+        pairs = kinds.make_plan(self.folder.name, "gemm-rs/direct")
+        self.assertIn("has no groups that a switch could serve", self.refused(self.kernel("gemm"), pairs, "--constexpr", "BLOCK_M=16", "--constexpr",
+                                                                             "BLOCK_N=16", "--realization", "multicast"))
 
     def test_what_does_not_fit_together_is_refused_with_its_place(self):
         gather = kinds.make_plan(self.folder.name, "ag-gemm/swizzle")

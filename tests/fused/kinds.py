@@ -10,25 +10,31 @@ KERNELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "
 PRODUCTS = {"gemm": (), "gemm_grouped": ("GROUP_M=2",), "gemm_persistent": ("GROUP_M=2",), "gemm_split_k": ("SPLIT_K=2",),
             "gemm_tma": ("GROUP_M=2",)}
 ATTENTION = {"attention": ("CAUSAL=False", "scale=0.25")}
+SPLIT_ATTENTION = {"attention_split_kv": ("scale=0.25",)}  # programs that have some keys each
 PRODUCT_PLANS = ("ag-gemm/swizzle", "ag-gemm/ring", "ag-gemm/double-ring", "gemm-rs/direct", "gemm-rs/ring", "gemm-rs/collective",
                  "gemm-ar/partitioned", "a2a-gemm/direct")
 # Plans of several launches, which are waves of one grid; behind the colon, parameters of the template.
 LAUNCH_PLANS = ("ag-gemm/sequence:degree=2,steps=hetero", "ag-gemm/sequence:degree=2,products=unfused", "ag-gemm/shards:", "gemm-rs/sequence:degree=2",
-                "gemm-rs/shards:", "gemm-ar/sequence:degree=2,axis=n")
+                "gemm-rs/shards:", "gemm-ar/sequence:degree=2,axis=n", "ag-gemm/sequence:degree=2,axis=k")
 # Products of experts whose tokens have a capacity.
 EXPERTS = {"moe_capacity_gemm": ()}
+CONSTANTS = {**PRODUCTS, **ATTENTION, **SPLIT_ATTENTION, **EXPERTS}
 EXPERT_PLANS = ("moe/direct:", "moe/direct:transfer=pull")
 LAUNCH_KERNELS = ("gemm", "gemm_persistent")
 # Two products, which are launches of one text.
 LAYER_PLANS = ("gemm-a2a-gemm/direct:waves=1", "gemm-a2a-gemm/direct:", "mlp/domino:")
 MORE = (("gemm_tma", "ag-gemm/sequence:degree=2,steps=hetero"), ("gemm_split_k", "gemm-rs/sequence:degree=2"), ("gemm_grouped", "ag-gemm/serial:"),
+        ("gemm_tma", "ag-gemm/sequence:degree=4,axis=k"), ("gemm_split_k", "ag-gemm/sequence:degree=2,axis=k"),
+        ("gemm_grouped", "ag-gemm/sequence:degree=2,axis=k,steps=hetero"), ("gemm", "ag-gemm/sequence:degree=2,axis=k,products=unfused"),
         ("gemm_tma", "gemm-a2a-gemm/direct:waves=1"), ("gemm_persistent", "ag-gemm/sequence:degree=2,steps=hetero,placement=copy"))
-ATTENTION_PLANS = ("ring-attention/ring", "ring-attention/swizzle", "double-ring-attention/ring")
+ATTENTION_PLANS = ("ring-attention/ring", "ring-attention/swizzle", "double-ring-attention/ring", "ulysses-attention/direct:",
+                   "ulysses-attention/direct:transfer=pull,waves=2")
+SPLIT_PLANS = ("ulysses-attention/split-kv:", "ulysses-attention/split-kv:waves=2,order=counter-clockwise")
 
 
 def kinds():
     """(kernel, its constants, template) of everything that is fused."""
-    for kernels, plans in ((PRODUCTS, PRODUCT_PLANS), (ATTENTION, ATTENTION_PLANS), (EXPERTS, EXPERT_PLANS)):
+    for kernels, plans in ((PRODUCTS, PRODUCT_PLANS), (ATTENTION, ATTENTION_PLANS), (SPLIT_ATTENTION, SPLIT_PLANS), (EXPERTS, EXPERT_PLANS)):
         for kernel, constants in kernels.items():
             for plan in plans:
                 yield kernel, constants, plan
@@ -53,7 +59,7 @@ def make_plan(folder, template, *parameters, ranks=None, dtype="float16", sizes=
     parameters = (*parameters, *filter(None, more.split(",")))
     path = os.path.join(folder, "-".join((*template.split("/"), *parameters, *sizes, f"{ranks}x{dtype}")) + ".json")
     if not sizes:
-        sizes = ("heads=2", "sequence=128", "head=16") if "attention" in template else (f"m={32 * ranks}", "h=32", f"f={32 * ranks}") if is_layer(
+        sizes = (f"heads={2 * ranks if template.startswith('ulysses') else 2}", "sequence=128", "head=16") if "attention" in template else (f"m={32 * ranks}", "h=32", f"f={32 * ranks}") if is_layer(
             template) else ("rows=16", "experts=2", "n=32", "k=32") if template.startswith("moe/") else (f"m={32 * ranks}", f"n={32 * ranks}", f"k={32 * ranks}")
     given = [word for parameter in (*sizes, *parameters, f"dtype={dtype}") for word in ("--param", parameter)]
     if not os.path.exists(path):
@@ -64,7 +70,7 @@ def make_plan(folder, template, *parameters, ranks=None, dtype="float16", sizes=
 def fused(folder, kernel, constants, plan, *more, name=None, block=16, block_k=16):
     """The file that the command line makes of a kernel and a plan."""
     path = os.path.join(folder, name or f"{kernel}-{os.path.basename(plan)[:-5]}.py")
-    blocks = (f"BLOCK_M={block}", f"BLOCK_N={block}") + (() if kernel == "attention" else (f"BLOCK_K={block_k}",))
+    blocks = (f"BLOCK_M={block}", f"BLOCK_N={block}") + (() if "attention" in kernel else (f"BLOCK_K={block_k}",))
     given = [word for constant in (*constants, *blocks) for word in ("--constexpr", constant)]
     hemiola("compile", os.path.join(KERNELS, f"{kernel}.py"), "--plan", plan, *given, *more, "-o", path)
     return path

@@ -8,7 +8,7 @@ import unittest
 import kinds
 import support
 import torch
-from hemiola_rt import _interpreter, _movers
+from hemiola_rt import _interpreter, _movers, _switch
 
 KINDS = (("gemm_persistent", "ag-gemm/swizzle"), ("gemm", "gemm-rs/direct"))  # copies that are waited for; sums
 
@@ -39,6 +39,33 @@ class Moved(unittest.TestCase):
         for file in self.files():
             with self.subTest(file=os.path.basename(file)):
                 self.assertEqual(kinds.hemiola("check", file).count("check: proven"), 2 if "persistent" in file else 1)
+
+    def test_through_the_switch_equals_the_reference_and_is_proven(self):
+        """Without a switch, what the instructions for it do is done by stores and sums: the schedule around them is what is executed."""
+        files = []
+        for kernel in ("gemm", "gemm_persistent"):
+            plan = kinds.make_plan(self.folder.name, "gemm-ar/nvls", ranks=2)
+            files.append(kinds.fused(self.folder.name, kernel, kinds.PRODUCTS[kernel], plan, "--realization", "multicast", "--workgroups", "3",
+                                     name=f"{kernel}_multicast.py"))
+            text = kinds.read(files[-1])
+            self.assertIn("copies[0].sum_of_all(", text)
+            self.assertIn("copies[0].to_all(", text)
+            self.assertIn("check: proven", kinds.hemiola("check", files[-1], "--machine", "dgx-h100"))
+            with self.assertRaisesRegex(AssertionError, "multicast"):
+                kinds.hemiola("check", files[-1], "--machine", "mi300x-8")
+        support.run_equal(self, files, "--poison", "--permute", "1")
+        support.run_equal(self, files, "--virtual", "--poison")
+
+    def test_what_has_no_address_for_the_switch_goes_to_each(self):
+        for dtype in (torch.float16, torch.float32, torch.int32):
+            sources = [(torch.arange(96) % (7 + r)).reshape(4, 24).to(dtype) for r in range(3)]
+            target = torch.zeros(4, 24, dtype=dtype)
+            _switch.sum_of_all(target, sources)
+            self.assertTrue(torch.equal(target, sources[0] + sources[1] + sources[2]))
+            targets = [torch.zeros(4, 24, dtype=dtype) for _ in range(3)]
+            _switch.to_all(targets, target, movers=2)
+            for one in targets:
+                self.assertTrue(torch.equal(one, target))
 
     def test_any_rows_and_types(self):
         for dtype in (torch.float16, torch.float32, torch.bfloat16, torch.int32):

@@ -1,5 +1,7 @@
 """load_plan with the kernel of an emitted file: a plan of another shape gets what the compiler would have written for it, without the compiler."""
 
+import json
+import os
 import re
 import tempfile
 import unittest
@@ -11,7 +13,8 @@ from hemiola_rt._interleaved import at_random
 from hemiola_rt._tasks import PlanError
 
 # More rows, columns and keys, in two parts, of more ranks.
-SIZES = {"products": ("m=128", "n=96", "k=64"), "layers": ("m=128", "h=48", "f=128"), "experts": ("rows=32", "experts=3", "n=48", "k=64"), "attention": ("heads=2", "sequence=256", "head=16")}
+SIZES = {"products": ("m=128", "n=96", "k=64"), "layers": ("m=128", "h=48", "f=128"), "experts": ("rows=32", "experts=3", "n=48", "k=64"), "attention": ("heads=2", "sequence=256", "head=16"),
+         "heads": ("heads=12", "sequence=256", "head=16")}
 
 
 def larger(folder, template):
@@ -19,7 +22,7 @@ def larger(folder, template):
     ranks = kinds.ranks_of(template)
     ranks = ranks if ranks == 4 else 4
     more = () if ":" in template else ("split=2",) if template not in ("a2a-gemm/direct",) else ("waves=2",)
-    return kinds.make_plan(folder, template, *more, ranks=ranks, sizes=SIZES["attention" if "attention" in template else "layers" if kinds.is_layer(template)
+    return kinds.make_plan(folder, template, *more, ranks=ranks, sizes=SIZES["heads" if template.startswith("ulysses") else "attention" if "attention" in template else "layers" if kinds.is_layer(template)
                                   else "experts" if template.startswith("moe/") else "products"])
 
 
@@ -44,7 +47,7 @@ class Shapes(unittest.TestCase):
 
     def test_every_kind_gets_what_the_compiler_writes(self):
         for kernel, constants, template in kinds.kinds():
-            if not kinds.tries_all() and kernel not in ("gemm", "attention") and template not in ("ag-gemm/ring", "gemm-rs/direct"):
+            if not kinds.tries_all() and kernel not in ("gemm", "attention", "attention_split_kv") and template not in ("ag-gemm/ring", "gemm-rs/direct"):
                 continue
             with self.subTest(kernel=kernel, template=template):
                 own = kinds.make_plan(self.folder.name, template)
@@ -71,8 +74,14 @@ class Shapes(unittest.TestCase):
 
     def test_what_does_not_fit_is_refused_by_name(self):
         small = self.fused("gemm_persistent", ("GROUP_M=2",), kinds.make_plan(self.folder.name, "ag-gemm/swizzle"), "small.py")
-        with self.assertRaisesRegex(PlanError, "compute 'step 1' adds to what is there already"):
-            load_plan(kinds.make_plan(self.folder.name, "ag-gemm/sequence", "degree=2", "axis=k"), kernel=small)
+        adds = json.loads(kinds.read(kinds.make_plan(self.folder.name, "ag-gemm/sequence", "degree=2", "axis=k")))
+        for code in adds["codes"]:
+            next(operand for operand in code["computes"][0]["operands"] if operand["use"] == "accumulate")["use"] = "add"
+        path = os.path.join(self.folder.name, "adds.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(adds, file)
+        with self.assertRaisesRegex(PlanError, "compute 'step 0' adds to what is there already"):
+            load_plan(path, kernel=small)
         with self.assertRaisesRegex(PlanError, "needs 2 launches of a kernel, and this file has 1"):
             load_plan(kinds.make_plan(self.folder.name, "ag-gemm/sequence", "degree=2", "steps=hetero", "placement=copy"), kernel=small)
         with self.assertRaisesRegex(PlanError, "no 'c'|no 'a'|not compiled for"):

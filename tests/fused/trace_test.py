@@ -11,8 +11,8 @@ import kinds
 import support
 
 PAIRS = [("gemm_persistent", "ag-gemm/swizzle"), ("gemm_tma", "gemm-rs/direct"), ("gemm_grouped", "a2a-gemm/direct"), ("attention", "ring-attention/swizzle"),
-         ("gemm_persistent", "gemm-rs/sequence:degree=2")]
-MORE = [("gemm_persistent", "gemm-a2a-gemm/direct:waves=1"), ("gemm", "ag-gemm/double-ring"), ("gemm_persistent", "gemm-rs/ring"), ("gemm_grouped", "gemm-ar/partitioned"), ("gemm", "gemm-rs/ring"), ("gemm_tma", "ag-gemm/ring"), ("gemm_grouped", "gemm-rs/direct"), ("attention", "double-ring-attention/ring")]
+         ("gemm_persistent", "gemm-rs/sequence:degree=2"), ("attention_split_kv", "ulysses-attention/split-kv:")]
+MORE = [("attention", "ulysses-attention/direct:transfer=pull,waves=2"), ("gemm_persistent", "gemm-a2a-gemm/direct:waves=1"), ("gemm", "ag-gemm/double-ring"), ("gemm_persistent", "gemm-rs/ring"), ("gemm_grouped", "gemm-ar/partitioned"), ("gemm", "gemm-rs/ring"), ("gemm_tma", "ag-gemm/ring"), ("gemm_grouped", "gemm-rs/direct"), ("attention", "double-ring-attention/ring")]
 
 
 class Traces(unittest.TestCase):
@@ -25,7 +25,7 @@ class Traces(unittest.TestCase):
         cls.folder.cleanup()
 
     def traced(self, kernel, template):
-        constants = {**kinds.PRODUCTS, **kinds.ATTENTION, **kinds.EXPERTS}[kernel]
+        constants = kinds.CONSTANTS[kernel]
         file = kinds.fused(self.folder.name, kernel, constants, kinds.make_plan(self.folder.name, template))
         trace = file[:-3] + ".jsonl"
         support.run_processes(file, "--poison", "--permute", "3", "--trace", trace)

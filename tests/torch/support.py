@@ -96,5 +96,5 @@ def record(stream, rt, calls):
             return original(*arguments, **named)
         return call
 
-    for method in ("copy", "accumulate", "reduce", "mm", "addmm", "zero", "launch", "collective", "wait", "signal", "wait_signal"):
+    for method in ("copy", "accumulate", "reduce", "mm", "addmm", "zero", "launch", "collective", "to_all", "sum_of_all", "wait", "signal", "wait_signal"):
         setattr(stream, method, recorded(method))
