@@ -33,9 +33,10 @@ void print_head(std::ostream& out, const IterationRun& run, const IterationOutco
   const Workload& workload = *outcome.workload;
   std::size_t most = 0;
   for (const auto& one : workload.classes) most = std::max(most, one.trace->nodes.size());
-  out << fmt::format("# workload  {}: {} ranks in {} {}, up to {} nodes each\n", workload.name,
-                     workload.ranks, workload.classes.size(),
-                     workload.classes.size() == 1 ? "class" : "classes", most);
+  out << fmt::format("# workload  {}: {} {} in {} {}, up to {} {} each\n", workload.name,
+                     workload.ranks, workload.ranks == 1 ? "rank" : "ranks",
+                     workload.classes.size(), workload.classes.size() == 1 ? "class" : "classes",
+                     most, most == 1 ? "node" : "nodes");
   out << fmt::format("# machine   {}\n", outcome.machine->name);
   const Time all = outcome.sources.products + outcome.sources.roofline + outcome.sources.recorded;
   out << fmt::format(
