@@ -84,6 +84,8 @@ std::vector<CallRow> calls_of(const Workload& workload, Places& places, Costs& c
       row.group = static_cast<int>(groups.front().size());
       // A class has a share of each call: its ranks of those of a group.
       row.calls += static_cast<std::int64_t>(one.ranks.size());
+      if (node.recorded.fs > 0 && (row.recorded.fs == 0 || node.recorded < row.recorded))
+        row.recorded = node.recorded;
       if (!seen.insert({node.kind, node.work}).second) continue;
       const std::int32_t place = places.of_call(static_cast<std::int32_t>(c), node);
       row.alone = costs.alone({.kind = node.kind, .work = node.work, .place = place},

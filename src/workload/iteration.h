@@ -40,6 +40,7 @@ struct CallRow {
   int group = 0;           ///< ranks
   int groups = 0;
   Time alone{};
+  Time recorded{};  ///< the shortest in the trace, which waited least for its peers; 0: not known
 };
 
 /// Nodes of one name on the critical path.
