@@ -138,6 +138,7 @@ sim::Result PlanTrial::run(const TemplatePlan& of, plan::Plan changed, sim::Trac
   changed.lowering.clear();
   experiment.subject = std::make_shared<const plan::Plan>(std::move(changed));
   experiment.options.trace = trace;
+  experiment.options.counts = false;
   return run(experiment);
 }
 

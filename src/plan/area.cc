@@ -20,9 +20,16 @@ Rect intersection(const Rect& a, const Rect& b) {
   return both;
 }
 
+bool overlap(const Rect& a, const Rect& b) {
+  for (std::size_t axis = 0; axis < a.begin.size(); ++axis) {
+    if (std::max(a.begin[axis], b.begin[axis]) >= std::min(a.end[axis], b.end[axis])) return false;
+  }
+  return true;
+}
+
 // Axis by axis, what lies before and behind `b` is cut off; the rest is inside `b` along that axis.
 std::vector<Rect> difference(const Rect& a, const Rect& b) {
-  if (intersection(a, b).empty()) return a.empty() ? std::vector<Rect>{} : std::vector<Rect>{a};
+  if (!overlap(a, b)) return a.empty() ? std::vector<Rect>{} : std::vector<Rect>{a};
   std::vector<Rect> outside;
   Rect rest = a;
   for (std::size_t axis = 0; axis < a.begin.size(); ++axis) {
@@ -62,7 +69,7 @@ Area evaluate(const Region& region, const Indices& at) {
 
 Area whole(const Plan& plan, std::int32_t tensor) {
   const std::vector<std::int64_t>& shape = plan.tensors[static_cast<std::size_t>(tensor)].shape;
-  return {tensor, {{std::vector<std::int64_t>(shape.size(), 0), shape}}};
+  return {tensor, {{Coordinates(shape.size()), Coordinates(shape)}}};
 }
 
 std::vector<Area> residents(const Plan& plan, int rank) {
@@ -83,8 +90,7 @@ Area intersection(const Area& a, const Area& b) {
   if (a.tensor != b.tensor) return both;
   for (const Rect& x : a.rects) {
     for (const Rect& y : b.rects) {
-      Rect common = intersection(x, y);
-      if (!common.empty()) both.rects.push_back(std::move(common));
+      if (overlap(x, y)) both.rects.push_back(intersection(x, y));
     }
   }
   return both;
@@ -107,7 +113,7 @@ bool overlap(const Area& a, const Area& b) {
   if (a.tensor != b.tensor) return false;
   return std::any_of(a.rects.begin(), a.rects.end(), [&](const Rect& x) {
     return std::any_of(b.rects.begin(), b.rects.end(),
-                       [&](const Rect& y) { return !intersection(x, y).empty(); });
+                       [&](const Rect& y) { return overlap(x, y); });
   });
 }
 

@@ -6,13 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "core/inline_vector.h"
 #include "plan/plan.h"
 
 namespace hemiola::plan {
 
+/// A number for each axis of a tensor.
+using Coordinates = InlineVector<std::int64_t, 4>;
+
 /// Elements [begin[i], end[i]) along every axis i; as many axes as its tensor has.
 struct Rect {
-  std::vector<std::int64_t> begin, end;
+  Coordinates begin, end;
 
   std::int64_t elements() const;  ///< 0 when it is empty along some axis
   bool empty() const { return elements() == 0; }
@@ -21,6 +25,7 @@ struct Rect {
 };
 
 Rect intersection(const Rect& a, const Rect& b);
+bool overlap(const Rect& a, const Rect& b);
 /// What of `a` is not in `b`: at most two rectangles per axis, disjoint.
 std::vector<Rect> difference(const Rect& a, const Rect& b);
 

@@ -19,7 +19,7 @@ std::vector<Element> list(const Area& area) {
   std::vector<Element> all;
   for (const Rect& rect : area.rects) {
     if (rect.empty()) continue;
-    Element at = rect.begin;
+    Element at(rect.begin.begin(), rect.begin.end());
     for (;;) {
       all.push_back(at);
       std::size_t axis = at.size();

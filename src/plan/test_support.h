@@ -78,7 +78,7 @@ class Execution {
     const std::vector<std::int64_t>& shape = plan_.tensors[index(area.tensor)].shape;
     std::vector<std::int64_t> all;
     for (const Rect& rect : area.rects) {
-      std::vector<std::int64_t> place = rect.begin;
+      Coordinates place = rect.begin;
       for (bool more = !rect.empty(); more;) {
         std::int64_t element = 0;
         for (std::size_t axis = 0; axis < shape.size(); ++axis)

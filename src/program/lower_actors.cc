@@ -293,7 +293,12 @@ class ActorWriter {
     if (waits.empty()) return;
     const int rank = actors_[index(actor_)].rank;
     Op op{.kind = OpKind::dep_wait};
-    for (const auto& [from, wait] : waits) {
+    // By distance, so that ranks that do the same, but for a rotation, have the same list.
+    std::vector<std::pair<std::int32_t, ActorWait>> list(waits.begin(), waits.end());
+    std::stable_sort(list.begin(), list.end(), [&](const auto& a, const auto& b) {
+      return distance(a.first, rank) < distance(b.first, rank);
+    });
+    for (const auto& [from, wait] : list) {
       const std::vector<std::int32_t>& items = counted_.at(pair_of(from, rank));
       const auto target = std::upper_bound(items.begin(), items.end(), wait.item) - items.begin();
       if (rank_of(from) != rank) op.channel = Channel::any;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "core/index.h"
 #include "machine/machine.h"
@@ -17,8 +18,8 @@ namespace hemiola::program {
 namespace {
 using namespace general;
 
-// Beside a kernel that computes, few; else what it takes to fill the links of a GPU: 32 KiB that a
-// workgroup has in flight, times this, over a round trip of 2 us are 1 TB/s.
+// Beside a kernel that computes, few; else what fills the links of a GPU: 32 KiB that a workgroup
+// has in flight, times this, over a round trip of 2 us are 1 TB/s.
 constexpr int kWorkgroupsBeside = 16;
 constexpr int kWorkgroups = 64;
 /// Compute units of an H100: what communication leaves is for computing.
@@ -180,7 +181,7 @@ class Assigner {
     }
   }
 
-  /// Those of a launch, or, with -1, of the persistent kernel.
+  /// -1: those of the persistent kernel.
   std::vector<const Tile*> tiles_of_launch(int rank, std::int32_t launch) const {
     std::vector<const Tile*> tiles;
     for (const Tile& tile : tiles_[index(rank)]) {
@@ -193,18 +194,17 @@ class Assigner {
   /// Deals tiles in order; those of one output stay together. `give(workgroup, tile)`.
   template <class Give>
   void deal(const std::vector<const Tile*>& tiles, std::int32_t workgroups, Give&& give) const {
-    std::map<std::int64_t, std::int32_t> owner;
+    std::unordered_map<std::int64_t, std::int32_t> owner;
     std::int32_t next = 0;
-    for (const Tile* one : tiles) {
-      const Tile& tile = *one;
-      const auto [at, added] = owner.try_emplace(tile.output, next);
+    for (const Tile* tile : tiles) {
+      const auto [at, added] = owner.try_emplace(tile->output, next);
       if (added) next = (next + 1) % workgroups;
-      give(at->second, tile);
+      give(at->second, *tile);
     }
   }
 
   void add_tiles(int rank) {
-    const std::vector<const Tile*> tiles = tiles_of_launch(rank, -1);
+    const auto tiles = tiles_of_launch(rank, -1);
     if (!tiles.empty()) add_tiles(rank, tiles, compute_workgroups());
   }
 
@@ -387,7 +387,7 @@ class Assigner {
   // Of ranks below the period: launches that movements wait for, and the actors of their bells.
   std::set<std::pair<int, std::int32_t>> awaited_;
   std::map<std::pair<int, std::int32_t>, std::int32_t> bell_of_;
-  std::map<const void*, std::vector<std::pair<std::int32_t, std::int32_t>>> done_by_;
+  std::unordered_map<const void*, std::vector<std::pair<std::int32_t, std::int32_t>>> done_by_;
 };
 
 void check_general(const plan::Plan& plan, const LowerOptions& options) {
@@ -484,7 +484,7 @@ Program lower_general(const plan::Plan& original, const LowerOptions& options, P
   if (plan.of_elements()) fix_size(plan, program, unit);
   if (options.alignment > 0) program.alignment = {options.alignment};
   // What nobody moves through a switch shall not keep ranks that do the same from being one.
-  if (!symmetry.folds() || by_switch) program.groups = plan.groups;
+  if (by_switch) program.groups = plan.groups;
   if (!packets.empty())
     program.buffers.push_back(
         {.name = "packets", .chunks = packets, .packets = true, .rotation = 2});

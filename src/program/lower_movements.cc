@@ -440,7 +440,7 @@ std::vector<Strip> strips_of(const plan::Tensor& tensor, const plan::Area& area)
     strip.run = run * unit;
     strip.rows = axis > 0 ? rect.end[axis - 1] - rect.begin[axis - 1] : 1;
     strip.pitch = {axis > 0 ? stride[axis - 1] * unit : strip.run};
-    std::vector<std::int64_t> at = rect.begin;
+    plan::Coordinates at = rect.begin;
     while (true) {
       std::int64_t offset = 0;
       for (std::size_t i = 0; i < at.size(); ++i) offset += at[i] * stride[i];

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "core/index.h"
 #include "plan/tiles.h"
@@ -204,14 +205,18 @@ class TileMaker {
     tile.steps = steps;
     tile.flop = compute.flop_per_point;
     std::int64_t output = 0;
+    fmt::memory_buffer where;
+    fmt::format_to(fmt::appender(where), "/{}/", compute.name);
     const plan::Rect box = tile_box(compute, at);
     tile.flop *= box.elements();
     if (compute.kernel == "gemm") tile.product = product_of(compute, box, tile.flop);
     for (std::size_t a = 0; a < at.size(); ++a) {
       const plan::ComputeAxis& axis = compute.axes[a];
       output = output * ((axis.extent + axis.tile - 1) / axis.tile) + (axis.reduced ? 0 : at[a]);
-      tile.where += fmt::format("{}{}", a == 0 ? "/" + compute.name + "/" : ",", at[a]);
+      if (a > 0) where.push_back(',');
+      fmt::format_to(fmt::appender(where), "{}", at[a]);
     }
+    tile.where = fmt::to_string(where);
     tile.output = first_output_ + output;
     for (const ComputeOperand& operand : compute.operands) {
       plan::Area area = operand_area(plan_, operand, box, rank);
@@ -418,8 +423,9 @@ class TileMaker {
     std::vector<std::int64_t> place(tiles.size());
     for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = static_cast<std::int64_t>(i);
     std::vector<Tile> sorted;
+    sorted.reserve(tiles.size());
     for (const std::size_t i : order) sorted.push_back(std::move(tiles[i]));
-    std::map<std::int64_t, std::size_t> first, last;
+    std::unordered_map<std::int64_t, std::size_t> first, last;
     for (std::size_t i = 0; i < sorted.size(); ++i) {
       for (std::int64_t& other : sorted[i].after_tiles) other = place[index(other)];
       first.try_emplace(sorted[i].output, i);

@@ -37,6 +37,17 @@ std::int64_t slice_bytes(std::int64_t bytes, std::int64_t unit, const Op& op) {
   return begin(op.slice + 1) - begin(op.slice);
 }
 
+/// Whether an iteration refers to other ranks than the next.
+bool depends_on_loops(const Op& op) {
+  const auto by_rank = [](const auto& reference) { return uses_loops(reference.rank); };
+  const auto by_peer = [](const ConnectionRef& reference) { return uses_loops(reference.peer); };
+  return std::any_of(op.src.begin(), op.src.end(), by_rank) ||
+         std::any_of(op.dst.begin(), op.dst.end(), by_rank) ||
+         std::any_of(op.semaphores.begin(), op.semaphores.end(), by_rank) || by_peer(op.send_to) ||
+         by_peer(op.recv_from) || std::any_of(op.more_from.begin(), op.more_from.end(), by_peer) ||
+         std::any_of(op.more_to.begin(), op.more_to.end(), by_peer);
+}
+
 }  // namespace
 
 Signatures::Signatures(const machine::Machine& machine, const program::Bound& program, AlikeBy by)
@@ -45,6 +56,8 @@ Signatures::Signatures(const machine::Machine& machine, const program::Bound& pr
     period_ = program::rotation_of(program, machine.model(0).line_size.count).period;
   for (const program::Body& body : program.bodies()) {
     Colour colour = body.ops.size();
+    std::vector<bool>& each = each_iteration_.emplace_back();
+    for (const Op& op : body.ops) each.push_back(depends_on_loops(op));
     std::vector<std::int64_t> piece;  // of the piece loops around
     for (const Op& op : body.ops) {
       colour = mix(colour, colour_of(op));
@@ -123,16 +136,6 @@ Colour Signatures::place_of(const Op& op, const Operand& operand, int rank) cons
              static_cast<std::uint64_t>(op.slice));
 }
 
-bool Signatures::depends_on_loops(const Op& op) const {
-  const auto by_rank = [](const auto& reference) { return uses_loops(reference.rank); };
-  const auto by_peer = [](const ConnectionRef& reference) { return uses_loops(reference.peer); };
-  return std::any_of(op.src.begin(), op.src.end(), by_rank) ||
-         std::any_of(op.dst.begin(), op.dst.end(), by_rank) ||
-         std::any_of(op.semaphores.begin(), op.semaphores.end(), by_rank) || by_peer(op.send_to) ||
-         by_peer(op.recv_from) || std::any_of(op.more_from.begin(), op.more_from.end(), by_peer) ||
-         std::any_of(op.more_to.begin(), op.more_to.end(), by_peer);
-}
-
 void Signatures::add(const Op& op, Colour label, const Indices& at, std::vector<PeerUse>& out,
                      Colour& colour) const {
   const auto own = static_cast<int>(at.rank);
@@ -202,7 +205,7 @@ bool Signatures::references(std::int32_t body, int rank, std::size_t most,
       if (!loops.empty()) loops.pop_back();
       continue;
     }
-    const bool each = depends_on_loops(op);
+    const bool each = each_iteration_[index(body)][o];
     const std::int64_t outer = each && !loops.empty() ? loops[0].count : 1;
     const std::int64_t inner = each && loops.size() > 1 ? loops[1].count : 1;
     for (std::int64_t i = 0; i < outer; ++i) {

@@ -41,7 +41,6 @@ class Signatures {
  private:
   Colour colour_of(const program::Op& op) const;
   Colour place_of(const program::Op& op, const program::Operand& operand, int rank) const;
-  bool depends_on_loops(const program::Op& op) const;
   void add(const program::Op& op, Colour label, const Indices& at, std::vector<PeerUse>& out,
            Colour& colour) const;
 
@@ -52,6 +51,7 @@ class Signatures {
   /// next.
   int period_ = 1;
   std::vector<Colour> bodies_;
+  std::vector<std::vector<bool>> each_iteration_;  ///< by body and operation: see references()
 };
 
 }  // namespace hemiola::sim

@@ -84,8 +84,13 @@ std::vector<LinkId> reverse_links(const machine::Machine& machine) {
 class Refinement {
  public:
   Refinement(const machine::Machine& machine, const program::Bound& program, const Options& options,
-             AlikeBy by, Classes& fold)
-      : machine_(machine), program_(program), options_(options), by_(by), fold_(fold) {}
+             AlikeBy by, bool by_path, Classes& fold)
+      : machine_(machine),
+        program_(program),
+        options_(options),
+        by_(by),
+        by_path_(by_path),
+        fold_(fold) {}
 
   /// False if it did not come to rest, or there is too much to look at.
   bool run() {
@@ -134,6 +139,7 @@ class Refinement {
   const program::Bound& program_;
   const Options& options_;
   AlikeBy by_;
+  bool by_path_;  ///< the paths of a pair differ: lines choose among them by their address
   Classes& fold_;
   std::vector<Colour> agents_, ranks_, semaphores_, pairs_, links_;
   std::vector<Use> uses_;
@@ -283,7 +289,7 @@ void Refinement::add_paths() {
       for (std::int32_t p = choice.first; p < choice.first + choice.count; ++p) {
         const auto path = routes.path(p);
         for (std::size_t h = 0; h < path.size(); ++h) {
-          const auto which = by_ == AlikeBy::addresses ? static_cast<Colour>(p) : 0;
+          const auto which = by_path_ ? static_cast<Colour>(p) : 0;
           const Colour place = ((which << 16) + h) * 4 + (back ? 2 : 0) + 1;
           steps_.push_back({pair, path[h], place});
           steps_.push_back({pair, reverse[index(path[h])], place + 1});
@@ -390,12 +396,13 @@ void Refinement::number() {
 
 Classes::Classes(const machine::Machine& machine, const program::Bound& program,
                  const Options& options, AlikeBy by) {
+  const bool by_path = by == AlikeBy::addresses;
   if (by == AlikeBy::time && addresses_matter(program)) by = AlikeBy::nothing;
   if (!program.groups().empty() || program.linked() != nullptr) by = AlikeBy::nothing;
-  if (Refinement(machine, program, options, by, *this).run()) return;
+  if (Refinement(machine, program, options, by, by_path, *this).run()) return;
   *this = Classes();
   if (by != AlikeBy::nothing &&
-      Refinement(machine, program, options, AlikeBy::nothing, *this).run())
+      Refinement(machine, program, options, AlikeBy::nothing, by_path, *this).run())
     return;
   throw Failure("the engine fluid takes programs of at most " + std::to_string(kMostReferences) +
                     " uses of other ranks' memory and semaphores",

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 #include <utility>
 
 #include "program/primitive.h"
@@ -71,14 +70,18 @@ class Counter {
   }
 
  private:
-  /// What an agent sent from one rank to another, by path: requests of (there, back) payloads.
+  /// Requests of one size and their answers, and how many took each path.
+  struct Sent {
+    RequestSize there, back;
+    std::vector<std::int64_t> by_path;
+  };
+  /// What an agent sent from one rank to another.
   struct Way {
     int from = 0, to = 0;
     PathChoice choice;
-    bool certain = true;                        ///< it ends before the program does
-    bool single = false;                        ///< the pair has one path
-    std::vector<RequestHistogram> there, back;  ///< by path
-    std::unordered_map<std::uint64_t, std::vector<std::int64_t>> spreads_of;  ///< by (line, count)
+    bool certain = true;  ///< it ends before the program does
+    bool single = false;  ///< the pair has one path
+    std::vector<Sent> sent{};
   };
 
   void walk(const AgentClass& agents);
@@ -119,6 +122,8 @@ class Counter {
   std::int64_t members_ = 1, grain_ = 16;
   bool queue_ = false;
   std::vector<Way> ways_;
+  std::vector<std::int32_t> way_to_;  ///< from the agent's rank; -1: none yet
+  Spreads spreads_;
   std::int64_t loads_ = 0, stores_ = 0, flags_ = 0, remote_loads_ = 0, remote_stores_ = 0,
                multicasts_ = 0, bursts_ = 0, injected_ = 0;
 };
@@ -130,6 +135,7 @@ void Counter::walk(const AgentClass& agents) {
   queue_ = agent.kernel < 0;
   if (!queue_) grain_ = program_.kernels()[index(agent.kernel)].grain;
   ways_.clear();
+  way_to_.assign(index(program_.ranks()), -1);
   program::Cursor cursor(program_, agent.rank, agent.body, agent.frame);
   Primitive primitive;
   program::ComputeSteps steps;
@@ -351,65 +357,61 @@ void Counter::count_descriptor(const Primitive& primitive, bool queue) {
 }
 
 Counter::Way& Counter::way(int from, int to, bool certain) {
-  for (Way& way : ways_) {
-    if (way.from == from && way.to == to && way.certain == certain) return way;
+  const bool own = from == rank_ && certain;  // nearly all are
+  if (own && way_to_[index(to)] >= 0) return ways_[index(way_to_[index(to)])];
+  if (!own) {
+    for (Way& way : ways_) {
+      if (way.from == from && way.to == to && way.certain == certain) return way;
+    }
   }
   const machine::Routes& routes = machine_.routes(from, to);
   if (routes.count == 0)
     throw Failure("rank " + std::to_string(from) + " does not reach rank " + std::to_string(to));
-  Way& way = ways_.emplace_back();
-  way.from = from;
-  way.to = to;
-  way.certain = certain;
-  way.single = routes.count == 1;
-  way.choice = paths_of(machine_, routes, from, to);
-  way.there.resize(index(way.choice.count));
-  way.back.resize(index(way.choice.count));
-  return way;
+  if (own) way_to_[index(to)] = static_cast<std::int32_t>(ways_.size());
+  return ways_.emplace_back(Way{.from = from,
+                                .to = to,
+                                .choice = paths_of(machine_, routes, from, to),
+                                .certain = certain,
+                                .single = routes.count == 1});
 }
 
 void Counter::add(Way& way, std::int64_t line, std::int64_t requests, RequestSize there,
                   RequestSize back) {
   const std::int64_t paths = way.choice.count;
+  const auto same = [&](const Sent& sent) { return sent.there == there && sent.back == back; };
+  auto at = std::find_if(way.sent.begin(), way.sent.end(), same);
+  if (at == way.sent.end())
+    at = way.sent.insert(at, {there, back, std::vector<std::int64_t>(index(paths), 0)});
   if (paths == 1) {
-    way.there[0].add(there, requests);
-    way.back[0].add(back, requests);
-    return;
-  }
-  if (requests == 1) {
-    const std::size_t path = index(machine::select_path(line, paths));
-    way.there[path].add(there, 1);
-    way.back[path].add(back, 1);
-    return;
-  }
-  const std::uint64_t key =
-      static_cast<std::uint64_t>(line) << 32 ^ static_cast<std::uint64_t>(requests);
-  std::vector<std::int64_t>& lines = way.spreads_of[key];
-  if (lines.empty()) lines = spread(line, requests, paths);
-  for (std::size_t path = 0; path < lines.size(); ++path) {
-    way.there[path].add(there, lines[path]);
-    way.back[path].add(back, lines[path]);
+    at->by_path[0] += requests;
+  } else if (requests == 1) {
+    ++at->by_path[index(machine::select_path(line, paths))];
+  } else {
+    const std::vector<std::int64_t>& lines = spreads_.of(line, requests, paths);
+    for (std::size_t path = 0; path < lines.size(); ++path) at->by_path[path] += lines[path];
   }
 }
 
 void Counter::finish_ways() {
   for (const Way& way : ways_) {
     const machine::Routes& routes = machine_.routes(way.from, way.to);
-    const auto pass = [&](LinkId link, const RequestHistogram& requests) {
+    const auto pass = [&](LinkId link, RequestSize size, std::int64_t count) {
+      on_link(link, size, count * members_);
+      if (!way.certain) return;
       const machine::LinkClass& c = machine_.class_of(link);
       const std::int64_t header = std::min(c.header.count, c.wire_bytes(0));
-      for (const auto& [size, count] : requests.counts()) {
-        on_link(link, size, count * members_);
-        if (!way.certain) continue;
-        const std::int64_t wire = (size.payload + header) * count * members_;
-        certain_[index(fold_.link_class(link))] += wire;
-        if (way.single) single_[index(fold_.link_class(link))] += wire;
-      }
+      const std::int64_t wire = (size.payload + header) * count * members_;
+      certain_[index(fold_.link_class(link))] += wire;
+      if (way.single) single_[index(fold_.link_class(link))] += wire;
     };
-    for (std::int32_t p = 0; p < way.choice.count; ++p) {
-      for (const LinkId link : routes.path(way.choice.first + p)) {
-        pass(link, way.there[index(p)]);
-        pass(reverse_[index(link)], way.back[index(p)]);
+    for (const Sent& sent : way.sent) {
+      for (std::int32_t p = 0; p < way.choice.count; ++p) {
+        const std::int64_t count = sent.by_path[index(p)];
+        if (count == 0) continue;
+        for (const LinkId link : routes.path(way.choice.first + p)) {
+          pass(link, sent.there, count);
+          pass(reverse_[index(link)], sent.back, count);
+        }
       }
     }
   }

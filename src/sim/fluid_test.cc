@@ -231,6 +231,24 @@ TEST(Classes, a_ring_of_like_ranks_has_one_class_and_an_odd_link_undoes_it) {
   EXPECT_GT(Classes(machine, ring, skewed, AlikeBy::time).rank_classes(), 8);
 }
 
+// Refinement is given up after so many rounds: then all ranks are counted one by one, and lines
+// still choose among the planes of a pair.
+TEST(Classes, a_chain_of_more_ranks_than_rounds_carries_what_the_line_engine_says) {
+  const machine::Machine machine = machine::load("gb200-nvl72");
+  program::Bound chain = built_in("broadcast/ring", machine, KiB(64));
+  Options line;
+  line.engine = Engine::line;
+  EXPECT_EQ(same_links(simulate(machine, chain, line), simulate(machine, chain, fluid())), "");
+}
+
+// Every rank sums and stores its block of each part; all compute the same tiles in the same order.
+TEST(Classes, ranks_that_share_out_sums_by_a_rotation_are_alike) {
+  const machine::Machine machine = machine::load("dgx-h100");
+  const program::Bound product = built_in("gemm-ar/partitioned", machine, MiB(2),
+                                          {{"m", "1024"}, {"n", "1024"}, {"k", "512"}});
+  EXPECT_EQ(Classes(machine, product, {}, AlikeBy::time).rank_classes(), 1);
+}
+
 TEST(Classes, classes_are_members_of_equal_number_and_rank) {
   for (const char* name : {"dgx-h100:2", "torus:4x4", "dgx-h100"}) {
     const machine::Machine machine = machine::load(name);

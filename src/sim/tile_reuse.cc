@@ -49,8 +49,10 @@ TileReuse::TileReuse(const machine::Machine& machine, const program::Bound& prog
   for (std::size_t c = 0; c < kernels.size(); ++c) {
     const int rank = fold.first_rank(static_cast<std::int32_t>(c));
     warm_.push_back(share_left(footprint[c], machine.model(rank).l2_size.count));
-    stack_.clear();
+    whole_.clear();
+    halves_.clear();
     known_.clear();
+    end_of_wave_.clear();
     for (const auto& [place, members] : kernels[c]) {
       const std::vector<Wave> waves = waves_of(members);
       for (std::size_t w = 0; w < waves.size(); ++w) go_through(rank, waves[w], w);
@@ -93,12 +95,48 @@ double TileReuse::found(int rank, const Operand& operand, std::int64_t now_touch
   const std::int64_t size = machine_.model(rank).l2_size.count;
   const auto known = known_.find(operand);
   if (known == known_.end()) return found_first(rank, operand.first, size);
-  std::int64_t touched = now_touched / 2;
-  for (auto at = stack_.begin(); at != known->second; ++at) {
-    touched += at->wave == known->second->wave ? at->bytes / 2 : at->bytes;
-    if (touched >= 2 * size) return 0;
+  const Known& last = known->second;
+  const std::size_t end = end_of_wave_[last.wave];
+  const std::int64_t own = halves_.after(last.place) - halves_.after(end);
+  return share_left(now_touched / 2 + own + whole_.after(end), size);
+}
+
+std::size_t TileReuse::Recency::push(std::int64_t bytes) {
+  const std::size_t number = tree_.size();
+  std::int64_t sum = bytes;  // of the places that this number stands for
+  for (std::size_t of = number - 1, least = number & (number - 1); of > least; of &= of - 1)
+    sum += tree_[of];
+  tree_.push_back(sum);
+  total_ += bytes;
+  return number - 1;
+}
+
+void TileReuse::Recency::add(std::size_t place, std::int64_t bytes) {
+  for (std::size_t number = place + 1; number < tree_.size(); number += number & (~number + 1))
+    tree_[number] += bytes;
+  total_ += bytes;
+}
+
+std::int64_t TileReuse::Recency::up_to(std::size_t place) const {
+  std::int64_t sum = 0;
+  for (std::size_t number = place + 1; number > 0; number &= number - 1) sum += tree_[number];
+  return sum;
+}
+
+void TileReuse::Recency::clear() {
+  tree_.assign(1, 0);
+  total_ = 0;
+}
+
+void TileReuse::push(const Operand& operand, std::int64_t bytes) {
+  const auto [at, added] = known_.try_emplace(operand);
+  Known& known = at->second;
+  if (!added) {
+    whole_.remove(known.place, known.bytes);
+    halves_.remove(known.place, known.bytes / 2);
   }
-  return share_left(touched, size);
+  known = {whole_.push(bytes), bytes, end_of_wave_.size()};
+  halves_.push(bytes / 2);
 }
 
 void TileReuse::go_through(int rank, const Wave& wave, std::size_t number) {
@@ -117,7 +155,6 @@ void TileReuse::go_through(int rank, const Wave& wave, std::size_t number) {
   }
   std::int64_t touched = stored;
   for (const auto& [operand, use] : here) touched += use.bytes;
-  ++wave_;
   for (auto& [operand, use] : here) use.missed = 1 - found(rank, operand, touched);
   for (const Tile& tile : wave) {
     std::vector<Sum>& sums = sums_[index(tile.agents)];
@@ -133,13 +170,9 @@ void TileReuse::go_through(int rank, const Wave& wave, std::size_t number) {
       if (!known_.contains(operand)) sum.cold += missed;
     }
   }
-  for (const auto& [operand, use] : here) {
-    const auto known = known_.find(operand);
-    if (known != known_.end()) stack_.erase(known->second);
-    stack_.push_front({operand, use.bytes, wave_});
-    known_[operand] = stack_.begin();
-  }
-  stack_.push_front({{-1, wave_}, stored, wave_});
+  for (const auto& [operand, use] : here) push(operand, use.bytes);
+  halves_.push(stored / 2);
+  end_of_wave_.push_back(whole_.push(stored));
 }
 
 TileReuse::Missed TileReuse::missed(std::int32_t agents, std::size_t tile, int repetition) const {

@@ -3,11 +3,10 @@
 //
 // The tiles of a wave go through their operands side by side, so whatever several of them read is
 // loaded once. What an earlier wave read is still there if little else was touched since then. So
-// waves are gone through in order, with a stack of the operands that were read last.
+// waves are gone through in order, with the operands in the order in which they were read last.
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <map>
 #include <utility>
 #include <vector>
@@ -54,21 +53,39 @@ class TileReuse {
   double found(int rank, const Operand& operand, std::int64_t now_touched) const;
   double found_first(int rank, std::int32_t buffer, std::int64_t size) const;
 
+  /// Bytes by the order in which they were touched last: sums of what was touched after a place,
+  /// in the logarithm of what is known (a Fenwick tree).
+  class Recency {
+   public:
+    /// Its place; one more than the last one's.
+    std::size_t push(std::int64_t bytes);
+    void remove(std::size_t place, std::int64_t bytes) { add(place, -bytes); }
+    std::int64_t after(std::size_t place) const { return total_ - up_to(place); }
+    void clear();
+
+   private:
+    void add(std::size_t place, std::int64_t bytes);
+    std::int64_t up_to(std::size_t place) const;
+    std::vector<std::int64_t> tree_{0};  ///< place p is number p + 1
+    std::int64_t total_ = 0;
+  };
+  /// Where it was touched last.
+  struct Known {
+    std::size_t place = 0;
+    std::int64_t bytes = 0;
+    std::size_t wave = 0;
+  };
+  void push(const Operand& operand, std::int64_t bytes);
+
   const machine::Machine& machine_;
   const program::Bound& program_;
   const Classes& fold_;
-  /// Most recent first: what was read, its bytes, and in which wave.
-  struct Known {
-    Operand operand;
-    std::int64_t bytes = 0;
-    std::int64_t wave = 0;
-  };
-  std::list<Known> stack_;
-  std::map<Operand, std::list<Known>::iterator> known_;
-  std::int64_t wave_ = 0;               ///< of all kernels of a rank
-  std::vector<std::vector<Sum>> sums_;  ///< by class of agents, tile
-  std::vector<double> warm_;            ///< by class of ranks: share left of the repetition before
-  std::vector<bool> written_;           ///< buffers into which the program stores
+  Recency whole_, halves_;  ///< bytes, and half of each
+  std::map<Operand, Known> known_;
+  std::vector<std::size_t> end_of_wave_;  ///< last place of each wave of all kernels of a rank
+  std::vector<std::vector<Sum>> sums_;    ///< by class of agents, tile
+  std::vector<double> warm_;   ///< by class of ranks: share left of the repetition before
+  std::vector<bool> written_;  ///< buffers into which the program stores
 };
 
 }  // namespace hemiola::sim

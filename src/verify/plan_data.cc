@@ -22,7 +22,7 @@ constexpr float kNothing = std::numeric_limits<float>::quiet_NaN();
 template <class Visit>
 void for_each_element(const std::vector<std::int64_t>& shape, const Rect& rect, Visit visit) {
   if (rect.empty()) return;
-  std::vector<std::int64_t> at = rect.begin;
+  plan::Coordinates at = rect.begin;
   while (true) {
     std::int64_t position = 0;
     for (std::size_t i = 0; i < shape.size(); ++i) position = position * shape[i] + at[i];
