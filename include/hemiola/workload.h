@@ -90,7 +90,9 @@ struct IterationOptions {
   std::string collectives;               ///< a file: which programs collectives run
   std::string compute = "automatic";     ///< "automatic", "recorded", "model", "roofline"
   double scale_compute = 1;              ///< the time of kernels times this: 0.001 to 1000
-  std::vector<std::string> without{};    ///< collectives, or "messages", that take no time
+  /// What takes no time: collectives, "messages"; "compute", or of it "products", "attention",
+  /// "kernels"; "copies", "host"; or kernels by name, "*norm*".
+  std::vector<std::string> without{};
   bool contention = true;  ///< launches beside each other take from each other
 };
 

@@ -1,5 +1,6 @@
 #include "cli/inputs.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,6 +40,7 @@ void reject_other_formats(const std::string& file) {
       hint = "what XLA dumps after its optimizations is read: docs/hlo.md";
       break;
     case Format::chakra_et:
+    case Format::chakra_json:
     case Format::kineto_trace:
       hint = "a whole iteration is run, not checked: 'hemiola run' takes it (docs/traces.md)";
       break;
@@ -188,12 +190,16 @@ bool is_job_file(const std::string& input) {
   return !program::is_built_in(input) && is_file(input) && study::is_job(read_file(input));
 }
 
-void refuse_options_of_programs(const ProgramOptions& options) {
+void refuse_options_of_programs(const ProgramOptions& options, std::string_view of_what) {
   const ProgramOptions none;
-  const auto refuse = [](const char* option, bool is_given) {
+  const bool is_job = of_what == "job";
+  const auto refuse = [&](const char* option, bool is_given) {
     if (is_given)
-      throw Failure("the launches of a job have sizes, types and parameters of their own",
-                    {.file = option}, "write it into the job's file");
+      throw Failure(fmt::format("the {} of a {} have sizes, types and parameters of their own",
+                                is_job ? "launches" : "calls", of_what),
+                    {.file = option},
+                    is_job ? "write it into the job's file"
+                           : "--sizes FILE has those that a trace does not say: docs/traces.md");
   };
   refuse("--size", !options.size.empty());
   refuse("--sizes", !options.sizes.empty());

@@ -81,7 +81,7 @@ std::vector<std::string> program_names(const std::string& input);
 /// Whether it is a file that holds a job (study/job_file.h).
 bool is_job_file(const std::string& input);
 /// Failure for a size, a type, an operator or parameters: a job's launches have their own.
-void refuse_options_of_programs(const ProgramOptions& options);
+void refuse_options_of_programs(const ProgramOptions& options, std::string_view of_what = "job");
 /// The plan of a plan file; nothing for anything else.
 std::optional<plan::Plan> read_plan_file(const std::string& name);
 /// The experiment that they ask for with `name`, one of program_names(), but for its machine and

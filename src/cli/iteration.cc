@@ -70,8 +70,10 @@ void add_iteration_options(CLI::App& verb, IterationOptions& options) {
                   "of a workload: the time of kernels times this")
       ->type_name("FACTOR")
       ->capture_default_str();
-  verb.add_option("--without", options.without,
-                  "of a workload: calls of this kind take no time: all-reduce, messages")
+  verb.add_option(
+          "--without", options.without,
+          "of a workload: such nodes take no time: all-reduce, messages; compute, products, "
+          "attention, kernels, copies, host; or kernels by name: '*norm*'")
       ->type_name("KIND ...");
   verb.add_option("--job", options.job,
                   "of a workload: write its launches as a job, to be simulated in one go")

@@ -1,4 +1,7 @@
 // hemiola run: how long a program takes on a machine, and where the time goes.
+#include <fmt/format.h>
+
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -25,7 +28,9 @@ namespace {
 constexpr const char* kRunExamples =
     "  hemiola run all-reduce/ring --machine dgx-h100 --sizes 1KiB:1GiB:x2 --csv ring.csv\n"
     "  hemiola run plan.json --machine dgx-h100 --size 16MiB --set gpu.l2.size=25MiB,50MiB \\\n"
-    "      --json result.json";
+    "      --json result.json\n"
+    "  hemiola run trace.%d.et --machine dgx-h100 --report iteration.html   # what each rank did\n"
+    "  hemiola run rank0.pt.trace.json.gz --machine dgx-h100 --replicate 8 --without '*norm*'";
 
 /// The options of `run` as they were typed.
 struct RunOptions {
@@ -48,6 +53,13 @@ struct RunOptions {
 
 void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   add_program_options(verb, options.program);
+  verb.get_option("PROGRAM")->description(
+      "a file (MSCCL++ JSON, MSCCL XML, also .gz), a built-in (all-reduce/ring, auto/nccl), a\n"
+      "collective (all-reduce): all its built-ins; or traces of an iteration (Chakra, PyTorch, "
+      "Kineto):\n"
+      "a file, folder, archive, prefix of PREFIX.<rank>.et, or name.%d.et (docs/traces.md)");
+  verb.get_option("--sizes")->description(
+      "a range 1KiB:1GiB:x2, or a list 1KiB,1MiB; of a trace: a file with bytes of its calls");
   add_machine_options(verb, options.machine);
   const TextOptions add(verb);
   add_engine_options(verb, options.engine, "measured repetitions; 0: one cold run");
@@ -125,11 +137,29 @@ void refuse_options_of_workloads(const CLI::App& verb) {
   refuse_given(verb, all, "is of workloads, and this is a program", "docs/workloads.md");
 }
 
+/// Whether it can only be meant as a trace: what is wrong with it the reader of traces says.
+bool is_meant_as_trace(const std::string& input) {
+  std::error_code ignored;
+  return workload::is_trace(input) || input.find("%d") != std::string::npos ||
+         std::filesystem::is_directory(input, ignored);
+}
+
+/// What is neither text nor a trace.
+void refuse_binary(const std::string& input) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(input, ignored)) return;
+  const Format format = recognise(read_file(input));
+  if (format == Format::binary)
+    throw Failure(fmt::format("is {}: neither a program nor a trace", describe(format)),
+                  {.file = input},
+                  "programs are text (docs/inputs.md); of traces docs/traces.md says what is read");
+}
+
 /// A trace of a workload (docs/traces.md) has calls of its own.
 ExitCode run_trace(const RunOptions& options, Session& session) {
   ProgramOptions of_programs = options.program;
   of_programs.sizes.clear();  // a file, here
-  refuse_options_of_programs(of_programs);
+  refuse_options_of_programs(of_programs, "trace");
   workload::TraceRequest request{.path = options.program.program,
                                  .lenient = options.lenient,
                                  .sizes = options.program.sizes,
@@ -428,7 +458,7 @@ void add_run(CLI::App& app, Session& session) {
     options->engine_given = verb->count("--engine") > 0;
     session.action = [options, verb, &session] {
       const bool astra = !options->astra.empty() || options->engine.engine == "astra";
-      if (astra || workload::is_trace(options->program.program)) {
+      if (astra || is_meant_as_trace(options->program.program)) {
         refuse_options_of_engines(*verb);
         if (!astra) return run_trace(*options, session);
         refuse_given(*verb, sharing_options(), "is of our own model's runs",
@@ -436,6 +466,7 @@ void add_run(CLI::App& app, Session& session) {
         return run_astra(*options, session);
       }
       refuse_options_of_workloads(*verb);
+      refuse_binary(options->program.program);
       if (!options->network.empty()) return run_network(*verb, *options, session);
       return Runner(*options, session).run();
     };

@@ -1,4 +1,6 @@
 // hemiola workload: iterations of models, made, run, searched.
+#include <fmt/format.h>
+
 #include <iostream>
 #include <memory>
 
@@ -6,6 +8,7 @@
 #include "cli/iteration.h"
 #include "cli/model_options.h"
 #include "cli/notices.h"
+#include "cli/values.h"
 #include "core/text.h"
 #include "report/iteration.h"
 #include "report/workload_search.h"
@@ -24,7 +27,7 @@ constexpr const char* kMakeExamples =
     "  hemiola workload make config.json --tp 8 --phase decode --micro-batch 64 --context 4096 \\\n"
     "      --machine dgx-h100 --report decode.html";
 constexpr const char* kSearchExamples =
-    "  hemiola workload search llama-70b --machine dgx-h100:8 --global-batch 512\n"
+    "  hemiola workload search llama-70b --gpus 64 --machine dgx-h100 --global-batch 512\n"
     "  hemiola workload search mixtral-8x7b --machine dgx-h100:2 --global-batch 64 --top 5";
 
 struct MakeOptions {
@@ -77,19 +80,42 @@ struct SearchOptions {
   ModelOptions model;
   MachineOptions machine;
   IterationOptions iteration;
-  std::string top = "10", memory;
+  std::string top = "10", memory, gpus;
 };
+
+/// --gpus: as many nodes of the machine as have so many GPUs. (A DGX H100, if none is named.)
+MachineOptions machine_of(const SearchOptions& options, Session& session) {
+  MachineOptions machine = options.machine;
+  if (options.gpus.empty()) return machine;
+  const auto gpus = static_cast<int>(count_value("--gpus", options.gpus, 1, 1 << 20));
+  if (!machine.ranks.empty())
+    throw Failure("is said twice, by --ranks too", {.file = "--gpus"}, "leave one of them out");
+  if (machine.machine.empty()) machine.machine = "dgx-h100";
+  const machine::SharedMachine node =
+      session.laboratory.machine(machine_choice(machine, cli::one_setting(machine.set)));
+  const int each = node->ranks();
+  if (each < gpus) {
+    if (machine.machine.find(':') != std::string::npos)
+      throw Failure(fmt::format("{} has {} GPUs", machine.machine, each), {.file = "--gpus"},
+                    "name one node: dgx-h100");
+    machine.machine += fmt::format(":{}", (gpus + each - 1) / each);
+  }
+  machine.ranks = std::to_string(gpus);
+  return machine;
+}
 
 ExitCode search(const SearchOptions& options, Session& session) {
   check_output("--json", options.iteration.json);
   const Together together(options.iteration.together, session, {});
   if (together.submitted()) return ExitCode::done;
   workload::SearchRequest request{.make = make_request(options.model)};
-  const workload::IterationRequest iteration = iteration_request(
-      nullptr, name_of(request.make.phase), options.machine, options.iteration, session);
+  const workload::IterationRequest iteration =
+      iteration_request(nullptr, name_of(request.make.phase), machine_of(options, session),
+                        options.iteration, session);
   request.machine = iteration.machine;
   request.costs = iteration.costs;
   request.schedule = iteration.schedule;
+  request.without = iteration.without;
   if (!options.memory.empty()) {
     const auto bytes = parse_bytes(options.memory);
     if (!bytes) throw Failure("'" + options.memory + "' is no size", {.file = "--memory"}, "80GB");
@@ -134,6 +160,9 @@ void add_search(CLI::App& parent, Session& session) {
   verb->add_option("--top", options->top, "rows of the table")
       ->type_name("N")
       ->capture_default_str();
+  verb->add_option("--gpus", options->gpus,
+                   "how many: nodes of the machine that have them (dgx-h100 without --machine)")
+      ->type_name("N");
   verb->add_option("--memory", options->memory, "of a GPU; that of its device model by default")
       ->type_name("SIZE");
   verb->add_option("--json", options->iteration.json, "write one JSON object")->type_name("FILE");

@@ -105,6 +105,10 @@ Format recognise_json(std::string_view text) {
   if (has(keys, "gpus")) return Format::mscclpp_json;
   if (has_any(keys, {"traceEvents", "deviceProperties"})) return Format::kineto_trace;
   if (has(keys, "schema") && has(keys, "nodes")) return Format::chakra_et;
+  if (has(keys, "workload_graph")) return Format::chakra_json;
+  // Its jsonizer writes one object for each node.
+  if (has(keys, "id") && has(keys, "name") && has(keys, "type") && has(keys, "attr"))
+    return Format::chakra_json;
   if (has_any(keys, {"scheduling-policy", "endpoint-delay", "active-chunks-per-dimension",
                      "preferred-dataset-splits", "all-reduce-implementation",
                      "collective-optimization", "logical-dims", "memory-type"})) {
@@ -282,6 +286,7 @@ std::string_view describe(Format format) {
     case Format::infragraph:
       return "an InfraGraph description";
     case Format::chakra_et:
+    case Format::chakra_json:
       return "a Chakra execution trace";
     case Format::astra_network:
       return "an ASTRA-sim network configuration";

@@ -30,6 +30,11 @@ TEST(Recognise, json_goes_by_its_outermost_keys) {
   EXPECT_EQ(recognise(R"({"a": {"gpus": []}, "b": "\"gpus\":"})"), Format::json);
   EXPECT_EQ(recognise(R"({"schemaVersion": 1, "traceEvents": []})"), Format::kineto_trace);
   EXPECT_EQ(recognise(R"({"schema": "1.0.1", "nodes": []})"), Format::chakra_et);
+  EXPECT_EQ(recognise(R"({"workload_graph": [{"Id": 0}]})"), Format::chakra_json);
+  EXPECT_EQ(
+      recognise(R"({"version": "0.0.4"}{"id": "1", "name": "x", "type": "COMP_NODE", "attr": []})"),
+      Format::chakra_json);
+  EXPECT_EQ(recognise(R"({"id": "1", "name": "x", "type": "y"})"), Format::json);
   EXPECT_EQ(recognise(R"({"scheduling-policy": "LIFO"})"), Format::astra_system);
   EXPECT_EQ(recognise("[1, 2"), Format::json);
 }

@@ -31,7 +31,8 @@ enum class Format {
   nccl_topology,  ///< <system ...>
   nccl_graph,     ///< <graphs ...>
   infragraph,     ///< JSON or YAML with devices / instances / components
-  chakra_et,      ///< Chakra or PyTorch execution trace, protobuf or JSON
+  chakra_et,      ///< Chakra execution trace, protobuf; or PyTorch's, JSON
+  chakra_json,    ///< Chakra execution trace as JSON, by its jsonizer or for its feeder
   astra_network,  ///< ASTRA-sim network .yml
   astra_system,   ///< ASTRA-sim system .json
   kineto_trace,   ///< of the PyTorch profiler

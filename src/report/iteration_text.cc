@@ -33,9 +33,10 @@ void print_head(std::ostream& out, const IterationRun& run, const IterationOutco
   const Workload& workload = *outcome.workload;
   std::size_t most = 0;
   for (const auto& one : workload.classes) most = std::max(most, one.trace->nodes.size());
-  out << fmt::format("# workload  {}: {} ranks in {} {}, up to {} nodes each\n", workload.name,
-                     workload.ranks, workload.classes.size(),
-                     workload.classes.size() == 1 ? "class" : "classes", most);
+  out << fmt::format("# workload  {}: {} {} in {} {}, up to {} {} each\n", workload.name,
+                     workload.ranks, workload.ranks == 1 ? "rank" : "ranks",
+                     workload.classes.size(), workload.classes.size() == 1 ? "class" : "classes",
+                     most, most == 1 ? "node" : "nodes");
   out << fmt::format("# machine   {}\n", outcome.machine->name);
   const Time all = outcome.sources.products + outcome.sources.roofline + outcome.sources.recorded;
   out << fmt::format(
@@ -98,9 +99,14 @@ void print_calls(std::ostream& out, const IterationOutcome& outcome) {
       waiting = std::max(waiting, call.waiting);
     }
   }
-  Columns table(one_name_then_numbers(7));
-  table.add_heading(
-      {"communication", "ranks", "groups", "calls", "size", "alone(us)", "busbw(GB/s)"});
+  // A column only where a trace says it.
+  const bool has_recorded = std::any_of(outcome.calls.begin(), outcome.calls.end(),
+                                        [](const CallRow& row) { return row.recorded.fs > 0; });
+  std::vector<std::string> heading{"communication", "ranks",     "groups",     "calls",
+                                   "size",          "alone(us)", "busbw(GB/s)"};
+  if (has_recorded) heading.emplace_back("recorded(us)");
+  Columns table(one_name_then_numbers(heading.size()));
+  table.add_heading(heading);
   constexpr std::size_t kMost = 24;
   for (std::size_t r = 0; r < std::min(kMost, outcome.calls.size()); ++r) {
     const CallRow& row = outcome.calls[r];
@@ -109,9 +115,15 @@ void print_calls(std::ostream& out, const IterationOutcome& outcome) {
                         (static_cast<double>(row.alone.fs) * 1e-15) * 1e-9 *
                         bus_factor(call.kind, row.group);
     const bool is_fused = has_product(workload, row.kind, row.work);
-    table.add({call_name(workload, row.kind, row.work), std::to_string(row.group),
-               std::to_string(row.groups), std::to_string(row.calls), to_string(Bytes{call.bytes}),
-               table_us(row.alone), is_fused ? "-" : table_rate(rate)});
+    std::vector<std::string> cells{call_name(workload, row.kind, row.work),
+                                   std::to_string(row.group),
+                                   std::to_string(row.groups),
+                                   std::to_string(row.calls),
+                                   to_string(Bytes{call.bytes}),
+                                   table_us(row.alone),
+                                   is_fused ? "-" : table_rate(rate)};
+    if (has_recorded) cells.push_back(row.recorded.fs > 0 ? table_us(row.recorded) : "-");
+    table.add(cells);
   }
   out << "#\n# communication: what each distinct call takes alone\n";
   table.print(out, "  ");

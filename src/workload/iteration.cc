@@ -11,6 +11,7 @@
 
 #include "core/index.h"
 #include "workload/fuse.h"
+#include "workload/leave_out.h"
 #include "workload/memory.h"
 
 namespace hemiola::workload {
@@ -23,12 +24,18 @@ void check_ranks(const Workload& workload, const machine::Machine& machine) {
     throw Failure(fmt::format("{} has {} ranks, but {} has {} GPUs", workload.name, workload.ranks,
                               machine.name, machine.ranks()),
                   where, "choose a larger machine: NAME:N is N nodes of it");
-  throw Failure(fmt::format("{} has {} ranks, and {} has {} GPUs", workload.name, workload.ranks,
-                            machine.name, machine.ranks()),
-                where, fmt::format("say which GPUs they are: --ranks {}", workload.ranks));
+  const bool is_one = workload.ranks == 1;
+  throw Failure(fmt::format("{} has {} {}, and {} has {} GPUs", workload.name, workload.ranks,
+                            is_one ? "rank" : "ranks", machine.name, machine.ranks()),
+                where,
+                fmt::format("say which GPUs they are: --ranks {}{}", workload.ranks,
+                            is_one ? fmt::format("; or that all do what it does: --replicate {}",
+                                                 machine.ranks())
+                                   : ""));
 }
 
-ComputeSources sources_of(const Workload& workload, const ScheduleResult& result) {
+ComputeSources sources_of(const Workload& workload, const ScheduleResult& result,
+                          ComputeSource source) {
   ComputeSources sources;
   for (std::size_t c = 0; c < workload.classes.size(); ++c) {
     const RankClass& one = workload.classes[c];
@@ -40,14 +47,18 @@ ComputeSources sources_of(const Workload& workload, const ScheduleResult& result
       // As a mean, since the sum over thousands of ranks may be more femtoseconds than there are.
       const Time all{static_cast<std::int64_t>(static_cast<__int128>((times.end - times.begin).fs) *
                                                ranks / workload.ranks)};
-      if (node.work >= 0) {
-        const Compute& compute = workload.computes[index(node.work)];
-        Time& sum = compute.kind == Compute::Kind::other ? sources.roofline : sources.products;
-        sum = sum + all;
-      } else if (node.recorded.fs > 0) {
-        sources.recorded = sources.recorded + all;
-      } else {
-        sources.unknown += ranks;
+      switch (time_from(node, source)) {
+        case TimeFrom::nothing:
+          sources.unknown += ranks;
+          break;
+        case TimeFrom::recorded:
+          sources.recorded = sources.recorded + all;
+          break;
+        case TimeFrom::work: {
+          const Compute& compute = workload.computes[index(node.work)];
+          Time& sum = compute.kind == Compute::Kind::other ? sources.roofline : sources.products;
+          sum = sum + all;
+        }
       }
     }
   }
@@ -73,6 +84,8 @@ std::vector<CallRow> calls_of(const Workload& workload, Places& places, Costs& c
       row.group = static_cast<int>(groups.front().size());
       // A class has a share of each call: its ranks of those of a group.
       row.calls += static_cast<std::int64_t>(one.ranks.size());
+      if (node.recorded.fs > 0 && (row.recorded.fs == 0 || node.recorded < row.recorded))
+        row.recorded = node.recorded;
       if (!seen.insert({node.kind, node.work}).second) continue;
       const std::int32_t place = places.of_call(static_cast<std::int32_t>(c), node);
       row.alone = costs.alone({.kind = node.kind, .work = node.work, .place = place},
@@ -90,18 +103,21 @@ std::vector<CallRow> calls_of(const Workload& workload, Places& places, Costs& c
   return sorted;
 }
 
+/// 0 where a trace has durations, and does not say when they began.
 Time recorded_time(const Workload& workload) {
-  Time begin{std::numeric_limits<std::int64_t>::max()}, end{};
-  bool is_known = false;
+  Time begin{std::numeric_limits<std::int64_t>::max()}, last_begin{}, end{};
+  std::int64_t count = 0;
   for (const RankClass& one : workload.classes) {
     for (const Node& node : one.trace->nodes) {
       if (node.recorded.fs == 0) continue;
-      is_known = true;
+      ++count;
       begin = std::min(begin, node.recorded_begin);
+      last_begin = std::max(last_begin, node.recorded_begin);
       end = std::max(end, node.recorded_begin + node.recorded);
     }
   }
-  return is_known && end > begin ? end - begin : Time{};
+  const bool is_known = count == 1 || (count > 1 && last_begin > begin);
+  return is_known ? end - begin : Time{};
 }
 
 /// What a model needs, where a GPU has less: the class that lacks most.
@@ -173,7 +189,8 @@ CostOptions usual_costs(std::string_view phase) {
 
 IterationOutcome run_iteration(study::Laboratory& laboratory, const IterationRequest& request) {
   IterationOutcome outcome;
-  outcome.workload = fuse_products(request.workload, request.costs.rules, request.schedule.without);
+  outcome.workload = fuse_products(leave_out(request.workload, request.without),
+                                   request.costs.rules, request.schedule.without);
   const Workload& workload = *outcome.workload;
   outcome.machine = laboratory.machine(request.machine);
   if (outcome.machine == nullptr)
@@ -187,7 +204,7 @@ IterationOutcome run_iteration(study::Laboratory& laboratory, const IterationReq
   Places places(workload);
   SimulatedCosts costs(workload, places, outcome.machine, laboratory, request.costs);
   costs.in_passes([&] { outcome.result = schedule(workload, places, costs, request.schedule); });
-  outcome.sources = sources_of(workload, outcome.result);
+  outcome.sources = sources_of(workload, outcome.result, request.schedule.compute);
   outcome.calls = calls_of(workload, places, costs, outcome.result);
   outcome.path = critical_path(workload, outcome.result);
   outcome.links = link_shares(workload, places, costs, *outcome.machine, outcome.result);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "study/experiment.h"
+#include "workload/leave_out.h"
 #include "workload/link_shares.h"
 #include "workload/schedule.h"
 #include "workload/simulated_costs.h"
@@ -20,6 +21,7 @@ struct IterationRequest {
   study::MachineChoice machine{};  ///< as many ranks as the workload has
   CostOptions costs{};
   ScheduleOptions schedule{};
+  LeftOut without{};  ///< kernels, copies, the CPU; calls are the schedule's
 };
 
 /// How much of the kernels' time, of ranks in the mean, is known from where.
@@ -38,6 +40,7 @@ struct CallRow {
   int group = 0;           ///< ranks
   int groups = 0;
   Time alone{};
+  Time recorded{};  ///< the shortest in the trace, which waited least for its peers; 0: not known
 };
 
 /// Nodes of one name on the critical path.

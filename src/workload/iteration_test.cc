@@ -217,5 +217,27 @@ TEST(Iteration, LinksCarryWhatTheCallsPutOnThem) {
   EXPECT_NEAR(sum / kLinkBins * 2 * 450e9 * seconds, row.wire_bytes, 1e-3 * row.wire_bytes);
 }
 
+TEST(Iteration, WhatWasRecordedStandsBesideIt) {
+  const auto made = [](Time begin) {
+    WorkloadBuilder builder("recorded", 4);
+    test::TraceWriter trace(builder);
+    const auto first = trace.call("call", builder.family("all", {{0, 1, 2, 3}}), 1 << 20);
+    const auto second = trace.call("call", builder.family("all", {{0, 1, 2, 3}}), 1 << 20, {first});
+    trace.node(first).recorded = Time::from_us(30);
+    trace.node(second).recorded = Time::from_us(20);
+    trace.node(second).recorded_begin = begin;
+    trace.finish({0, 1, 2, 3});
+    study::Laboratory laboratory;
+    return run_iteration(laboratory, {.workload = std::make_shared<const Workload>(builder.take()),
+                                      .machine = {.name = "dgx-h100", .ranks = "4"}});
+  };
+  const IterationOutcome known = made(Time::from_us(50));
+  EXPECT_EQ(known.recorded, Time::from_us(70));
+  ASSERT_EQ(known.calls.size(), 1U);
+  EXPECT_EQ(known.calls[0].recorded, Time::from_us(20)) << "the call that waited least";
+  // Durations alone do not say how long all of it took.
+  EXPECT_EQ(made(Time{}).recorded, Time{});
+}
+
 }  // namespace
 }  // namespace hemiola::workload

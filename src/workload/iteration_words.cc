@@ -19,12 +19,36 @@ class WordReader {
   }
 
   /// "messages" are sends and receives.
-  Collective kind(const char* option, const std::string& word) const {
+  Collective kind(const char* option, const std::string& word,
+                  const std::string& others = {}) const {
     if (word == "messages") return Collective::send_recv;
     const auto kind = parse_collective(word);
     if (kind && *kind != Collective::custom) return *kind;
-    fail(option, "'" + word + "' is no collective",
-         "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, reduce, messages");
+    fail(
+        option, "'" + word + (others.empty() ? "' is no collective" : "' is nothing to leave out"),
+        "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, reduce, messages" + others);
+  }
+
+  /// Of --without: a kind of call, a kind of kernel, or a name with a star in it.
+  void left_out(const std::string& word, IterationRequest& request) const {
+    LeftOut& what = request.without;
+    const bool all = word == "compute";
+    if (word.find('*') != std::string::npos) {
+      what.names.push_back(word);
+    } else if (all || word == "products" || word == "attention" || word == "kernels") {
+      what.products = what.products || all || word == "products";
+      what.attention = what.attention || all || word == "attention";
+      what.kernels = what.kernels || all || word == "kernels";
+    } else if (word == "copies") {
+      what.copies = true;
+    } else if (word == "host") {
+      what.host = true;
+    } else {
+      request.schedule.without.push_back(
+          kind("without", word,
+               "; compute, products, attention, kernels, copies, host; or a "
+               "part of the names of kernels: '*norm*'"));
+    }
   }
 
   void compute(const std::string& word, IterationRequest& request) const {
@@ -75,8 +99,7 @@ void apply(const IterationWords& words, std::string_view phase, const std::strin
   costs.contention = words.contention;
   reader.compute(words.compute, request);
   request.schedule.compute_permille = reader.permille(words.scale_compute);
-  for (const std::string& kind : words.without)
-    request.schedule.without.push_back(reader.kind("without", kind));
+  for (const std::string& word : words.without) reader.left_out(word, request);
 }
 
 }  // namespace hemiola::workload

@@ -17,7 +17,7 @@ struct IterationWords {
   std::string collectives;                      ///< file of collective_rules.h; may be empty
   std::string compute = "automatic";            ///< "automatic", "recorded", "model", "roofline"
   double scale_compute = 1;                     ///< 0.001 to 1000
-  std::vector<std::string> without{};           ///< kinds of calls
+  std::vector<std::string> without{};           ///< kinds of calls or kernels, '*name*'
   bool contention = true;
 };
 

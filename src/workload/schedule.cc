@@ -228,13 +228,16 @@ class Scheduler {
       case NodeKind::host:
         return node.recorded.fs == 0 ? pass(member) : start_alone(member, node.recorded);
       case NodeKind::compute:
-      case NodeKind::memory: {
-        const bool is_recorded = options_.compute == ComputeSource::recorded
-                                     ? node.recorded.fs > 0
-                                     : node.work < 0 && options_.compute != ComputeSource::model;
-        if (is_recorded) return start_alone(member, node.recorded);
-        return node.work < 0 ? pass(member) : start_alone(member, {});
-      }
+      case NodeKind::memory:
+        switch (time_from(node, options_.compute)) {
+          case TimeFrom::nothing:
+            return pass(member);
+          case TimeFrom::recorded:
+            return start_alone(member, node.recorded);
+          case TimeFrom::work:
+            return start_alone(member, {});
+        }
+        return;
       case NodeKind::collective:
       case NodeKind::send:
       case NodeKind::receive:
@@ -449,6 +452,13 @@ class Scheduler {
 };
 
 }  // namespace
+
+TimeFrom time_from(const Node& node, ComputeSource source) {
+  const bool is_recorded = node.recorded.fs > 0 && source != ComputeSource::model;
+  if (source == ComputeSource::recorded && is_recorded) return TimeFrom::recorded;
+  if (node.work >= 0) return TimeFrom::work;
+  return is_recorded ? TimeFrom::recorded : TimeFrom::nothing;
+}
 
 ScheduleResult schedule(const Workload& workload, Places& places, Costs& costs,
                         const ScheduleOptions& options) {

@@ -88,6 +88,10 @@ enum class ComputeSource : std::uint8_t {
   model       ///< as automatic, but nothing that was recorded is used: such nodes take no time
 };
 
+/// What says how long a kernel or copy takes.
+enum class TimeFrom : std::uint8_t { nothing, recorded, work };
+TimeFrom time_from(const Node& node, ComputeSource source);
+
 struct ScheduleOptions {
   ComputeSource compute = ComputeSource::automatic;
   /// Nodes that are left out, as if they took no time: by kind of communication.

@@ -178,6 +178,37 @@ TEST(Schedule, WhatIsLeftOutTakesNoTime) {
   EXPECT_EQ(run(workload, kFullSpeed, {.compute_permille = 500}).time, us(25));
 }
 
+TEST(Schedule, AKernelOfWhichNothingIsKnownTakesNoTime) {
+  // Its costs are never asked for: there is nothing to ask with.
+  for (const ComputeSource source :
+       {ComputeSource::automatic, ComputeSource::recorded, ComputeSource::model}) {
+    WorkloadBuilder builder("unknown", 1);
+    TraceWriter trace(builder);
+    const auto first = trace.compute("known", 20);
+    const auto unknown =
+        trace.add("unknown", NodeKind::compute, builder.stream("compute"), -1, {first});
+    trace.add("copy", NodeKind::memory, builder.stream("copies"), -1, {unknown});
+    trace.finish({0});
+    const ScheduleResult result = run(builder.take(), kFullSpeed, {.compute = source});
+    EXPECT_EQ(result.nodes[0][1].begin, us(20));
+    EXPECT_EQ(result.nodes[0][1].end, us(20));
+    EXPECT_EQ(result.time, us(20));
+  }
+}
+
+TEST(Schedule, WhatWasRecordedCountsWhereItIsAskedForOrNothingElseIsKnown) {
+  Node shape{.kind = NodeKind::compute, .work = 0}, time{.kind = NodeKind::compute};
+  time.recorded = us(1);
+  Node both = shape;
+  both.recorded = us(1);
+  EXPECT_EQ(time_from(both, ComputeSource::automatic), TimeFrom::work);
+  EXPECT_EQ(time_from(both, ComputeSource::recorded), TimeFrom::recorded);
+  EXPECT_EQ(time_from(both, ComputeSource::model), TimeFrom::work);
+  EXPECT_EQ(time_from(shape, ComputeSource::recorded), TimeFrom::work);
+  EXPECT_EQ(time_from(time, ComputeSource::automatic), TimeFrom::recorded);
+  EXPECT_EQ(time_from(time, ComputeSource::model), TimeFrom::nothing);
+}
+
 TEST(Schedule, ARankThatNeverCallsIsNamed) {
   WorkloadBuilder builder("stuck", 2);
   const std::int32_t all = builder.family("all", {{0, 1}});

@@ -25,7 +25,8 @@ SearchRow run_candidate(study::Laboratory& laboratory, const SearchRequest& requ
         laboratory, {.workload = std::make_shared<const Workload>(make_workload(make)),
                      .machine = {.given = machine},
                      .costs = request.costs,
-                     .schedule = request.schedule});
+                     .schedule = request.schedule,
+                     .without = request.without});
     row.time = run.result.time;
     row.tokens_per_second_and_gpu = run.tokens_per_second_and_gpu();
     row.model_flop_utilisation = run.model_flop_utilisation();

@@ -17,6 +17,7 @@ struct SearchRequest {
   study::MachineChoice machine{};
   CostOptions costs{};
   ScheduleOptions schedule{};
+  LeftOut without{};
   std::int64_t memory = 0;  ///< bytes of a GPU; 0: hbm.size of its device model
   /// Where iterations are shared out among processes, all of which come to the same result; null:
   /// they are not.

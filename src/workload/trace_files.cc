@@ -112,7 +112,7 @@ TraceFiles pick_traces(const std::vector<TraceFile>& files, const std::string& w
       if (found.groups)
         throw Failure(
             "two files say which process groups there are: this one and " + found.groups->name,
-            {.file = file.name}, "name the one that holds with --comm-group");
+            {.file = file.name}, "name the one that holds with --groups");
       found.groups = file;
     }
   }
@@ -242,6 +242,8 @@ TraceFormat trace_format(std::string_view content) {
     case Format::chakra_et:
       return start[start.find_first_not_of(" \t\r\n")] == '{' ? TraceFormat::pytorch
                                                               : TraceFormat::chakra;
+    case Format::chakra_json:
+      return TraceFormat::chakra_json;
     default:
       return TraceFormat::unknown;
   }

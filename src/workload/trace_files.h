@@ -36,7 +36,7 @@ TraceFiles find_traces(const std::string& path);
 bool has_traces(const std::string& path);
 
 /// The format of a trace by its first bytes; `unknown` for what is none.
-enum class TraceFormat : std::uint8_t { chakra, pytorch, kineto, hlo, unknown };
+enum class TraceFormat : std::uint8_t { chakra, chakra_json, pytorch, kineto, hlo, unknown };
 TraceFormat trace_format(std::string_view content);
 /// How many first bytes tell it.
 constexpr std::size_t kTraceStart = std::size_t{1} << 16;

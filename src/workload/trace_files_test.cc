@@ -103,7 +103,7 @@ TEST(TraceFiles, GroupsBesideTheTraceAreTakenAndSaid) {
   folder.write("other.json", R"({"5": [0, 1]})");
   EXPECT_EQ(failure_of(folder, {.path = folder.path() + "/"}),
             "t.json: error: two files say which process groups there are: this one and other.json\n"
-            "  hint: name the one that holds with --comm-group");
+            "  hint: name the one that holds with --groups");
   EXPECT_EQ(
       read_workload({.path = folder / "t", .groups = folder / "other.json"}).families.at(0).groups,
       (std::vector<std::vector<int>>{{0, 1}}));

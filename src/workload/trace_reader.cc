@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "workload/chakra_json.h"
 #include "workload/chakra_reader.h"
 #include "workload/groups.h"
 #include "workload/hlo_reader.h"
@@ -52,7 +53,9 @@ class TraceReader {
     std::string class_name;
     Trace trace;
     tally_.begin_file(file.name);
-    switch (trace_format(content)) {
+    const TraceFormat format = trace_format(content);
+    if (format == TraceFormat::chakra_json) content = chakra_from_json(file.name, content);
+    switch (format) {
       case TraceFormat::pytorch: {
         const TorchFile torch(file.name, std::move(content));
         groups_.begin_file(rank, 0);
@@ -72,6 +75,7 @@ class TraceReader {
                         {.file = file.name},
                         "Chakra, PyTorch and Kineto traces can be read: docs/traces.md");
         [[fallthrough]];
+      case TraceFormat::chakra_json:
       case TraceFormat::chakra:
         groups_.begin_file(rank, 0);
         trace = read_chakra(file.name, content, assembly_, groups_, tally_, class_name);

@@ -12,16 +12,25 @@ namespace {
 
 using Json = nlohmann::json;
 
-TEST(Help, every_verb_shows_two_worked_examples) {
+TEST(Help, every_verb_shows_worked_examples) {
   const Workplace place;
-  const std::vector<std::string> verbs{"run",          "check",
-                                       "machine",      "plan",
-                                       "machine show", "machine validate",
-                                       "machine list", "machine convert",
-                                       "plan make",    "plan show",
-                                       "plan convert", "validate",
-                                       "sweep",        "diff",
-                                       "tune"};
+  const std::vector<std::string> verbs{"run",
+                                       "check",
+                                       "machine",
+                                       "plan",
+                                       "machine show",
+                                       "machine validate",
+                                       "machine list",
+                                       "machine convert",
+                                       "plan make",
+                                       "plan show",
+                                       "plan convert",
+                                       "validate",
+                                       "sweep",
+                                       "diff",
+                                       "tune",
+                                       "workload make",
+                                       "workload search"};
   for (const std::string& verb : verbs) {
     const Outcome help = place.run(verb + " --help");
     EXPECT_EQ(help.code, 0);
@@ -32,7 +41,7 @@ TEST(Help, every_verb_shows_two_worked_examples) {
          (at = help.out.find("\n  hemiola ", at + 1)) != std::string::npos;) {
       ++count;
     }
-    EXPECT_EQ(count, 2) << verb;
+    EXPECT_GE(count, 2) << verb;
   }
 }
 

@@ -155,7 +155,7 @@ TEST(Workload, what_cannot_be_is_one_message_and_no_file) {
   refusal("workload make small.yaml -o traces --machine dgx-h100 --detail all-reduce=exact",
           "exact");
   refusal("workload make small.yaml --machine dgx-h100 --without gossip",
-          "'gossip' is no collective");
+          "'gossip' is nothing to leave out");
   refusal("workload make small.yaml --machine dgx-h100 --scale-compute fast",
           "'fast' is no factor");
 }

@@ -80,7 +80,7 @@ class Workloads(unittest.TestCase):
     def test_what_cannot_be_says_so(self):
         with self.assertRaisesRegex(hemiola.BadInput, "4 heads cannot be divided by 3"):
             hemiola.Workload(self.model, tp=3)
-        with self.assertRaisesRegex(hemiola.BadInput, "'gossip' is no collective"):
+        with self.assertRaisesRegex(hemiola.BadInput, "'gossip' is nothing to leave out"):
             self.workload.run("dgx-h100", without=["gossip"])
         with self.assertRaisesRegex(hemiola.BadInput, "no machine is given"):
             self.workload.run()
