@@ -98,7 +98,6 @@ RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
   RuleMachine rule;
   const double peers = machine.ranks() - 1;
   rule.link_per_byte = all.lines;
-  rule.shift_per_byte = shift.lines;
   rule.one_link = peers * shift.port / std::max(all.port, 1e-9);
   rule.library_per_byte = all.lines * (rule.one_link > 1.5 ? peers / ways_of_rings(peers) : 1);
   rule.chunk = static_cast<double>(fabric.handover(fabric.way(0, 1)).fs);
@@ -129,9 +128,14 @@ RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
   }
   rule.moves[2] = rule.moves[0];
   rule.sums[2] = rule.sums[0];
+  for (auto* movers : {&rule.moves, &rule.sums}) {
+    for (RuleMover& mover : *movers) mover.shift = std::max(shift.lines, mover.per_byte / peers);
+  }
   if (model.dma_engines == 0) return rule;
+  // Bursts have fewer headers than lines.
   const double of_engine = ceil_div(peers, static_cast<double>(model.dma_engines));
   rule.moves[2] = {.per_byte = std::max(all.bursts, of_engine * fs_per_byte(model.dma_rate)),
+                   .shift = std::max(shift.bursts, fs_per_byte(model.dma_rate)),
                    .chunk = rule.chunk + of_engine * static_cast<double>(model.dma_sync_latency.fs),
                    .copied = fs_per_byte(model.dma_rate)};
   rule.sums[2] = rule.moves[2];
@@ -221,11 +225,6 @@ class Analysis {
     return of_.passes() * moved + whole_ + machine_.gap;
   }
 
-  /// Of a byte, where one peer comes after the other.
-  double one_by_one(const RuleMover& mover) const {
-    return std::max(machine_.shift_per_byte, mover.per_byte / (of_.ranks - 1));
-  }
-
   /// All steps together.
   Transfers transfers_of(const RuleMover& mover) const {
     return {.chunk = of_.bytes * mover.per_byte,
@@ -250,7 +249,7 @@ class Analysis {
       return model_.multicast_kernel(machine_.pieces.units - kBesideSwitch, machine_.link_per_byte,
                                      machine_.chunk);
     const double places = std::max(1.0, machine_.pieces.units - mover_.units);
-    const double chunk = of_.bytes * one_by_one(mover_) + mover_.chunk;
+    const double chunk = of_.bytes * mover_.shift + mover_.chunk;
     // Of one peer, as it comes, with the own sum so far.
     const double sum = of_.sums ? of_.bytes * std::max(2 * mover_.adding,
                                                        3 * machine_.pieces.memory_of(of_.cached))
@@ -261,7 +260,7 @@ class Analysis {
   double shards() const {
     const Steps steps{.family = families()[kShards], .degree = of_.ranks - 1};
     Transfers transfers = all_;
-    transfers.chunk = of_.bytes * one_by_one(mover_) + mover_.chunk;
+    transfers.chunk = of_.bytes * mover_.shift + mover_.chunk;
     transfers.sum *= 2 / of_.ranks;  // they are added one by one, as they come
     // On a mesh, which has a link for each peer, what they move is all that counts.
     const double moved = (of_.ranks - 1) * transfers.chunk;

@@ -18,6 +18,7 @@ namespace hemiola::explore {
 /// Who moves data, as rules suppose: by what a machine has, the same for all operators.
 struct RuleMover {
   double per_byte = 0;  ///< of a byte that goes to each peer, all at once
+  double shift = 0;     ///< of a byte that goes to one peer, one after the other
   double chunk = 0;     ///< of a transfer, whatever its size
   double units = 0;     ///< compute units that it takes
   double adding = 0;    ///< of a byte that is loaded to be added
@@ -27,7 +28,6 @@ struct RuleMover {
 /// What rules know of a machine: asked once, used for many operators. Times are femtoseconds.
 struct RuleMachine {
   double link_per_byte = 0;     ///< all peers at once: of a byte that goes to each of them
-  double shift_per_byte = 0;    ///< one peer after the other: of such a byte
   double library_per_byte = 0;  ///< the same of the library, whose rings do not take all links
   double one_link = 1;          ///< one peer after the other over all at once
   double chunk = 0;             ///< of a transfer, whatever its size

@@ -54,8 +54,8 @@ class Compile(unittest.TestCase):
 
     def test_refuses_with_the_place(self):
         with self.assertRaises(hemiola.BadInput) as caught:
-            hemiola.compile(KERNEL, plan_of("ag-gemm/sequence", axis="k"))
-        self.assertIn("no waves of one grid", str(caught.exception))
+            hemiola.compile(KERNEL, hemiola.Plan.make("block-mlp/sequence", 2, {"m": 256, "h": 128, "f": 256}))
+        self.assertIn("is a 'swiglu', and kernel 'gemm_persistent' a product", str(caught.exception))
         with self.assertRaises(hemiola.BadInput) as caught:
             hemiola.compile("def f():\n    pass\n", plan_of())
         self.assertIn("@triton.jit", str(caught.exception))
