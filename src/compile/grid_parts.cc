@@ -51,15 +51,7 @@ std::int64_t results_in(const plan::Compute& compute, const plan::Rect& box) {
 
 /// What the parts of a grid sum over together.
 std::int64_t depth_of(const Grid& grid) {
-  plan::Rect hull = grid.front().boxes.front();
-  for (const Placed& one : grid) {
-    for (const plan::Rect& box : one.boxes) {
-      for (std::size_t i = 0; i < hull.begin.size(); ++i) {
-        hull.begin[i] = std::min(hull.begin[i], box.begin[i]);
-        hull.end[i] = std::max(hull.end[i], box.end[i]);
-      }
-    }
-  }
+  const plan::Rect hull = hull_of(grid);
   const plan::Compute& compute = *grid.front().compute;
   std::int64_t depth = 1;
   for (std::size_t i = 0; i < compute.axes.size(); ++i)
@@ -96,6 +88,19 @@ bool have_same_axes(const plan::Compute& a, const plan::Compute& b) {
 }
 
 }  // namespace
+
+plan::Rect hull_of(const Grid& grid) {
+  plan::Rect hull = grid.front().boxes.front();
+  for (const Placed& one : grid) {
+    for (const plan::Rect& box : one.boxes) {
+      for (std::size_t i = 0; i < hull.begin.size(); ++i) {
+        hull.begin[i] = std::min(hull.begin[i], box.begin[i]);
+        hull.end[i] = std::max(hull.end[i], box.end[i]);
+      }
+    }
+  }
+  return hull;
+}
 
 const plan::ComputeOperand* result_of(const plan::Compute& compute) {
   const plan::ComputeOperand* found = nullptr;
@@ -194,11 +199,12 @@ std::string GridParts::why_not(const Grid& grid, const Placed& one) const {
 }
 
 void GridParts::require_begun(const Grid& grid) const {
+  const std::int64_t depth = depth_of(grid);
   std::int64_t begun = 0, made = 0;  // elements times the depth of their sums
   for (const Placed& one : grid) {
     for (const plan::Rect& box : one.boxes) {
       made += box.elements();
-      if (!adds(*one.compute)) begun += results_in(*one.compute, box) * depth_of(grid);
+      if (!adds(*one.compute)) begun += results_in(*one.compute, box) * depth;
     }
   }
   if (begun == made) return;

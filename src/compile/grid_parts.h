@@ -24,6 +24,9 @@ struct Placed {
 
 using Grid = std::vector<Placed>;
 
+/// The smallest box that holds those of all parts.
+plan::Rect hull_of(const Grid& grid);
+
 /// The first operand that a compute makes; null: there is none.
 const plan::ComputeOperand* result_of(const plan::Compute& compute);
 

@@ -188,7 +188,7 @@ class GridMaker {
     for (plan::ComputeOperand& operand : made.operands)
       if (operand.use == plan::Use::add) operand.use = plan::Use::accumulate;
     std::vector<GridLaunch> launches;
-    plan::Rect box = parts.front().boxes.front();
+    const plan::Rect box = hull_of(parts);
     for (const Placed& one : parts) {
       launches.push_back({.name = one.compute->name,
                           .boxes = one.boxes,
@@ -196,12 +196,6 @@ class GridMaker {
                           .by_tiles = one.compute->waits == plan::Waits::tiles});
       for (std::size_t i = 0; i < made.axes.size(); ++i)
         made.axes[i].tile = std::min(made.axes[i].tile, one.compute->axes[i].tile);
-      for (const plan::Rect& rect : one.boxes) {
-        for (std::size_t i = 0; i < box.begin.size(); ++i) {
-          box.begin[i] = std::min(box.begin[i], rect.begin[i]);
-          box.end[i] = std::max(box.end[i], rect.end[i]);
-        }
-      }
     }
     std::int64_t filled = 0;
     for (const GridLaunch& launch : launches) filled += elements_of(launch.boxes);
