@@ -53,9 +53,9 @@ bool is_rank_everywhere(const Affine& rank, int ranks) {
 }
 
 /// Whether chunks [value, value + extent) are there whatever the rank and the counters of loops
-/// are, up to those of `last`.
+/// are, up to those of `last`, with what the least and the largest place of a table add.
 bool is_inside_everywhere(const Affine& value, std::int64_t extent, std::int64_t present,
-                          const Indices& last) {
+                          const Indices& last, std::pair<std::int64_t, std::int64_t> places) {
   std::int64_t low = 0, high = 0;  // what the loops add
   for (std::size_t level = 0; level < value.loop.size(); ++level) {
     const std::int64_t most = value.loop[level] * last.loop[level];
@@ -80,10 +80,13 @@ bool is_inside_everywhere(const Affine& value, std::int64_t extent, std::int64_t
   }
   const std::int64_t one = low * value.scale + value.offset;
   const std::int64_t other = high * value.scale + value.offset;
-  return std::min(one, other) >= 0 && std::max(one, other) <= present - extent;
+  return std::min(one, other) + places.first >= 0 &&
+         std::max(one, other) + places.second <= present - extent;
 }
 
-bool is_alike(const Program& program, const Operand& operand, const Indices& last) {
+bool is_alike(const Program& program, const Operand& operand, const Indices& last,
+              const Op* table) {
+  if (operand.column >= 0 && (table == nullptr || operand.column >= table->columns())) return false;
   if (operand.group >= 0 || !is_rank_everywhere(operand.rank, program.ranks)) return false;
   if (operand.buffer < 0 || operand.buffer >= std::ssize(program.buffers)) return false;
   const Buffer& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];
@@ -91,13 +94,16 @@ bool is_alike(const Program& program, const Operand& operand, const Indices& las
   const std::int64_t extent =
       operand.run == 0 ? operand.chunks
                        : (operand.chunks / operand.run - 1) * operand.pitch + operand.run;
-  return is_inside_everywhere(operand.chunk, extent, buffer.chunks.front(), last);
+  const auto places =
+      table != nullptr ? table->range_of(operand.column) : std::pair<std::int64_t, std::int64_t>{};
+  return is_inside_everywhere(operand.chunk, extent, buffer.chunks.front(), last, places);
 }
 
 }  // namespace
 
-bool is_alike_everywhere(const Program& program, const Op& op, const Indices& last) {
-  const auto operand = [&](const Operand& o) { return is_alike(program, o, last); };
+bool is_alike_everywhere(const Program& program, const Op& op, const Indices& last,
+                         const Op* table) {
+  const auto operand = [&](const Operand& o) { return is_alike(program, o, last, table); };
   const auto semaphore = [&](const SemaphoreRef& ref) {
     return is_rank_everywhere(ref.rank, program.ranks);
   };
@@ -107,6 +113,36 @@ bool is_alike_everywhere(const Program& program, const Op& op, const Indices& la
          std::all_of(op.semaphores.begin(), op.semaphores.end(), semaphore) &&
          no_connection(op.send_to) && no_connection(op.recv_from) && op.more_to.empty() &&
          op.more_from.empty() && op.kind != OpKind::barrier;
+}
+
+bool is_alike_in_loops(const Program& program, const Op& op, const Indices& at) {
+  const auto varies = [](const Affine& value) { return value.loop[0] != 0 || value.loop[1] != 0; };
+  for (const std::vector<Operand>* side : {&op.src, &op.dst}) {
+    for (const Operand& operand : *side) {
+      if (varies(operand.rank)) return false;
+      if (operand.column >= 0) {
+        if (varies(operand.chunk)) return false;
+        continue;  // check_chunks() looks at the whole column
+      }
+      if (!varies(operand.chunk)) continue;
+      const std::int64_t owner = operand.rank(at);
+      if (operand.chunk.modulus <= 0 || operand.run != 0 || is_multicast(operand.access) ||
+          owner < 0 || owner >= program.ranks || operand.buffer < 0 ||
+          operand.buffer >= std::ssize(program.buffers))
+        return false;
+      const std::int64_t first = operand.chunk.offset;
+      const std::int64_t last = (operand.chunk.modulus - 1) * operand.chunk.scale + first;
+      const std::int64_t present = program.chunks_of(operand.buffer, static_cast<int>(owner));
+      if (std::min(first, last) < 0 || std::max(first, last) > present - operand.chunks)
+        return false;
+    }
+  }
+  const auto peer_varies = [&](const ConnectionRef& one) { return varies(one.peer); };
+  return std::none_of(op.semaphores.begin(), op.semaphores.end(),
+                      [&](const SemaphoreRef& ref) { return varies(ref.rank); }) &&
+         !peer_varies(op.send_to) && !peer_varies(op.recv_from) &&
+         std::none_of(op.more_to.begin(), op.more_to.end(), peer_varies) &&
+         std::none_of(op.more_from.begin(), op.more_from.end(), peer_varies);
 }
 
 std::int64_t iterations_of(const Bound& bound, const Op& loop) {
@@ -119,12 +155,14 @@ std::vector<bool> alike_in(const Bound& bound, const std::vector<Op>& ops) {
   std::vector<bool> alike;
   Indices last{.rank = program.ranks - 1, .loop = {}};
   std::size_t level = 0;
+  const Op* table = nullptr;
   for (const Op& op : ops) {
     const bool opens = op.kind == OpKind::loop, closes = op.kind == OpKind::end_loop;
     if (closes && level > 0) --level;
     if (level < last.loop.size()) last.loop[level] = opens ? iterations_of(bound, op) - 1 : 0;
+    if (level == 0) table = opens && !op.places.empty() ? &op : nullptr;
     if (opens) ++level;
-    alike.push_back(!opens && !closes && is_alike_everywhere(program, op, last));
+    alike.push_back(!opens && !closes && is_alike_everywhere(program, op, last, table));
   }
   return alike;
 }

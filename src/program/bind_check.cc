@@ -205,6 +205,7 @@ class Checker {
       if (op_->kind == OpKind::loop) {
         loops.push_back(op_);
         if (loops.size() > 2) return op_error("loops are nested more than two deep");
+        if (!check_places(loops.size())) return;
       } else if (op_->kind == OpKind::end_loop) {
         if (loops.empty()) return op_error("there is no loop to end");
         loops.pop_back();
@@ -221,10 +222,21 @@ class Checker {
     }
   }
 
+  /// Tables are of outermost loops that count, a row for each iteration.
+  bool check_places(std::size_t depth) {
+    if (depth == 1) table_ = nullptr;
+    if (op_->places.empty()) return true;
+    const bool whole = depth == 1 && op_->unit.count == 0 && op_->count > 0 &&
+                       std::ssize(op_->places) % op_->count == 0;
+    if (!whole) op_error("the places of a loop are not a row for each of its iterations");
+    table_ = op_;
+    return whole;
+  }
+
   /// The operation at all loop indices that matter.
   void check_everywhere(const std::vector<const Op*>& loops) {
     check_shape(loops);
-    if (alike_in_loops()) {
+    if (is_alike_in_loops(program_, *op_, at_)) {
       check_here();
       return;
     }
@@ -238,36 +250,6 @@ class Checker {
       });
     });
     at_.loop = {};
-  }
-
-  /// Whether all iterations refer to the same ranks, and to chunks that are there whatever the
-  /// counters are: then one stands for all. Rings have thousands of them.
-  bool alike_in_loops() const {
-    const auto varies = [](const Affine& value) {
-      return value.loop[0] != 0 || value.loop[1] != 0;
-    };
-    for (const std::vector<Operand>* side : {&op_->src, &op_->dst}) {
-      for (const Operand& operand : *side) {
-        if (varies(operand.rank)) return false;
-        if (!varies(operand.chunk)) continue;
-        const std::int64_t owner = operand.rank(at_);
-        if (operand.chunk.modulus <= 0 || operand.run != 0 || is_multicast(operand.access) ||
-            owner < 0 || owner >= program_.ranks ||
-            !in_range(operand.buffer, program_.buffers.size()))
-          return false;
-        const std::int64_t first = operand.chunk.offset;
-        const std::int64_t last = (operand.chunk.modulus - 1) * operand.chunk.scale + first;
-        const std::int64_t present = program_.chunks_of(operand.buffer, static_cast<int>(owner));
-        if (std::min(first, last) < 0 || std::max(first, last) > present - operand.chunks)
-          return false;
-      }
-    }
-    const auto peer_varies = [&](const ConnectionRef& one) { return varies(one.peer); };
-    return std::none_of(op_->semaphores.begin(), op_->semaphores.end(),
-                        [&](const SemaphoreRef& ref) { return varies(ref.rank); }) &&
-           !peer_varies(op_->send_to) && !peer_varies(op_->recv_from) &&
-           std::none_of(op_->more_to.begin(), op_->more_to.end(), peer_varies) &&
-           std::none_of(op_->more_from.begin(), op_->more_from.end(), peer_varies);
   }
 
   Extent extent(const Op& loop, std::size_t level) const {
@@ -306,6 +288,9 @@ class Checker {
                                                     : 0;
     for (const std::vector<Operand>* side : {&op_->src, &op_->dst}) {
       for (const Operand& operand : *side) {
+        const bool in_table = !loops.empty() && loops.front() == table_ && table_ != nullptr;
+        if (operand.column >= 0 && (!in_table || operand.column >= table_->columns()))
+          return op_error("an operand's place is not in the table of its loop");
         if (operand.chunks != chunks && op_->kind != OpKind::compute)
           return op_error("its operands have different sizes");
         if (operand.run != 0 && !is_rows(operand, loops))
@@ -399,12 +384,18 @@ class Checker {
   }
 
   void check_chunks(const Operand& operand, int owner) {
-    const std::int64_t begin = operand.chunk(at_);
+    std::int64_t begin = operand.chunk(at_);
+    if (operand.column >= 0 && (table_ == nullptr || operand.column >= table_->columns())) return;
+    std::pair<std::int64_t, std::int64_t> places{};
+    if (operand.column >= 0) places = table_->range_of(operand.column);
+    begin += places.first;
     const std::int64_t present = program_.chunks_of(operand.buffer, owner);
     const std::int64_t extent =
         operand.run == 0 ? operand.chunks
                          : (operand.chunks / operand.run - 1) * operand.pitch + operand.run;
-    if (begin >= 0 && extent >= 0 && extent <= present && begin <= present - extent) return;
+    if (begin >= 0 && extent >= 0 && extent <= present &&
+        begin <= present - extent - (places.second - places.first))
+      return;
     op_error(fmt::format("chunks [{}, {}) of {} of rank {}, which has {}", begin, begin + extent,
                          program_.buffers[static_cast<std::size_t>(operand.buffer)].name, owner,
                          present));
@@ -473,6 +464,7 @@ class Checker {
   Diagnostics found_;
   Indices at_;
   const Op* op_ = nullptr;
+  const Op* table_ = nullptr;  ///< the last loop that had places
   std::set<std::pair<int, std::int32_t>> rank_bodies_;
   std::set<std::pair<const Op*, std::string>> reported_;
   std::set<std::int32_t> multicast_asked_;

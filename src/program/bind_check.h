@@ -19,9 +19,13 @@ void require_copy_engines(const machine::Machine& machine, int rank);
 bool all_reach_each_other(const Bound& bound);
 /// Whether an operation needs one look, where ranks reach each other: its ranks and chunks are
 /// there whatever the rank and the counters of loops are, up to those of `last`. False where that
-/// is not plain to see.
-bool is_alike_everywhere(const Program& program, const Op& op, const Indices& last);
-/// The same of each operation of a body.
+/// is not plain to see. `table`: the loop around it that has places, or null.
+bool is_alike_everywhere(const Program& program, const Op& op, const Indices& last,
+                         const Op* table = nullptr);
+/// Whether all iterations refer to the same ranks, and to chunks that are there whatever the
+/// counters are: then one stands for all. Rings have thousands of them.
+bool is_alike_in_loops(const Program& program, const Op& op, const Indices& at);
+/// The first of the two of each operation of a body.
 std::vector<bool> alike_in(const Bound& bound, const std::vector<Op>& ops);
 /// How often a loop goes round.
 std::int64_t iterations_of(const Bound& bound, const Op& loop);

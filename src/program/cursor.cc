@@ -33,21 +33,23 @@ bool Cursor::next(Primitive& out) {
   return advance(out, nullptr);
 }
 
-bool Cursor::next(Primitive& out, ComputeSteps& steps) {
+bool Cursor::next(Primitive& out, ComputeSteps& steps, std::int64_t pieces) {
   steps.clear();
-  return advance(out, &steps);
+  return advance(out, &steps, pieces);
 }
 
-bool Cursor::advance(Primitive& out, ComputeSteps* steps) {
+bool Cursor::advance(Primitive& out, ComputeSteps* steps, std::int64_t pieces) {
   const std::vector<Op>& ops = body_->ops;
   while (op_ < static_cast<std::int32_t>(ops.size())) {
-    if (steps != nullptr && stage_ == 0 && part_ == 0 && take_steps(*steps)) {
+    const bool at_start = stage_ == 0 && part_ == 0;
+    if (steps != nullptr && at_start && (take_run(*steps, pieces) || take_steps(*steps))) {
       out.reset(steps->op());
       out.type = frame_->type;
       out.kind = PrimitiveKind::compute;
       out.posted = true;
       return true;
     }
+    if (op_ == static_cast<std::int32_t>(ops.size())) break;  // behind a table at the end
     const Op& op = ops[static_cast<std::size_t>(op_)];
     if (op.kind == OpKind::loop) {
       enter_loop(op);
@@ -106,7 +108,8 @@ void Cursor::enter_loop(const Op& op) {
     return;
   }
   ++op_;
-  loops_[static_cast<std::size_t>(depth_)] = {op_, count, op.unit.count, op.pieces};
+  loops_[static_cast<std::size_t>(depth_)] = {
+      op_, count, op.unit.count, op.pieces, op.places.data(), op.columns()};
   indices_.loop[static_cast<std::size_t>(depth_)] = 0;
   ++depth_;
 }

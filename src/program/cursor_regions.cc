@@ -60,6 +60,12 @@ Cursor::Region Cursor::region(const Op& op, const Operand& operand, std::int64_t
       {index * chunk + begin, std::clamp<std::int64_t>(chunk - begin, 0, loop.unit), begin});
 }
 
+std::int64_t Cursor::chunk_of(const Operand& operand) const {
+  const std::int64_t chunk = operand.chunk(indices_);
+  if (operand.column < 0) return chunk;
+  return chunk + loops_[0].places[indices_.loop[0] * loops_[0].columns + operand.column];
+}
+
 /// A clear reaches the part of a rotating buffer that the previous repetition used.
 Span Cursor::span(const Operand& operand, Region region, bool clears) const {
   const bool multicast = is_multicast(operand.access);
@@ -70,7 +76,7 @@ Span Cursor::span(const Operand& operand, Region region, bool clears) const {
                                   ? region.offset
                                   : region.offset - region.piece + region.piece % stride;
   const bool rows = operand.run > 0;
-  const std::int64_t data = operand.chunk(indices_) * stride + (rows ? 0 : offset);
+  const std::int64_t data = chunk_of(operand) * stride + (rows ? 0 : offset);
   // Multicast operands lie at the same place on every member (checked by bind).
   const auto resolver = multicast ? static_cast<int>(indices_.rank) : owner;
   const auto place = frame_->resolve(operand.buffer, memory_offset(data, operand.access), resolver);

@@ -123,8 +123,8 @@ TEST(TileSteps, are_found_behind_what_is_passed_over) {
     Cursor cursor(bound, 0, static_cast<std::int32_t>(body));
     ComputeSteps found;
     while (cursor.skip_to_steps(found)) {
-      ++tiles;
-      steps += found.steps;
+      tiles += found.tiles;
+      steps += found.steps * found.tiles;
       EXPECT_EQ(found.stored, 16 * 16 * 2);
     }
   }

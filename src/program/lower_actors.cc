@@ -226,12 +226,15 @@ class ActorWriter {
     for (std::size_t i = 0; i < self.items.size(); ++i) {
       const Item& item = self.items[i];
       where_ = item.movement != nullptr ? item.movement->where
-               : item.tile != nullptr   ? item.tile->where
+               : item.group != nullptr  ? item.group->where
                                         : std::string{};
       wait(waits_[index(actor)][i]);
       if (item.joins) join(self);
       if (item.movement != nullptr) move(*item.movement, self);
-      if (item.tile != nullptr) compute(*item.tile);
+      if (item.group != nullptr) {
+        for (Op& op : operands().tiles(*item.group, item.tiles)) add(std::move(op));
+        dirty_ = true;  // loads and the compute go on, or stores do
+      }
       signal(static_cast<std::int32_t>(i));
     }
     if (self.kind == Actor::Kind::engine) batch_copies(body_, options_.copies.batch);
@@ -337,31 +340,6 @@ class ActorWriter {
     }
     if (dirty_ || flush) sync();
     for (const auto& [key, op] : ops) add_split(op);
-  }
-
-  void compute(const Tile& tile) {
-    // What it adds to is read by the first step, results are written by the last one.
-    const std::int64_t last = tile.writes.empty() ? tile.steps : tile.steps - 1;
-    std::int64_t next = 0;
-    if (!tile.adds.empty() && last > 0) add(operands().step(tile, next++, 0, false));
-    add_steps(tile, next, last);
-    if (last < tile.steps) add(operands().step(tile, last, 0, true));
-    dirty_ = true;  // loads and the compute go on, or stores do
-  }
-
-  /// Steps [begin, end). Two of them make an iteration: an engine takes what follows an operation
-  /// for another one only where its number differs.
-  void add_steps(const Tile& tile, std::int64_t begin, std::int64_t end) {
-    constexpr std::int64_t kFewSteps = 4;  // as they are
-    const std::int64_t iterations = (end - begin) / 2;
-    std::int64_t next = begin;
-    if (end - begin > kFewSteps) {
-      add({.kind = OpKind::loop, .count = iterations});
-      for (; next < begin + 2; ++next) add(operands().step(tile, next, 2, false));
-      add({.kind = OpKind::end_loop});
-      next = begin + iterations * 2;
-    }
-    for (; next < end; ++next) add(operands().step(tile, next, 0, false));
   }
 
   /// This actor's share of strip number `number`: a slice of how many; none: {0, 0}.

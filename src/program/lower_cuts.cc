@@ -86,12 +86,16 @@ std::int64_t unit_of(const plan::Plan& plan, const Movements& movements, const T
       if (strip.rows > 1) unit = std::gcd(unit, strip.pitch[0]);
     }
   };
-  for (const auto& tiles : all_tiles) {
-    for (const Tile& tile : tiles) {
-      std::for_each(tile.reads.begin(), tile.reads.end(), note_area);
-      std::for_each(tile.next_reads.begin(), tile.next_reads.end(), note_area);
-      std::for_each(tile.adds.begin(), tile.adds.end(), note_area);
-      std::for_each(tile.writes.begin(), tile.writes.end(), note_area);
+  for (const RankTiles& tiles : all_tiles) {
+    for (const TileGroup& group : tiles.groups) {
+      for (const auto* list : {&group.reads, &group.adds, &group.writes}) {
+        for (const Touched& touched : *list) {
+          note_area(touched.area);
+          for (std::size_t a = 0; a < group.counts.size(); ++a)
+            if (group.counts[a] > 1) unit = std::gcd(unit, touched.apart[a]);
+        }
+      }
+      std::for_each(group.next_reads.begin(), group.next_reads.end(), note_area);
     }
   }
   return unit;

@@ -8,7 +8,6 @@
 
 #include "core/index.h"
 #include "machine/machine.h"
-#include "plan/in_place.h"
 #include "program/lower_flow.h"
 #include "program/lower_launches.h"
 #include "program/lower_parts.h"
@@ -89,8 +88,18 @@ class Assigner {
     std::vector<Item>& items = actors_[index(actor)].items;
     const auto at = std::pair(actor, static_cast<std::int32_t>(items.size()));
     if (item.movement != nullptr) done_by_[item.movement].push_back(at);
-    if (item.tile != nullptr) done_by_[item.tile].push_back(at);
     items.push_back(std::move(item));
+  }
+
+  /// Behind tiles of the same group it is one item with them.
+  void append(std::int32_t actor, int rank, TileRef tile) {
+    const TileGroup* group = &tiles_[index(rank)].groups[index(tile.group)];
+    std::vector<Item>& items = actors_[index(actor)].items;
+    if (items.empty() || items.back().group != group) {
+      done_by_[group].emplace_back(actor, static_cast<std::int32_t>(items.size()));
+      items.push_back({.kind = Item::Kind::tiles, .group = group});
+    }
+    items.back().tiles.push_back(tile.tile);
   }
 
   void add_rank(int rank) {
@@ -182,24 +191,39 @@ class Assigner {
   }
 
   /// -1: those of the persistent kernel.
-  std::vector<const Tile*> tiles_of_launch(int rank, std::int32_t launch) const {
-    std::vector<const Tile*> tiles;
-    for (const Tile& tile : tiles_[index(rank)]) {
-      const bool is_launch = plan_.code(rank).computes[index(tile.compute)].is_launch();
-      if (launch < 0 ? !is_launch : tile.compute == launch) tiles.push_back(&tile);
+  std::vector<TileRef> tiles_of_launch(int rank, std::int32_t launch) const {
+    const auto& [groups, order] = tiles_[index(rank)];
+    const auto& computes = plan_.code(rank).computes;
+    std::vector<TileRef> tiles;
+    for (const TileRef& tile : order) {
+      const std::int32_t compute = groups[index(tile.group)].compute;
+      if (launch < 0 ? !computes[index(compute)].is_launch() : compute == launch)
+        tiles.push_back(tile);
     }
     return tiles;
   }
 
   /// Deals tiles in order; those of one output stay together. `give(workgroup, tile)`.
   template <class Give>
-  void deal(const std::vector<const Tile*>& tiles, std::int32_t workgroups, Give&& give) const {
-    std::unordered_map<std::int64_t, std::int32_t> owner;
+  void deal(int rank, const std::vector<TileRef>& tiles, std::int32_t workgroups,
+            Give&& give) const {
+    const auto& groups = tiles_[index(rank)].groups;
+    std::unordered_map<std::int32_t, std::vector<std::int32_t>> owners;  // by outputs, tile
     std::int32_t next = 0;
-    for (const Tile* tile : tiles) {
-      const auto [at, added] = owner.try_emplace(tile->output, next);
-      if (added) next = (next + 1) % workgroups;
-      give(at->second, *tile);
+    const TileGroup* group = nullptr;
+    std::vector<std::int32_t>* owner = nullptr;
+    for (const TileRef& tile : tiles) {
+      if (group != &groups[index(tile.group)]) {
+        group = &groups[index(tile.group)];
+        owner = &owners[group->outputs];
+        if (owner->empty()) owner->assign(index(group->tiles()), -1);
+      }
+      std::int32_t& by = (*owner)[index(tile.tile)];
+      if (by < 0) {
+        by = next;
+        next = (next + 1) % workgroups;
+      }
+      give(by, tile);
     }
   }
 
@@ -208,13 +232,13 @@ class Assigner {
     if (!tiles.empty()) add_tiles(rank, tiles, compute_workgroups());
   }
 
-  void add_tiles(int rank, const std::vector<const Tile*>& tiles, std::int32_t count,
+  void add_tiles(int rank, const std::vector<TileRef>& tiles, std::int32_t count,
                  std::int32_t launch = -1) {
     const auto first = static_cast<std::int32_t>(actors_.size());
     for (std::int32_t w = 0; w < count; ++w)
       actors_[index(new_actor(Actor::Kind::computation, rank, 0, w, count))].launch = launch;
-    deal(tiles, count,
-         [&](std::int32_t w, const Tile& tile) { append(first + w, {.tile = &tile}); });
+    deal(rank, tiles, count,
+         [&](std::int32_t w, const TileRef& tile) { append(first + w, rank, tile); });
   }
 
   /// Each with as many workgroups as it has results, and the device places for.
@@ -230,10 +254,12 @@ class Assigner {
         actors_[index(actor)].launch = launch;
         append(actor, {.movement = &movements_[index(rank)][index(gate->second)].front()});
       }
-      const std::vector<const Tile*> tiles = tiles_of_launch(rank, launch);
-      std::set<std::int64_t> results;
-      for (const Tile* tile : tiles) results.insert(tile->output);
-      add_tiles(rank, tiles, std::min(static_cast<int>(results.size()), places_of_launch(rank)),
+      std::map<std::int32_t, std::int32_t> results;
+      for (const TileGroup& group : tiles_[index(rank)].groups)
+        if (group.compute == launch) results.emplace(group.outputs, group.tiles());
+      int count = 0;
+      for (const auto& [outputs, tiles] : results) count += tiles;
+      add_tiles(rank, tiles_of_launch(rank, launch), std::min(count, places_of_launch(rank)),
                 launch);
       if (!awaited_.contains({rank, launch})) continue;
       const std::int32_t bell = new_actor(Actor::Kind::engine, rank, 0, 0, 1);
@@ -265,20 +291,22 @@ class Assigner {
     std::stable_sort(list.begin(), list.end(),
                      [](const Movement* a, const Movement* b) { return a->level < b->level; });
     const std::vector<bool> join = joins(list, count);
-    std::vector<std::vector<const Tile*>> tiles(index(count));
-    deal(tiles_of_launch(rank, -1), count,
-         [&](std::int32_t w, const Tile& tile) { tiles[index(w)].push_back(&tile); });
+    const auto& groups = tiles_[index(rank)].groups;
+    const auto level = [&](const TileRef& tile) { return groups[index(tile.group)].level; };
+    std::vector<std::vector<TileRef>> tiles(index(count));
+    deal(rank, tiles_of_launch(rank, -1), count,
+         [&](std::int32_t w, const TileRef& tile) { tiles[index(w)].push_back(tile); });
     for (std::int32_t w = 0; w < count; ++w) {
       auto& own = tiles[index(w)];
       std::stable_sort(own.begin(), own.end(),
-                       [](const Tile* a, const Tile* b) { return a->level < b->level; });
+                       [&](const TileRef& a, const TileRef& b) { return level(a) < level(b); });
       std::size_t next = 0;
       for (std::size_t i = 0; i < list.size(); ++i) {
-        for (; next < own.size() && own[next]->level < list[i]->level; ++next)
-          append(first + w, {.tile = own[next]});
+        for (; next < own.size() && level(own[next]) < list[i]->level; ++next)
+          append(first + w, rank, own[next]);
         append(first + w, {.movement = list[i], .joins = join[i]});
       }
-      for (; next < own.size(); ++next) append(first + w, {.tile = own[next]});
+      for (; next < own.size(); ++next) append(first + w, rank, own[next]);
     }
   }
 
@@ -303,10 +331,10 @@ class Assigner {
   }
 
   void connect(const Actor& actor, Item& item) {
-    if (item.tile != nullptr) {
-      for (const Movement* movement : item.tile->after) wait_for_all(item, done(id_of(*movement)));
-      for (const std::int64_t other : item.tile->after_tiles)
-        wait_for_all(item, {&done_by_.at(&tiles_[index(actor.rank)][index(other)]), 0});
+    if (item.group != nullptr) {
+      for (const Movement* movement : item.group->after) wait_for_all(item, done(id_of(*movement)));
+      for (const std::int32_t other : item.group->after_groups)
+        wait_for_all(item, {&done_by_.at(&tiles_[index(actor.rank)].groups[index(other)]), 0});
     }
     if (item.movement == nullptr) return;
     for (const Movement::After& after : item.movement->after) {
@@ -330,11 +358,11 @@ class Assigner {
       const int image = symmetry_.image(rank);
       const plan::Area wanted = symmetry_.turned(area, -image);
       const int first = symmetry_.representative(rank);
-      for (const Tile& tile : tiles_[index(first)]) {
-        if (is_whole(plan_, first, tile.compute)) continue;  // its bell
-        const bool makes = std::any_of(tile.made.begin(), tile.made.end(),
+      for (const TileGroup& group : tiles_[index(first)].groups) {
+        if (is_whole(plan_, first, group.compute)) continue;  // its bell
+        const bool makes = std::any_of(group.made.begin(), group.made.end(),
                                        [&](const plan::Area& a) { return overlap(a, wanted); });
-        if (makes) wait_for_all(item, {&done_by_.at(&tile), image});
+        if (makes) wait_for_all(item, {&done_by_.at(&group), image});
       }
     }
   }
@@ -389,38 +417,6 @@ class Assigner {
   std::map<std::pair<int, std::int32_t>, std::int32_t> bell_of_;
   std::unordered_map<const void*, std::vector<std::pair<std::int32_t, std::int32_t>>> done_by_;
 };
-
-void check_general(const plan::Plan& plan, const LowerOptions& options) {
-  const SourceLocation& option = kOption;
-  const auto refuse = [&](const std::string& what, const std::string& hint) {
-    throw Failure(fmt::format("plan '{}' {}", plan.name, what), option, hint);
-  };
-  if (options.piece.count != 0) refuse("does not move data in pieces", "leave piece out");
-  // Two tensors of one memory would hide conflicts; a plan in place names only one of them, and
-  // copies of a safe one, or swaps, have none.
-  const bool safe = options.realization == Realization::copy_engine && !plan.of_elements() &&
-                    (plan.in_place_safe || options.copies.command == CopyCommand::swap);
-  if (options.in_place && !plan::is_in_place(plan) && !safe)
-    refuse("cannot run in place", "leave in_place out");
-  if (options.realization == Realization::multicast && plan.groups.empty())
-    refuse("has no groups, so nothing can go through the switch", "choose realization=load-store");
-  const bool computing = computes(plan);
-  const bool packets = options.protocol != Protocol::simple;
-  if (packets && (computing || plan.of_elements()))
-    refuse("is not one of chunks alone, and cannot send packets", "choose protocol=simple");
-  if (packets && options.realization == Realization::copy_engine)
-    refuse("cannot send packets by copy engines", "choose protocol=simple");
-  if (options.alignment > 0 && plan.of_elements())
-    refuse("has sizes of its own", "leave alignment out");
-  if (options.realization == Realization::co_located && plan::has_launches(plan))
-    refuse(
-        "launches computes one after the other, and has no kernel that its communication could "
-        "share workgroups with all the time",
-        "choose realization=load-store or copy-engine");
-  if (options.realization == Realization::co_located && !computing)
-    refuse("computes nothing that its communication could share workgroups with",
-           "choose realization=load-store");
-}
 
 bool uses_groups(const Movements& movements) {
   const auto grouped = [](const Place& place) { return place.group >= 0; };

@@ -1,9 +1,9 @@
 // The general lowering: a plan becomes movements and tiles with places in memory
-// (lower_movements.cc, lower_tiles.cc), which passes improve (lower_fuse.cc, lower_flow.h), these
-// become items of actors (lower_general.cc), whose dependencies become progress counters and whose
-// items become operations (lower_actors.cc, lower_operands.cc) on units of memory (lower_cuts.cc).
-// With a machine, movements that cross its NICs are made ones that NICs can do (lower_network.cc).
-// Private to lower*.cc.
+// (lower_movements.cc, lower_groups.cc, lower_tiles.cc), which passes improve (lower_fuse.cc,
+// lower_flow.h), these become items of actors (lower_general.cc), whose dependencies become
+// progress counters and whose items become operations (lower_actors.cc, lower_operands.cc) on units
+// of memory (lower_cuts.cc). With a machine, movements that cross its NICs are made ones that NICs
+// can do (lower_network.cc). Private to lower*.cc.
 #pragma once
 
 #include <algorithm>
@@ -113,27 +113,52 @@ void join_sums(Movements& movements);
 /// Whether it is such a stream: all places are its own rank's, and something is added up.
 bool adds_up_locally(const std::vector<Movement>& stream);
 
-/// One tile of a compute kernel; or several in a row of one output, which wait for the same and
-/// differ in what they read only: `steps` of them, at equal distances in memory.
-struct Tile {
-  std::int32_t compute = 0;
-  std::vector<plan::Area> reads;  ///< without what it adds to
-  std::int64_t steps = 1;
-  std::vector<plan::Area> next_reads;  ///< of the second step; empty with one
-  std::vector<plan::Area> adds;        ///< what is added to, read with the first step; of the first
-                                       ///< tile of its output only
-  std::vector<plan::Area> writes;      ///< of the last step; not of tiles that only add up
-  std::vector<plan::Area> made;        ///< all that it writes or adds to
-  std::int64_t flop = 0;               ///< of a step
-  MatrixProduct product{};             ///< of kernel "gemm"; of a step
-  std::int64_t output = 0;             ///< tiles of one output add up, and run on one workgroup
-  std::vector<const Movement*> after;
-  std::vector<std::int64_t> after_tiles;
-  std::string where;
-  std::int64_t level = -1;
+/// What a tile touches, and how far on the next one does, along each axis of its compute.
+struct Touched {
+  plan::Area area;                  ///< of the first tile of a group
+  std::vector<std::int64_t> apart;  ///< units of area.h
 };
-using Tiles = std::vector<std::vector<Tile>>;  ///< by rank, in the order of execution
 
+/// Tiles of a compute kernel that wait for the same, that the same waits for, and that differ in
+/// their place only: a box of them. Where they add up along the fastest axis, each takes several
+/// steps there, at equal distances in memory.
+struct TileGroup {
+  std::int32_t compute = 0;
+  std::vector<std::int32_t> counts;  ///< tiles along each axis of the compute; 1 of reduced ones
+  std::vector<Touched> reads;        ///< without what it adds to
+  std::int64_t steps = 1;
+  std::vector<plan::Area> next_reads;  ///< of the second step of the first tile; empty with one
+  std::vector<Touched> adds;    ///< what is added to, read with the first step; of the first group
+                                ///< of its outputs only
+  std::vector<Touched> writes;  ///< of the last step; not of groups that only add up
+  std::vector<plan::Area> needed, made;  ///< all that its tiles read, and what they write or add to
+  std::int64_t flop = 0;                 ///< of a step
+  MatrixProduct product{};               ///< of kernel "gemm"; of a step
+  /// Groups of the same outputs, which add up; tile i of each is of the same output, and runs on
+  /// the same workgroup.
+  std::int32_t outputs = 0;
+  std::vector<const Movement*> after;
+  std::vector<std::int32_t> after_groups;
+  std::string where;  ///< of the first tile
+  std::int64_t level = -1;
+
+  std::int32_t tiles() const;
+  /// How far tile number `tile`, the last axis fastest, is from the first one.
+  std::int64_t distance(const Touched& touched, std::int32_t tile) const;
+};
+/// A tile of a group.
+struct TileRef {
+  std::int32_t group = 0, tile = 0;
+};
+struct RankTiles {
+  std::vector<TileGroup> groups;  ///< by compute
+  std::vector<TileRef> order;     ///< of execution
+};
+using Tiles = std::vector<RankTiles>;  ///< by rank
+
+/// Groups of the ranks below the period, without what they wait for and without an order
+/// (lower_groups.cc).
+Tiles groups_of(const plan::Plan& plan, const Movements& movements, const Symmetry& symmetry);
 /// Tiles of the ranks below the period, with what they wait for, and levels of everything. Ranks
 /// beyond do their images in the same order. Failure: a plan that waits for itself.
 Tiles tiles_of(const plan::Plan& plan, Movements& movements, const Symmetry& symmetry);
@@ -148,6 +173,9 @@ std::int64_t unit_of(const plan::Plan& plan, const Movements& movements, const T
 /// The one size and data type of a plan of elements whose chunk has `unit` bytes.
 void fix_size(const plan::Plan& plan, Program& program, std::int64_t unit);
 
+/// Failure for what this lowering does not do of a plan with these options.
+void check_general(const plan::Plan& plan, const LowerOptions& options);
+
 /// Whoever does items in order: a workgroup, or a queue of copies.
 struct Actor {
   enum class Kind : std::uint8_t { communication, computation, engine } kind = Kind::communication;
@@ -156,9 +184,10 @@ struct Actor {
   std::int32_t slice = 0, slices = 1;  ///< its share of movements
   std::int32_t launch = -1;            ///< the compute that it is a part of (lower_launches.h)
   struct Item {
-    enum class Kind : std::uint8_t { start, movement, tile, end, done } kind = Kind::movement;
+    enum class Kind : std::uint8_t { start, movement, tiles, end, done } kind = Kind::movement;
     const Movement* movement = nullptr;
-    const Tile* tile = nullptr;
+    const TileGroup* group = nullptr;
+    std::vector<std::int32_t> tiles{};  ///< of the group
     struct After {
       std::int32_t actor = 0, item = 0;  ///< any actor's image
       bool loads_only = false;           ///< as in Movement
@@ -177,16 +206,34 @@ struct OperandWriter {
   const Symmetry& symmetry;
   int rank = 0;
 
-  /// Place `which` of a strip; `each`: units by which an iteration of the loop around it goes on.
-  Operand operand(const Place& place, const Strip& strip, std::size_t which,
-                  std::int64_t each = 0) const;
-  /// Step `first` of a tile, or those that stand `distance` steps apart from there on, one in each
-  /// iteration of the loop around them.
-  Op step(const Tile& tile, std::int64_t first, std::int64_t distance, bool writes) const;
+  /// Place `which` of a strip.
+  Operand operand(const Place& place, const Strip& strip, std::size_t which) const;
+  /// Operations of tiles of a group. What they differ in stands in the table of a loop around one
+  /// of them, unless that is a single operation: an engine takes what follows an operation for
+  /// another one only where its number differs.
+  std::vector<Op> tiles(const TileGroup& group, const std::vector<std::int32_t>& tiles) const;
 
  private:
-  void append(std::vector<Operand>& operands, const plan::Area& area, const plan::Area& next,
-              std::int64_t first, std::int64_t distance) const;
+  /// A tile of a group; or, in a table, any tile, whose places are that much further.
+  struct TileOf {
+    const TileGroup& group;
+    std::int32_t tile = 0;
+    bool in_table = false;
+  };
+  void add_tile(const TileOf& tile, std::vector<Op>& ops) const;
+  void add_steps(const TileOf& tile, std::int64_t begin, std::int64_t end,
+                 std::vector<Op>& ops) const;
+  /// Step `first` of a tile, or those that stand `distance` steps apart from there on, one in each
+  /// iteration of the loop around them.
+  Op step(const TileOf& tile, std::int64_t first, std::int64_t distance, bool writes) const;
+  /// Op::places of a loop around `tiles` of a group: a column for each of its reads, adds, writes.
+  std::vector<std::int64_t> places(const TileGroup& group,
+                                   const std::vector<std::int32_t>& tiles) const;
+  struct Steps {
+    std::int64_t first = 0, distance = 0;
+  };
+  void append(std::vector<Operand>& operands, const TileOf& tile, const Touched& touched,
+              std::int32_t column, const plan::Area* next, Steps steps) const;
 };
 
 /// Bodies, semaphores, barriers, kernels and streams of the actors of the ranks below the period;

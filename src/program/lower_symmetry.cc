@@ -361,8 +361,8 @@ Affine Symmetry::rank_seen_from(int own, int rank) const {
 }
 
 Affine Symmetry::chunk_seen_from(int own, std::int32_t tensor, std::int64_t offset,
-                                 std::int64_t unit, std::int64_t each) const {
-  Affine chunk{.constant = offset / unit, .loop = {each / unit, 0}};
+                                 std::int64_t unit) const {
+  Affine chunk{.constant = offset / unit};
   if (!folds() || index(tensor) >= turns.size() || turns[index(tensor)].axis < 0) return chunk;
   const TensorTurn& turn = turns[index(tensor)];
   const std::int64_t in_row = offset % turn.row;

@@ -38,9 +38,9 @@ struct Symmetry {
   /// `rank`, as the code of `own` names it.
   Affine rank_seen_from(int own, int rank) const;
   /// The chunk at `offset` units, as the code of rank `own` names it, where a chunk has `unit`
-  /// units and every iteration of a loop goes `each` units on.
-  Affine chunk_seen_from(int own, std::int32_t tensor, std::int64_t offset, std::int64_t unit,
-                         std::int64_t each = 0) const;
+  /// units.
+  Affine chunk_seen_from(int own, std::int32_t tensor, std::int64_t offset,
+                         std::int64_t unit) const;
 };
 
 /// No symmetry: every rank for itself.

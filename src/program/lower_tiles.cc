@@ -2,12 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
-#include <set>
-#include <unordered_map>
+#include <map>
 
 #include "core/index.h"
-#include "plan/tiles.h"
 #include "program/lower_general.h"
 #include "program/lower_launches.h"
 #include "program/lower_symmetry.h"
@@ -16,67 +13,21 @@ namespace hemiola::program::general {
 namespace {
 
 using plan::Compute;
-using plan::ComputeOperand;
-
-/// Axes from the slowest to the fastest.
-std::vector<std::int32_t> order_of(const Compute& compute) {
-  std::vector<std::int32_t> order = compute.order;
-  for (std::size_t axis = 0; order.size() < compute.axes.size(); ++axis)
-    order.push_back(static_cast<std::int32_t>(axis));
-  return order;
-}
-
-/// Numbers of tiles along the fastest axis from which a new run of tiles begins; tiles of a run
-/// differ in nothing but their place.
-using Cuts = std::set<std::int64_t>;
-
-/// Visits all tiles of a kernel, run by run in the order that it states: coordinates of the first
-/// one, and how many they are.
-template <class Visit>
-void each_run(const Compute& compute, const Cuts& cuts, Visit&& visit) {
-  const std::vector<std::int32_t> order = order_of(compute);
-  const auto count = [&](std::int32_t axis) {
-    const plan::ComputeAxis& of = compute.axes[index(axis)];
-    return (of.extent + of.tile - 1) / of.tile;
-  };
-  std::vector<std::int64_t> at(compute.axes.size(), 0);
-  while (true) {
-    std::int64_t& fastest = at[index(order.back())];
-    const auto next = cuts.upper_bound(fastest);
-    const std::int64_t end = next == cuts.end() ? count(order.back()) : *next;
-    visit(at, end - fastest);
-    fastest = end - 1;
-    std::size_t i = order.size();
-    while (i-- > 0) {
-      if (++at[index(order[i])] < count(order[i])) break;
-      at[index(order[i])] = 0;
-      if (i == 0) return;
-    }
-  }
-}
 
 class TileMaker {
  public:
   TileMaker(const plan::Plan& plan, Movements& movements, const Symmetry& symmetry)
-      : plan_(plan), movements_(movements), symmetry_(symmetry) {}
+      : plan_(plan),
+        movements_(movements),
+        symmetry_(symmetry),
+        tiles_(groups_of(plan, movements, symmetry)) {}
 
   Tiles make() {
-    tiles_.resize(index(plan_.ranks));
     find_writers();
     for (int rank = 0; rank < symmetry_.period; ++rank) {
-      const auto& computes = plan_.code(rank).computes;
-      first_output_ = 0;
-      for (std::size_t c = 0; c < computes.size(); ++c) {
-        first_[{rank, static_cast<std::int32_t>(c)}] = std::ssize(tiles_[index(rank)]);
-        each_run(computes[c], cuts_of(computes[c], rank),
-                 [&](const std::vector<std::int64_t>& at, std::int64_t steps) {
-                   add(computes[c], static_cast<std::int32_t>(c), at, steps, rank);
-                 });
-        std::int64_t outputs = 1;
-        for (const plan::ComputeAxis& axis : computes[c].axes)
-          outputs *= (axis.extent + axis.tile - 1) / axis.tile;
-        first_output_ += outputs;
-      }
+      const auto& groups = tiles_[index(rank)].groups;
+      for (std::size_t g = 0; g < groups.size(); ++g)
+        first_.try_emplace({rank, groups[g].compute}, g);
     }
     find_arrivals();
     find_tile_dependencies();
@@ -104,181 +55,46 @@ class TileMaker {
     }
   }
 
-  /// Tiles that only add up along the fastest axis wait for the same where nothing that they read
-  /// begins or ends between them: what a movement writes, what a tile of another kernel makes, what
-  /// turns with the ranks by a step. Others stand alone.
-  Cuts cuts_of(const Compute& compute, int rank) const {
-    const std::int32_t fastest = order_of(compute).back();
-    const plan::ComputeAxis& axis = compute.axes[index(fastest)];
-    const bool adds_up =
-        axis.reduced && std::none_of(compute.operands.begin(), compute.operands.end(),
-                                     [&](const auto& o) { return o.use == plan::Use::write; });
-    Cuts cuts;
-    if (!adds_up) {
-      for (std::int64_t tile = 0; tile * axis.tile < axis.extent; ++tile) cuts.insert(tile);
-      return cuts;
-    }
-    cuts.insert(axis.extent / axis.tile);  // the last one may be smaller
-    for (const ComputeOperand& operand : compute.operands) {
-      for (std::size_t i = 0; i < operand.axes.size(); ++i) {
-        if (operand.axes[i] != fastest) continue;
-        const std::int64_t moved = operand.first(i, rank);
-        const std::int64_t extent = plan_.tensors[index(operand.tensor)].shape[i];
-        std::set<std::int64_t> places = borders(compute, operand.tensor, i, rank);
-        if (operand.wraps) places.insert(0);
-        for (const std::int64_t place : places) {
-          const std::int64_t at = operand.wraps ? (place - moved + extent) % extent : place - moved;
-          if (at <= 0 || at >= axis.extent) continue;
-          cuts.insert(at / axis.tile);
-          cuts.insert((at + axis.tile - 1) / axis.tile);
-        }
-      }
-    }
-    return cuts;
+  const Compute& compute_of(int rank, const TileGroup& group) const {
+    return plan_.code(rank).computes[index(group.compute)];
   }
 
-  /// Where, along an axis of a tensor, something begins or ends that tiles wait for one by one.
-  std::set<std::int64_t> borders(const Compute& compute, std::int32_t tensor, std::size_t axis,
-                                 int rank) const {
-    std::set<std::int64_t> borders;
-    const auto writers = writers_.find({rank, tensor});
-    if (writers != writers_.end() && compute.waits == plan::Waits::tiles) {
-      for (const Movement* movement : writers->second) {
-        for (const Place& place : movement->destinations) {
-          if (place.area.tensor != tensor) continue;
-          for (const plan::Rect& rect : place.area.rects) {
-            borders.insert(rect.begin[axis]);
-            borders.insert(rect.end[axis]);
-          }
-        }
-      }
-    }
-    for (const Compute& other : plan_.code(rank).computes) {
-      if (&other == &compute || other.is_launch() || compute.is_launch()) continue;
-      for (const ComputeOperand& made : other.operands) {
-        if (made.tensor != tensor || made.use == plan::Use::read || made.axes[axis] < 0) continue;
-        const plan::ComputeAxis& along = other.axes[index(made.axes[axis])];
-        const std::int64_t moved = made.first(axis, rank);
-        const std::int64_t extent = plan_.tensors[index(tensor)].shape[axis];
-        const auto place = [&](std::int64_t at) { return made.wrapped(moved + at, extent); };
-        for (std::int64_t at = 0; at < along.extent; at += along.tile) borders.insert(place(at));
-        borders.insert(place(along.extent));
-      }
-    }
-    if (!symmetry_.folds()) return borders;
-    const TensorTurn& turn = symmetry_.turns[index(tensor)];
-    if (turn.axis == static_cast<std::int32_t>(axis)) {
-      for (std::int64_t at = 0; at < turn.extent; at += turn.step) borders.insert(at);
-    }
-    return borders;
-  }
-
-  /// Whether the same operands follow both axes.
-  static bool go_together(const Compute& compute, std::size_t a, std::size_t b) {
-    return std::all_of(compute.operands.begin(), compute.operands.end(), [&](const auto& operand) {
-      const auto follows = [&](std::size_t axis) {
-        const auto& axes = operand.axes;
-        return std::find(axes.begin(), axes.end(), static_cast<std::int32_t>(axis)) != axes.end();
-      };
-      return follows(a) == follows(b);
-    });
-  }
-
-  /// The last axis that is not reduced, and those that the same operands follow, are its columns,
-  /// the others rows (of all batches); the depth is what its flop leave.
-  static MatrixProduct product_of(const Compute& compute, const plan::Rect& box,
-                                  std::int64_t flop) {
-    std::int64_t rows = 1, columns = 1;
-    std::optional<std::size_t> last;
-    for (std::size_t a = compute.axes.size(); a-- > 0;) {
-      if (compute.axes[a].reduced) continue;
-      if (!last) last = a;
-      (go_together(compute, a, *last) ? columns : rows) *= box.end[a] - box.begin[a];
-    }
-    return {rows, columns, std::max<std::int64_t>(flop / (2 * rows * columns), 1)};
-  }
-
-  void add(const Compute& compute, std::int32_t number, const std::vector<std::int64_t>& at,
-           std::int64_t steps, int rank) {
-    Tile tile;
-    tile.compute = number;
-    tile.steps = steps;
-    tile.flop = compute.flop_per_point;
-    std::int64_t output = 0;
-    fmt::memory_buffer where;
-    fmt::format_to(fmt::appender(where), "/{}/", compute.name);
-    const plan::Rect box = tile_box(compute, at);
-    tile.flop *= box.elements();
-    if (compute.kernel == "gemm") tile.product = product_of(compute, box, tile.flop);
-    for (std::size_t a = 0; a < at.size(); ++a) {
-      const plan::ComputeAxis& axis = compute.axes[a];
-      output = output * ((axis.extent + axis.tile - 1) / axis.tile) + (axis.reduced ? 0 : at[a]);
-      if (a > 0) where.push_back(',');
-      fmt::format_to(fmt::appender(where), "{}", at[a]);
-    }
-    tile.where = fmt::to_string(where);
-    tile.output = first_output_ + output;
-    for (const ComputeOperand& operand : compute.operands) {
-      plan::Area area = operand_area(plan_, operand, box, rank);
-      if (plan::makes(operand.use)) tile.made.push_back(area);
-      if (operand.use == plan::Use::add) tile.adds.push_back(area);
-      (operand.use == plan::Use::read ? tile.reads : tile.writes).push_back(std::move(area));
-    }
-    if (steps > 1) {
-      std::vector<std::int64_t> next = at;
-      ++next[index(order_of(compute).back())];
-      const plan::Rect next_box = tile_box(compute, next);
-      for (const ComputeOperand& operand : compute.operands) {
-        if (operand.use == plan::Use::read)
-          tile.next_reads.push_back(operand_area(plan_, operand, next_box, rank));
-      }
-    }
-    tiles_[index(rank)].push_back(std::move(tile));
-  }
-
-  const Compute& compute_of(int rank, const Tile& tile) const {
-    return plan_.code(rank).computes[index(tile.compute)];
-  }
-
-  /// A tile waits for all movements that write what it reads, unless its launch has.
+  /// Tiles wait for all movements that write what they read, unless their launch has.
   void find_arrivals() {
     for (int rank = 0; rank < symmetry_.period; ++rank) {
-      for (Tile& tile : tiles_[index(rank)]) {
-        if (is_whole(plan_, rank, tile.compute)) continue;
-        for (const auto* areas : {&tile.reads, &tile.adds}) {
-          for (const plan::Area& read : *areas) find_arrivals(rank, read, tile);
-        }
+      for (TileGroup& group : tiles_[index(rank)].groups) {
+        if (is_whole(plan_, rank, group.compute)) continue;
+        for (const plan::Area& area : group.needed) find_arrivals(rank, area, group);
       }
     }
   }
 
-  void find_arrivals(int rank, const plan::Area& read, Tile& tile) {
-    for (const Movement* movement : writers_[{rank, read.tensor}]) {
+  void find_arrivals(int rank, const plan::Area& needed, TileGroup& group) {
+    for (const Movement* movement : writers_[{rank, needed.tensor}]) {
       const bool writes_it = std::any_of(
           movement->destinations.begin(), movement->destinations.end(), [&](const Place& place) {
-            return (place.group >= 0 || place.rank == rank) && overlap(place.area, read);
+            return (place.group >= 0 || place.rank == rank) && overlap(place.area, needed);
           });
-      if (writes_it) tile.after.push_back(movement);
+      if (writes_it) group.after.push_back(movement);
     }
   }
 
-  /// ... and for the tiles of other computes in the persistent kernel of its rank that make it.
+  /// ... and for the tiles of other computes in the persistent kernel of their rank that make it.
   void find_tile_dependencies() {
     for (int rank = 0; rank < symmetry_.period; ++rank) {
-      auto& tiles = tiles_[index(rank)];
-      if (tiles.empty() || tiles.front().compute == tiles.back().compute) continue;
-      for (Tile& tile : tiles) {
-        if (compute_of(rank, tile).is_launch()) continue;
-        for (std::size_t other = 0; other < tiles.size(); ++other) {
-          if (tiles[other].compute == tile.compute || compute_of(rank, tiles[other]).is_launch())
+      auto& groups = tiles_[index(rank)].groups;
+      if (groups.empty() || groups.front().compute == groups.back().compute) continue;
+      for (TileGroup& group : groups) {
+        if (compute_of(rank, group).is_launch()) continue;
+        for (std::size_t other = 0; other < groups.size(); ++other) {
+          if (groups[other].compute == group.compute || compute_of(rank, groups[other]).is_launch())
             continue;
-          const auto makes = [&](const plan::Area& read) {
-            return std::any_of(tiles[other].made.begin(), tiles[other].made.end(),
-                               [&](const plan::Area& made) { return overlap(made, read); });
+          const auto makes = [&](const plan::Area& needed) {
+            return std::any_of(groups[other].made.begin(), groups[other].made.end(),
+                               [&](const plan::Area& made) { return overlap(made, needed); });
           };
-          if (std::any_of(tile.reads.begin(), tile.reads.end(), makes) ||
-              std::any_of(tile.adds.begin(), tile.adds.end(), makes))
-            tile.after_tiles.push_back(static_cast<std::int64_t>(other));
+          if (std::any_of(group.needed.begin(), group.needed.end(), makes))
+            group.after_groups.push_back(static_cast<std::int32_t>(other));
         }
       }
     }
@@ -288,11 +104,11 @@ class TileMaker {
   std::int64_t level_of(int of_rank, const plan::Area& of_area) const {
     std::int64_t level = 0;
     const plan::Area area = symmetry_.turned(of_area, -symmetry_.image(of_rank));
-    for (const Tile& tile : tiles_[index(symmetry_.representative(of_rank))]) {
-      for (const plan::Area& made : tile.made) {
+    for (const TileGroup& group : tiles_[index(symmetry_.representative(of_rank))].groups) {
+      for (const plan::Area& made : group.made) {
         if (!overlap(made, area)) continue;
-        if (tile.level < 0) return -1;
-        level = std::max(level, tile.level);
+        if (group.level < 0) return -1;
+        level = std::max(level, group.level);
       }
     }
     return level;
@@ -323,12 +139,12 @@ class TileMaker {
   /// Of all tiles of a compute; -1 if one has none yet.
   std::int64_t last_level(int of_rank, std::int32_t compute) const {
     const int rank = symmetry_.representative(of_rank);
-    const auto& tiles = tiles_[index(rank)];
+    const auto& groups = tiles_[index(rank)].groups;
     std::int64_t level = 0;
-    for (std::size_t i = index(first_.at({rank, compute}));
-         i < tiles.size() && tiles[i].compute == compute; ++i) {
-      if (tiles[i].level < 0) return -1;
-      level = std::max(level, tiles[i].level);
+    for (std::size_t i = first_.at({rank, compute});
+         i < groups.size() && groups[i].compute == compute; ++i) {
+      if (groups[i].level < 0) return -1;
+      level = std::max(level, groups[i].level);
     }
     return level;
   }
@@ -350,17 +166,17 @@ class TileMaker {
     return levels;
   }
 
-  static bool assign(std::vector<Tile>& tiles, Tile& tile, std::int64_t level) {
+  static bool assign(const std::vector<TileGroup>& groups, TileGroup& group, std::int64_t level) {
     if (level < 0) return false;
-    for (const Movement* movement : tile.after) {
+    for (const Movement* movement : group.after) {
       if (movement->level < 0) return false;
       level = std::max(level, movement->level);
     }
-    for (const std::int64_t other : tile.after_tiles) {
-      if (tiles[index(other)].level < 0) return false;
-      level = std::max(level, tiles[index(other)].level + 1);
+    for (const std::int32_t other : group.after_groups) {
+      if (groups[index(other)].level < 0) return false;
+      level = std::max(level, groups[index(other)].level + 1);
     }
-    tile.level = level;
+    group.level = level;
     return true;
   }
 
@@ -377,11 +193,11 @@ class TileMaker {
       progress = false;
       complete = true;
       for (int rank = 0; rank < symmetry_.period; ++rank) {
-        auto& tiles = tiles_[index(rank)];
+        auto& groups = tiles_[index(rank)].groups;
         const std::vector<std::int64_t> starts = start_levels(rank);
-        for (Tile& tile : tiles) {
-          if (tile.level >= 0) continue;
-          const bool done = assign(tiles, tile, starts[index(tile.compute)]);
+        for (TileGroup& group : groups) {
+          if (group.level >= 0) continue;
+          const bool done = assign(groups, group, starts[index(group.compute)]);
           progress = progress || done;
           complete = complete && done;
         }
@@ -408,47 +224,44 @@ class TileMaker {
   }
 
   void put_in_order(int rank) {
-    auto& tiles = tiles_[index(rank)];
-    if (tiles.empty()) return;
+    auto& [groups, order] = tiles_[index(rank)];
     const auto& computes = plan_.code(rank).computes;
-    std::vector<std::size_t> order(tiles.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     // Tiles that cannot start yet never stand before those that make what they read.
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      const auto key = [&](const Tile& tile) {
-        return std::pair(computes[index(tile.compute)].by_arrival ? tile.level : 0, tile.compute);
-      };
-      return key(tiles[a]) < key(tiles[b]);
-    });
-    std::vector<std::int64_t> place(tiles.size());
-    for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = static_cast<std::int64_t>(i);
-    std::vector<Tile> sorted;
-    sorted.reserve(tiles.size());
-    for (const std::size_t i : order) sorted.push_back(std::move(tiles[i]));
-    std::unordered_map<std::int64_t, std::size_t> first, last;
-    for (std::size_t i = 0; i < sorted.size(); ++i) {
-      for (std::int64_t& other : sorted[i].after_tiles) other = place[index(other)];
-      first.try_emplace(sorted[i].output, i);
-      last[sorted[i].output] = i;
-    }
+    using Key = std::pair<std::int64_t, std::int32_t>;
+    std::vector<Key> keys;
+    for (const TileGroup& group : groups)
+      keys.emplace_back(computes[index(group.compute)].by_arrival ? group.level : 0, group.compute);
+    std::map<Key, std::vector<TileRef>> sorted;
+    for (const TileRef& tile : order) sorted[keys[index(tile.group)]].push_back(tile);
+    order.clear();
+    for (const auto& [key, tiles] : sorted) order.insert(order.end(), tiles.begin(), tiles.end());
     // Results are written once, by the last tile that adds to them, and what is there already is
     // read once, by the first.
-    for (std::size_t i = 0; i < sorted.size(); ++i) {
-      const Compute& compute = computes[index(sorted[i].compute)];
-      if (first[sorted[i].output] != i) sorted[i].adds.clear();
-      if (last[sorted[i].output] == i) continue;
+    struct Ends {
+      std::int32_t first = -1, last = -1;
+    };
+    std::map<std::int32_t, Ends> ends;  // by outputs: groups
+    for (const TileRef& tile : order) {
+      if (tile.tile != 0) continue;
+      const auto at =
+          ends.try_emplace(groups[index(tile.group)].outputs, Ends{tile.group, -1}).first;
+      at->second.last = tile.group;
+    }
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      TileGroup& group = groups[g];
+      const Ends& of = ends.at(group.outputs);
+      if (of.first != static_cast<std::int32_t>(g)) group.adds.clear();
+      if (of.last == static_cast<std::int32_t>(g)) continue;
       std::size_t write = 0;
-      for (const ComputeOperand& operand : compute.operands) {
+      for (const plan::ComputeOperand& operand : computes[index(group.compute)].operands) {
         if (operand.use == plan::Use::read) continue;
-        auto& writes = sorted[i].writes;
         if (plan::sums(operand.use)) {
-          writes.erase(writes.begin() + static_cast<std::ptrdiff_t>(write));
+          group.writes.erase(group.writes.begin() + static_cast<std::ptrdiff_t>(write));
         } else {
           ++write;
         }
       }
     }
-    tiles = std::move(sorted);
   }
 
   const plan::Plan& plan_;
@@ -456,9 +269,8 @@ class TileMaker {
   const Symmetry& symmetry_;
   std::map<Memory, std::vector<const Movement*>> writers_;
   Tiles tiles_;
-  std::int64_t first_output_ = 0;  // of the present compute: no two share one
-  std::map<std::pair<int, std::int32_t>, std::int64_t>
-      first_;  // tile of rank below the period and compute
+  std::map<std::pair<int, std::int32_t>, std::size_t>
+      first_;  // group of rank below the period and compute
 };
 
 }  // namespace

@@ -156,16 +156,37 @@ struct ComputeSteps {
     std::int32_t op = 0;  ///< in the body
     std::int64_t times = 0;
   };
+  /// How far the places of the tiles of a run are from those of the first.
+  struct Places {
+    std::int32_t column = -1;  ///< of the table
+    std::int64_t stride = 0;   ///< bytes of what it counts
+  };
   /// What they load: `bytes` at a time, `times` times, each `distance` bytes of memory further.
   struct Read {
     Span first{};
     std::int64_t bytes = 0, times = 0, distance = 0;
     std::int32_t operand = 0;  ///< of its operation
+    Places places{};
+  };
+  struct Write {
+    Span first{};
+    std::int64_t bytes = 0;
+    Places places{};
   };
   std::vector<Part> parts;
   std::vector<Read> reads;
   std::int64_t steps = 0;   ///< computes
   std::int64_t stored = 0;  ///< bytes of data that the last of them stores
+  /// More than one: a run of tiles that differ in their place only, of which all the rest is the
+  /// first. Then what a tile stores is part of it.
+  std::int64_t tiles = 1;
+  std::vector<Write> writes;            ///< of a run
+  const std::int64_t* table = nullptr;  ///< of a run: Op::places from its first tile on
+  std::int64_t columns = 0;
+  std::int64_t moved(const Places& places, std::int64_t tile) const {
+    if (tile == 0 || places.column < 0) return 0;
+    return (table[tile * columns + places.column] - table[places.column]) * places.stride;
+  }
   std::int32_t op() const { return parts.front().op; }
   /// The same loads in as few spans as say it: steps side by side along rows, or below each other,
   /// are one. Data bytes of each.
@@ -173,7 +194,9 @@ struct ComputeSteps {
   void clear() {
     parts.clear();
     reads.clear();
+    writes.clear();
     steps = stored = 0;
+    tiles = 1;
   }
 };
 
@@ -191,10 +214,18 @@ class Cursor {
   /// The same, but the steps of a tile come together, in `steps`, as one posted compute without
   /// operands; the stores of the last of them follow. `steps` is empty for any other primitive, and
   /// computes that differ from step to step in more than their place come one by one.
-  bool next(Primitive& out, ComputeSteps& steps);
-  /// Passes over everything up to the next such steps, which it takes; false at the end of the
-  /// body. What semaphores and FIFOs count is lost by that.
+  /// With `pieces`, tiles of a table that store something come in runs, as many at once as so many
+  /// pieces of the table have.
+  bool next(Primitive& out, ComputeSteps& steps, std::int64_t pieces = 0);
+  /// Passes over everything up to the next such steps, or the next whole run, which it takes; false
+  /// at the end of the body. What semaphores and FIFOs count is lost by that.
   bool skip_to_steps(ComputeSteps& out);
+
+  /// Between two iterations of a table that holds nothing but computes on own memory: how many are
+  /// left; else 0.
+  std::int64_t iterations_left();
+  /// Passes over so many of them, fewer than are left.
+  void skip_iterations(std::int64_t count) { indices_.loop[0] += count; }
 
   /// Starts the body again as the next repetition of the whole program: rotating buffers change
   /// parts, running totals of semaphores and FIFO steps go on.
@@ -214,6 +245,8 @@ class Cursor {
     std::int64_t count = 0;
     std::int64_t unit = 0;  ///< piece loops: data bytes of a piece, else 0
     Pieces pieces = Pieces::of_chunk;
+    const std::int64_t* places = nullptr;  ///< Op::places
+    std::int64_t columns = 0;
   };
   /// A contiguous part of an operand: data bytes from the operand's start.
   struct Region {
@@ -248,10 +281,12 @@ class Cursor {
   void leave_or_repeat_loop();
   std::int64_t& count_of(std::int64_t key);
 
-  bool advance(Primitive& out, ComputeSteps* steps);
+  bool advance(Primitive& out, ComputeSteps* steps, std::int64_t pieces = 0);
 
   // cursor_steps.cc
   bool take_steps(ComputeSteps& out);
+  bool take_run(ComputeSteps& out, std::int64_t pieces);
+  std::int32_t end_of_table() const;
   bool add_step(std::int32_t op, std::int64_t times, ComputeSteps& out);
   bool add_loop(std::int32_t loop, ComputeSteps& out);
 
@@ -260,6 +295,7 @@ class Cursor {
   std::int64_t regions(const Op& op, const Operand& operand) const;
   Region region(const Op& op, const Operand& operand, std::int64_t index) const;
   Span span(const Operand& operand, Region region, bool clears = false) const;
+  std::int64_t chunk_of(const Operand& operand) const;
 
   // expand.cc: operations into primitives; false when the operation has no more.
   bool expand(const Op& op, Primitive& out);

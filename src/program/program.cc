@@ -114,6 +114,18 @@ std::int64_t data_per_thread(const Primitive& move, std::int64_t grain) {
   return grain;
 }
 
+std::pair<std::int64_t, std::int64_t> Op::range_of(std::int32_t column) const {
+  if (column < 0) return {0, 0};
+  const auto width = static_cast<std::size_t>(columns());
+  const std::int64_t first = places[static_cast<std::size_t>(column)];
+  std::pair range{first, first};
+  for (auto at = static_cast<std::size_t>(column); at < places.size(); at += width) {
+    range.first = std::min(range.first, places[at]);
+    range.second = std::max(range.second, places[at]);
+  }
+  return range;
+}
+
 bool Op::operator==(const Op& other) const {
   return kind == other.kind && channel == other.channel && reduce == other.reduce &&
          src == other.src && dst == other.dst && semaphores == other.semaphores &&
@@ -122,9 +134,10 @@ bool Op::operator==(const Op& other) const {
          send_to == other.send_to && recv_from == other.recv_from && more_from == other.more_from &&
          more_to == other.more_to && slice == other.slice && slices == other.slices &&
          barrier_id == other.barrier_id && workgroups == other.workgroups && count == other.count &&
-         unit == other.unit && unit_chunks == other.unit_chunks && pieces == other.pieces &&
-         flop == other.flop && product == other.product && bytes == other.bytes &&
-         duration == other.duration && values == other.values && made == other.made;
+         places == other.places && unit == other.unit && unit_chunks == other.unit_chunks &&
+         pieces == other.pieces && flop == other.flop && product == other.product &&
+         bytes == other.bytes && duration == other.duration && values == other.values &&
+         made == other.made;
 }
 
 Bytes Program::next_legal_size(Bytes wanted, DataType element) const {

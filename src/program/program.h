@@ -83,7 +83,8 @@ struct Operand {
   std::int64_t run = 0;     ///< chunks of a row; 0: all in one
   std::int64_t pitch = 0;
   Access access = Access::plain;
-  std::int32_t group = -1;  ///< index into Program::groups for multicast
+  std::int32_t group = -1;   ///< index into Program::groups for multicast
+  std::int32_t column = -1;  ///< of Op::places of the outermost loop: what it adds to `chunk`
   bool operator==(const Operand&) const = default;
 };
 
@@ -219,6 +220,12 @@ struct Op {
   Bytes unit{};
   std::int64_t unit_chunks = 0;
   Pieces pieces = Pieces::of_chunk;
+  /// loop, outermost, with a count: a row for each iteration, of the chunks that operands inside
+  /// add to theirs (Operand::column). So tiles that differ only in their place are one operation.
+  std::vector<std::int64_t> places{};
+  std::int64_t columns() const { return count > 0 ? std::ssize(places) / count : 0; }
+  /// The least and the largest of a column; {0, 0} for -1.
+  std::pair<std::int64_t, std::int64_t> range_of(std::int32_t column) const;
   // compute
   std::int64_t flop = 0;
   MatrixProduct product{};
@@ -227,8 +234,7 @@ struct Op {
   MatrixProduct values{};  ///< what it adds to its results, see Computation; zero: not known
   Affine made{};  ///< the chunk of all that the rank computes where the first of dst[0] belongs;
                   ///< further ones lie at the same distances
-  // Where it stands in its file, for messages ("/gpus/0/threadblocks/1/ops/3").
-  std::string where{};
+  std::string where{};               ///< in its file, for messages: "/gpus/0/threadblocks/1/ops/3"
   bool operator==(const Op&) const;  ///< all but `where`
 };
 
@@ -342,8 +348,7 @@ struct Semaphore {
 struct Fifo {
   std::int64_t slots = 8;
   Bytes step{512 << 10};  ///< data bytes of one slot
-  /// Operations that do not fill a slot are still cut into so many slices, of a 32nd of a slot at
-  /// least.
+  /// Operations that do not fill a slot are cut into so many slices, of a 32nd of a slot at least.
   std::int32_t slices = 1;
   /// Data bytes of a slice of an operation on `bytes` of elements of `element` bytes.
   std::int64_t slice_bytes(std::int64_t bytes, std::int64_t element) const;

@@ -54,6 +54,7 @@ class Check {
     for (body_ = 0; body_ < std::ssize(program_.bodies()); ++body_) {
       loops_.clear();
       for (const Op& op : program_.bodies()[index(body_)].ops) {
+        if (op.kind == OpKind::loop && loops_.empty()) table_ = &op;
         if (op.kind == OpKind::loop) loops_.push_back(op.unit.count > 0 ? 0 : op.count);
         if (op.kind == OpKind::end_loop && !loops_.empty()) loops_.pop_back();
         if (!same(op)) return false;
@@ -152,10 +153,14 @@ class Check {
           if (loops_[l] == 0) return false;
           at.loop[l] = (corner >> l & 1) != 0 ? loops_[l] - 1 : 0;
         }
-        const std::int64_t first = modulo(operand.chunk(at), shift.row);
+        // All places of a table are between two of them.
+        std::pair<std::int64_t, std::int64_t> places{};
+        if (operand.column >= 0) places = table_->range_of(operand.column);
+        const auto [least, most] = places;
+        const std::int64_t first = modulo(operand.chunk(at) + least, shift.row);
         if (unit >= 0 && first / shift.moved != unit) return false;
         unit = first / shift.moved;
-        if (first % shift.moved + extent > shift.moved) return false;
+        if (first % shift.moved + (most - least) + extent > shift.moved) return false;
       }
     }
     return true;
@@ -203,6 +208,7 @@ class Check {
   std::vector<std::int64_t> rows_;   ///< by buffer, of those seen
   std::vector<bool> seen_;
   std::int64_t body_ = 0;
+  const Op* table_ = nullptr;            ///< the last outermost loop
   std::vector<std::int64_t> loops_;      ///< iterations of those around; 0: not known
   std::vector<std::vector<int>> users_;  ///< by body
 };

@@ -61,6 +61,9 @@ Signatures::Signatures(const machine::Machine& machine, const program::Bound& pr
     std::vector<std::int64_t> piece;  // of the piece loops around
     for (const Op& op : body.ops) {
       colour = mix(colour, colour_of(op));
+      if (by == AlikeBy::addresses) {  // of what tiles store at others
+        for (const std::int64_t place : op.places) colour = mix(colour, static_cast<Colour>(place));
+      }
       if (op.kind == OpKind::loop) {
         piece.push_back(op.unit.count);
       } else if (op.kind == OpKind::end_loop) {
@@ -132,8 +135,9 @@ Colour Signatures::place_of(const Op& op, const Operand& operand, int rank) cons
   chunk.rank = 0;
   if (chunk.modulus > 0)
     chunk.constant = (chunk.constant % chunk.modulus + chunk.modulus) % chunk.modulus;
-  return mix(mix_affine(static_cast<Colour>(operand.buffer) + 1, chunk),
-             static_cast<std::uint64_t>(op.slice));
+  return mix(mix(mix_affine(static_cast<Colour>(operand.buffer) + 1, chunk),
+                 static_cast<std::uint64_t>(op.slice)),
+             static_cast<std::uint64_t>(operand.column + 1));
 }
 
 void Signatures::add(const Op& op, Colour label, const Indices& at, std::vector<PeerUse>& out,

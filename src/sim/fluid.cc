@@ -156,7 +156,7 @@ void Fluid::flow_over(std::int32_t flow, const Attribution& charged, std::int64_
       if (std::exchange(walker.draws_power, false)) {
         RankState& rank = ranks_[index(walker.rank_class)];
         --rank.tiles_of_products;
-        rank.power.goes_on_until(now);
+        rank.power.goes_on_until(now + rest_of_run(walker));
       }
       walker.spent = spent;
       walker.time = now;

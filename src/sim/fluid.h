@@ -359,6 +359,8 @@ class Fluid {
   // --- fluid_tiles.cc
   bool tile(std::int32_t agent);
   bool begin_tile(std::int32_t agent);
+  void end_run(Walker& walker);
+  std::int64_t rest_of_run(const Walker& walker) const;
   Moved moved_by_tile(const Walker& walker) const;
   struct LoadLatency {
     Latency longest;

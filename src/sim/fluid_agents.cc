@@ -15,6 +15,10 @@ using program::PrimitiveKind;
 /// A flag whose bytes take less than this part of its latency does not queue, nor make others.
 constexpr std::int64_t kSmall = 100;
 
+/// Tiles that differ in their place only are one flow, so many of them to a table that others wait
+/// for the end of: enough for what runs beside them to see how their operands change.
+constexpr std::int64_t kPiecesOfTable = 4;
+
 /// Takes the later of two times with what led to it.
 void later(std::int64_t& time, Attribution& spent, std::int64_t other,
            const Attribution& other_spent) {
@@ -43,7 +47,7 @@ void Fluid::wake(std::int32_t number) {
 // The steps of a tile are one compute.
 bool Fluid::next(Walker& walker, Primitive& primitive) {
   if (walker.agent.kernel < 0 || walker.tiled) return walker.cursor->next(primitive);
-  const bool more = walker.cursor->next(primitive, walker.tile);
+  const bool more = walker.cursor->next(primitive, walker.tile, kPiecesOfTable);
   walker.tiled = walker.tile.steps > 0;
   return more;
 }

@@ -41,7 +41,7 @@ class Counter {
     for (const AgentClass& agents : fold_.agents()) walk(agents);
     Carried carried;
     add_links(carried);
-    carried.bound = bound();
+    carried.bound = bound_of_links(machine_, fold_, certain_, single_, repetitions_);
     carried.counters = {{"requests.loads", loads_},
                         {"requests.stores", stores_},
                         {"requests.flags", flags_},
@@ -97,7 +97,6 @@ class Counter {
   Way& way(int from, int to, bool certain = true);
   void finish_ways();
   void add_links(Carried& carried) const;
-  LowerBound bound() const;
   void on_link(LinkId link, RequestSize size, std::int64_t count) {
     by_class_[index(fold_.link_class(link))].add(size, count);
   }
@@ -141,7 +140,7 @@ void Counter::walk(const AgentClass& agents) {
   program::ComputeSteps steps;
   for (int repetition = 0; repetition < repetitions_; ++repetition) {
     if (repetition > 0) cursor.repeat();
-    while (cursor.next(primitive, steps)) {
+    while (cursor.next(primitive, steps, 1)) {
       if (steps.steps > 0) {
         count_steps(steps);
       } else {
@@ -181,26 +180,56 @@ void Counter::count(const Primitive& primitive) {
   }
 }
 
-// Loads of own memory are only counted, and steps whose distance is a number of lines have equally
-// many.
+// Loads and stores of own memory are only counted, and what is a number of lines further has
+// equally many.
 void Counter::count_steps(const program::ComputeSteps& steps) {
-  Primitive load;
-  load.kind = PrimitiveKind::move;
-  load.posted = true;
-  for (const program::ComputeSteps::Read& read : steps.reads) {
-    load.bytes = read.bytes;
-    load.src = {read.first};
-    const bool alike = read.first.rank == rank_ && read.distance % line_ == 0;
-    if (alike) {
-      const std::int64_t before = loads_;
-      count_move(load);
-      loads_ += (loads_ - before) * (read.times - 1);
-      continue;
+  using Steps = program::ComputeSteps;
+  Primitive move;
+  move.kind = PrimitiveKind::move;
+  const auto in_lines = [&](const Span& span, const Steps::Places& places) {
+    if (span.rank != rank_) return false;
+    for (std::int64_t tile = 1; tile < steps.tiles; ++tile)
+      if (steps.moved(places, tile) % line_ != 0) return false;
+    return true;
+  };
+  // Of all tiles; `count` is told how far a tile is from the first.
+  const auto each_tile = [&](const Span& span, const Steps::Places& places, auto&& count) {
+    if (!in_lines(span, places)) {
+      for (std::int64_t tile = 0; tile < steps.tiles; ++tile) count(steps.moved(places, tile));
+      return;
     }
-    for (std::int64_t step = 0; step < read.times; ++step) {
-      count_move(load);
-      load.src.front().offset += read.distance;
-    }
+    const std::int64_t loads = loads_, stores = stores_;
+    count(0);
+    loads_ += (loads_ - loads) * (steps.tiles - 1);
+    stores_ += (stores_ - stores) * (steps.tiles - 1);
+  };
+  move.posted = true;
+  for (const Steps::Read& read : steps.reads) {
+    move.bytes = read.bytes;
+    move.src = {read.first};
+    each_tile(read.first, read.places, [&](std::int64_t moved) {
+      move.src.front().offset = read.first.offset + moved;
+      if (read.first.rank == rank_ && read.distance % line_ == 0) {
+        const std::int64_t before = loads_;
+        count_move(move);
+        loads_ += (loads_ - before) * (read.times - 1);
+        return;
+      }
+      for (std::int64_t step = 0; step < read.times; ++step) {
+        count_move(move);
+        move.src.front().offset += read.distance;
+      }
+    });
+  }
+  move.posted = false;
+  move.src.clear();
+  for (const Steps::Write& write : steps.writes) {
+    move.bytes = write.bytes;
+    move.dst = {write.first};
+    each_tile(write.first, write.places, [&](std::int64_t moved) {
+      move.dst.front().offset = write.first.offset + moved;
+      count_move(move);
+    });
   }
 }
 
@@ -415,51 +444,6 @@ void Counter::finish_ways() {
       }
     }
   }
-}
-
-// Of one repetition: the time of a run of several is that of one.
-LowerBound Counter::bound() const {
-  struct Cut {
-    std::int64_t wire = 0, rate = 0;
-    bool ideal = false;
-  };
-  std::map<std::pair<machine::NodeId, bool>, Cut> cuts;
-  LowerBound bound;
-  const auto consider = [&bound](std::int64_t wire, std::int64_t rate, const std::string& name) {
-    const Time time = Rate{rate}.time_for(wire);
-    // Rounding to whole femtoseconds per request may go down, as in bound().
-    const Time below{time.fs - time.fs / 20'000};
-    if (below <= bound.bandwidth) return;
-    bound.bandwidth = below;
-    bound.bottleneck = name;
-  };
-  for (std::size_t l = 0; l < machine_.links.size(); ++l) {
-    const std::int32_t number = fold_.link_class(static_cast<LinkId>(l));
-    if (number < 0 || certain_[index(number)] == 0) continue;
-    const machine::Link& link = machine_.links[l];
-    const Rate rate = machine_.class_of(static_cast<LinkId>(l)).bandwidth;
-    const auto ends_here = [&](machine::NodeId node) {
-      const machine::NodeKind kind = machine_.nodes[index(node)].kind;
-      return kind == machine::NodeKind::xpu || kind == machine::NodeKind::nic;
-    };
-    for (const bool out : {true, false}) {
-      if (!ends_here(out ? link.from : link.to)) continue;
-      Cut& cut = cuts[{out ? link.from : link.to, out}];
-      cut.wire += certain_[index(number)] / fold_.links_in(number) / repetitions_;
-      cut.rate += rate.bytes_per_second;
-      cut.ideal = cut.ideal || rate.is_ideal();
-    }
-    const std::int64_t alone = single_[index(number)] / fold_.links_in(number) / repetitions_;
-    if (rate.is_ideal() || alone == 0) continue;
-    consider(alone, rate.bytes_per_second,
-             machine_.nodes[index(link.from)].name + " -> " + machine_.nodes[index(link.to)].name);
-  }
-  for (const auto& [key, cut] : cuts) {
-    if (cut.ideal || cut.wire == 0) continue;
-    consider(cut.wire, cut.rate,
-             (key.second ? "out of " : "into ") + machine_.nodes[index(key.first)].name);
-  }
-  return bound;
 }
 
 // Links of a class carry the same, but for what does not divide by them.

@@ -10,6 +10,7 @@
 
 #include "machine/machine.h"
 #include "program/bound.h"
+#include "sim/classes.h"
 #include "sim/result.h"
 #include "sim/simulate.h"
 
@@ -25,6 +26,13 @@ struct Carried {
   /// program.
   LowerBound bound;
 };
+
+/// The bandwidth bound of one repetition: over single links, and all that leave or enter a GPU or
+/// NIC. By class of links, over all of the class and all repetitions: wire bytes that come before
+/// the end, and those of pairs of ranks with one path.
+LowerBound bound_of_links(const machine::Machine& machine, const Classes& fold,
+                          const std::vector<std::int64_t>& certain,
+                          const std::vector<std::int64_t>& single, int repetitions);
 
 /// Links' payload, wire bytes, requests and busy times are those of the line-level engines, but for
 /// polls of other ranks' flags and packets, which depend on time.

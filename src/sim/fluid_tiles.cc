@@ -9,6 +9,7 @@ namespace hemiola::sim {
 namespace {
 
 using program::ComputeSteps;
+using program::Primitive;
 
 constexpr std::int64_t kNoLimit = std::int64_t{1} << 62;  ///< fs of a resource in a second
 
@@ -27,12 +28,45 @@ bool Fluid::tile(std::int32_t number) {
     return begin_tile(number);
   }
   // The first operands come before anything is computed, or the last step after all have come.
-  charge(walker.spent, walker.batch);
-  charge(walker.spent, Reason::compute, walker.filling);
-  walker.time += walker.batch.fs + walker.filling;
+  const std::int64_t tiles = walker.tile.tiles;
+  charge(walker.spent, walker.batch, walker.batch.fs * tiles);
+  charge(walker.spent, Reason::compute, walker.filling * tiles);
+  walker.time += (walker.batch.fs + walker.filling) * tiles;
   walker.tiled = false;
-  ++walker.tiles;
+  walker.tiles += static_cast<std::size_t>(tiles);
+  if (tiles > 1) end_run(walker);
   return true;
+}
+
+/// What each tile of a run but the last adds to that: it begins an operation that computes and one
+/// that stores, and joins its wavefronts between the two. Then all store.
+void Fluid::end_run(Walker& walker) {
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  const std::int64_t more = walker.tile.tiles - 1;
+  const std::int64_t start = walker.bare ? 0 : model.sync_op_overhead.fs;
+  const std::int64_t begins = start > 1 ? 2 * start * more : 0;
+  const std::int64_t joins = model.sync_barrier_latency.fs * more;
+  charge(walker.spent, Reason::issue, begins);
+  charge(walker.spent, Reason::barrier, joins);
+  walker.time += begins + joins;
+  Primitive join;
+  join.kind = program::PrimitiveKind::sync;
+  join.op = walker.tile.parts.back().op;
+  join.type = walker.present.type;
+  walker.pending.push_back(join);
+  for (const ComputeSteps::Write& write : walker.tile.writes) {
+    Primitive& store = walker.pending.emplace_back();
+    store.kind = program::PrimitiveKind::move;
+    store.op = join.op;
+    store.type = join.type;
+    store.bytes = write.bytes * walker.tile.tiles;
+    store.dst = {write.first};
+  }
+}
+
+/// Until the tiles of a run are over, once their operands have come.
+std::int64_t Fluid::rest_of_run(const Walker& walker) const {
+  return walker.tile.tiles > 1 ? (walker.batch.fs + walker.filling) * walker.tile.tiles : 0;
 }
 
 /// What goes through its compute unit: all of its operands.
@@ -41,12 +75,12 @@ Fluid::Moved Fluid::moved_by_tile(const Walker& walker) const {
   const std::int64_t line = machine_.model(rank).line_size.count;
   Moved moved{.type = walker.present.type};
   for (const ComputeSteps::Read& read : walker.tile.reads) {
-    const std::int64_t bytes = program::memory_size(read.bytes, read.first.access) * read.times;
+    const std::int64_t times = read.times * walker.tile.tiles;
+    const std::int64_t bytes = program::memory_size(read.bytes, read.first.access) * times;
     moved.bytes += bytes;
     if (read.first.rank != rank) moved.from_peers += bytes;
     const std::int64_t row = read.first.run > 0 ? std::min(read.first.run, read.bytes) : read.bytes;
-    moved.loads +=
-        (row + line - 1) / line * (read.bytes / std::max<std::int64_t>(1, row)) * read.times;
+    moved.loads += (row + line - 1) / line * (read.bytes / std::max<std::int64_t>(1, row)) * times;
   }
   moved.in = moved.bytes;
   return moved;
@@ -60,7 +94,8 @@ Fluid::LoadLatency Fluid::demands_of_tile(const Walker& walker, const Moved& mov
   const int rank = walker.agent.rank;
   const std::int64_t line = machine_.model(rank).line_size.count;
   const TileReuse::Missed missed =
-      reuse_.missed(walker.number, walker.tiles, ranks_[index(walker.rank_class)].repetition);
+      reuse_.missed(walker.number, walker.tiles, static_cast<std::size_t>(walker.tile.tiles),
+                    ranks_[index(walker.rank_class)].repetition);
   Latency longest;
   __int128 kept = 0;  // bytes times latency
   const auto add = [&](std::int64_t bytes, const Latency& latency) {
@@ -71,7 +106,8 @@ Fluid::LoadLatency Fluid::demands_of_tile(const Walker& walker, const Moved& mov
   for (const ComputeSteps::Read& read : walker.tile.reads) {
     const int owner = read.first.rank;
     if (owner == rank) continue;
-    const std::int64_t bytes = program::memory_size(read.bytes, read.first.access) * read.times;
+    const std::int64_t bytes =
+        program::memory_size(read.bytes, read.first.access) * read.times * walker.tile.tiles;
     ways_.at_memory(owner, bytes, false, total, walker.members, demands_);
     ways_.over_links(owner, rank, bytes, (bytes + line - 1) / line, 0, true, total, walker.members,
                      demands_);
@@ -119,11 +155,12 @@ bool Fluid::begin_tile(std::int32_t number) {
     step_of.flop = op.flop;
     step_of.product = op.product;
     step_of.duration = op.duration;
-    computing += compute_time(model, step_of, type).fs * part.times;
-    sustained += sustained_time(model, step_of, type).fs * part.times;
+    const std::int64_t times = part.times * walker.tile.tiles;
+    computing += compute_time(model, step_of, type).fs * times;
+    sustained += sustained_time(model, step_of, type).fs * times;
   }
   const Moved moved = moved_by_tile(walker);
-  const std::int64_t steps = walker.tile.steps;
+  const std::int64_t steps = walker.tile.steps * walker.tile.tiles;
   const LoadLatency latency = demands_of_tile(walker, moved);
   walker.batch = latency.longest;
   const std::int64_t step = computing / steps * walker.sharing;
@@ -143,7 +180,7 @@ bool Fluid::begin_tile(std::int32_t number) {
   if (walker.tile.stored > 0) walker.filling += epilogue_time(model, step_of.product, type).fs;
   walker.stage = 1;
   if (moved.bytes == 0) {
-    walker.filling = computing;
+    walker.filling = computing / walker.tile.tiles;
     walker.stage = 2;
     return tile(number);
   }

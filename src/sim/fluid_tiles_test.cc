@@ -42,7 +42,7 @@ Misses misses_of(const program::Bound& bound, int repetition) {
     for (std::size_t tile = 0; cursor.skip_to_steps(steps); ++tile) {
       double read = 0;
       for (const auto& one : steps.reads) read += static_cast<double>(one.bytes * one.times);
-      const auto missed = reuse.missed(static_cast<std::int32_t>(c), tile, repetition);
+      const auto missed = reuse.missed(static_cast<std::int32_t>(c), tile, 1, repetition);
       sum.read += read;
       sum.missed += read * static_cast<double>(missed.all) / (1 << 20);
       sum.cold += read * static_cast<double>(missed.cold) / (1 << 20);

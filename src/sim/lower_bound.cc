@@ -220,6 +220,7 @@ bool BoundWalk::advance(Agent& agent) {
   bool moved = false;
   while (!agent.done) {
     if (!agent.loaded) {
+      if (!agent.copies) pass_tiles(agent);
       if (!agent.cursor->next(agent.primitive)) {
         agent.done = true;
         agent.end = std::max({agent.lead, agent.rest, agent.stores, agent.stores_lead,
@@ -234,6 +235,25 @@ bool BoundWalk::advance(Agent& agent) {
     moved = true;
   }
   return moved;
+}
+
+void BoundWalk::pass_tiles(Agent& agent) {
+  const std::int64_t left = agent.cursor->iterations_left();
+  if (left == 0) return;
+  const auto now = agent.clock();
+  const auto& [left_before, moved_before, before] = agent.tile_began;
+  const std::int64_t took = now.front() - before.front();
+  const bool is_like = std::equal(now.begin(), now.end(), before.begin(),
+                                  [&](std::int64_t a, std::int64_t b) { return a - b == took; });
+  if (left_before != left + 1 || !is_like) {
+    agent.tile_began = {left, moved_bytes_, now};
+    return;
+  }
+  const std::int64_t tiles = left - 1;  // the last one is walked
+  agent.shift(tiles * took);
+  moved_bytes_ += tiles * (moved_bytes_ - moved_before);
+  agent.cursor->skip_iterations(tiles);
+  agent.tile_began = {};
 }
 
 void BoundWalk::count_posts() {

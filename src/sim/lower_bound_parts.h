@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -341,6 +342,21 @@ struct WalkedAgent {
   std::int64_t posted = 0;                   ///< completion of the latest descriptor
   std::vector<std::size_t> posts;            ///< its descriptors
   std::int64_t end = 0;
+
+  /// The times that go on with what it does.
+  auto clock() const {
+    return std::array{lead, rest, poster, stores_lead, stores, stores_joined, compute_end};
+  }
+  void shift(std::int64_t by) {
+    for (std::int64_t* time :
+         {&lead, &rest, &poster, &stores_lead, &stores, &stores_joined, &compute_end})
+      *time += by;
+  }
+  /// When it began the latest tile of a table: with how many left.
+  struct TileBegan {
+    std::int64_t left = 0, moved_bytes = 0;
+    std::array<std::int64_t, 7> clock{};
+  } tile_began{};
 };
 
 /// Arrivals at a barrier among workgroups, of all its rounds.

@@ -65,6 +65,9 @@ class BoundWalk {
 
   // Interprets primitives until one has to wait; true if any was done.
   bool advance(Agent& agent);
+  // Tiles that differ in their place only take equally long once two of them have: then all but the
+  // last are passed over.
+  void pass_tiles(Agent& agent);
   // A descriptor is known to be done before the end if somebody waited for its signal, for that of
   // a later one of the same workgroup to the same rank (they are done in order), or flushed.
   void count_posts();

@@ -66,15 +66,23 @@ std::vector<TileReuse::Wave> TileReuse::waves_of(const std::vector<std::size_t>&
   program::ComputeSteps steps;
   for (const std::size_t member : members) {
     const Agent& agent = fold_.members()[member];
+    const std::int32_t agents = fold_.class_of_member(member);
     program::Cursor cursor(program_, agent.rank, agent.body, agent.frame);
-    for (std::size_t w = 0; cursor.skip_to_steps(steps); ++w) {
-      if (w == waves.size()) waves.emplace_back();
-      Tile& tile = waves[w].emplace_back();
-      tile.agents = fold_.class_of_member(member);
-      tile.stored = steps.stored;
-      for (const program::ComputeSteps::Read& read : steps.reads) {
-        if (read.first.rank != agent.rank) continue;
-        tile.reads.push_back({{read.first.buffer, read.first.offset}, read.bytes * read.times});
+    for (std::size_t w = 0; cursor.skip_to_steps(steps);
+         w += static_cast<std::size_t>(steps.tiles)) {
+      const std::size_t end = w + static_cast<std::size_t>(steps.tiles);
+      if (end > waves.size()) waves.resize(end);
+      for (std::int64_t t = 0; t < steps.tiles; ++t) {
+        Wave& wave = waves[w + static_cast<std::size_t>(t)];
+        const std::size_t first = wave.reads.size();
+        for (const program::ComputeSteps::Read& read : steps.reads) {
+          if (read.first.rank != agent.rank) continue;
+          wave.reads.push_back(
+              {{read.first.buffer, read.first.offset + steps.moved(read.places, t)},
+               read.bytes * read.times});
+        }
+        wave.tiles.push_back({agents, wave.reads.size() - first});
+        wave.stored += steps.stored;
       }
     }
   }
@@ -83,22 +91,18 @@ std::vector<TileReuse::Wave> TileReuse::waves_of(const std::vector<std::size_t>&
 
 /// Of what has not been read before: inputs come from memory, what kernels and transfers wrote
 /// (also into inputs, as gathers in place do) is there unless it is too large.
-double TileReuse::found_first(int rank, std::int32_t buffer, std::int64_t size) const {
+double TileReuse::found_first(int rank, std::int32_t buffer) const {
   const program::BufferKind kind = program_.buffers()[index(buffer)].kind;
   const bool given = kind == program::BufferKind::input || kind == program::BufferKind::resident;
   if (given && !written_[index(buffer)]) return 0;
-  return share_left(program_.memory_bytes(buffer, rank), size);
+  return share_left(program_.memory_bytes(buffer, rank), machine_.model(rank).l2_size.count);
 }
 
 /// Bytes of others since it was read: all of the waves between, and half of its own and of this.
-double TileReuse::found(int rank, const Operand& operand, std::int64_t now_touched) const {
-  const std::int64_t size = machine_.model(rank).l2_size.count;
-  const auto known = known_.find(operand);
-  if (known == known_.end()) return found_first(rank, operand.first, size);
-  const Known& last = known->second;
+double TileReuse::found(int rank, const Known& last, std::int64_t now_touched) const {
   const std::size_t end = end_of_wave_[last.wave];
   const std::int64_t own = halves_.after(last.place) - halves_.after(end);
-  return share_left(now_touched / 2 + own + whole_.after(end), size);
+  return share_left(now_touched / 2 + own + whole_.after(end), machine_.model(rank).l2_size.count);
 }
 
 std::size_t TileReuse::Recency::push(std::int64_t bytes) {
@@ -128,10 +132,8 @@ void TileReuse::Recency::clear() {
   total_ = 0;
 }
 
-void TileReuse::push(const Operand& operand, std::int64_t bytes) {
-  const auto [at, added] = known_.try_emplace(operand);
-  Known& known = at->second;
-  if (!added) {
+void TileReuse::push(Known& known, std::int64_t bytes, bool again) {
+  if (again) {
     whole_.remove(known.place, known.bytes);
     halves_.remove(known.place, known.bytes / 2);
   }
@@ -140,45 +142,65 @@ void TileReuse::push(const Operand& operand, std::int64_t bytes) {
 }
 
 void TileReuse::go_through(int rank, const Wave& wave, std::size_t number) {
+  // Reads of one operand are one use of it; which of them each read is.
+  order_.clear();
+  for (std::uint32_t i = 0; i < wave.reads.size(); ++i)
+    order_.emplace_back(wave.reads[i].operand, i);
+  std::sort(order_.begin(), order_.end());
   struct Use {
+    std::pair<const Operand, Known>* operand = nullptr;
     std::int64_t bytes = 0, readers = 0;
     double missed = 0;  ///< share
+    bool is_new = false;
   };
-  std::map<Operand, Use> here;
-  std::int64_t stored = 0;
-  for (const Tile& tile : wave) {
-    stored += tile.stored;
-    for (const auto& [operand, bytes] : tile.reads) {
-      here[operand].bytes = bytes;
-      ++here[operand].readers;
+  std::vector<Use> here;
+  use_of_.resize(order_.size());
+  std::int64_t touched = wave.stored;
+  for (const auto& [operand, i] : order_) {
+    if (here.empty() || here.back().operand->first != operand) {
+      const auto [at, is_new] = known_.try_emplace(operand);
+      here.push_back({.operand = &*at, .is_new = is_new});
     }
+    here.back().bytes = wave.reads[i].bytes;
+    ++here.back().readers;
+    use_of_[i] = static_cast<std::uint32_t>(here.size() - 1);
   }
-  std::int64_t touched = stored;
-  for (const auto& [operand, use] : here) touched += use.bytes;
-  for (auto& [operand, use] : here) use.missed = 1 - found(rank, operand, touched);
-  for (const Tile& tile : wave) {
+  for (const Use& use : here) touched += use.bytes;
+  for (Use& use : here) {
+    const auto& [operand, known] = *use.operand;
+    use.missed = 1 - (use.is_new ? found_first(rank, operand.first) : found(rank, known, touched));
+  }
+  std::size_t next = 0;
+  for (const Tile& tile : wave.tiles) {
     std::vector<Sum>& sums = sums_[index(tile.agents)];
     if (sums.size() <= number) sums.resize(number + 1);
     Sum& sum = sums[number];
-    for (const auto& [operand, bytes] : tile.reads) {
-      const Use& use = here.at(operand);
-      const auto missed =
-          static_cast<std::int64_t>(static_cast<double>(bytes) * use.missed) / use.readers;
+    for (const std::size_t end = next + tile.reads; next < end; ++next) {
+      const Use& use = here[use_of_[next]];
+      const std::int64_t bytes = wave.reads[next].bytes;
+      const auto missed = static_cast<std::int64_t>(static_cast<double>(bytes) * use.missed);
       sum.read += bytes;
-      sum.missed += missed;
-      sum.waits += static_cast<std::int64_t>(static_cast<double>(bytes) * use.missed);
-      if (!known_.contains(operand)) sum.cold += missed;
+      sum.missed += missed / use.readers;
+      sum.waits += missed;
+      if (use.is_new) sum.cold += missed / use.readers;
     }
   }
-  for (const auto& [operand, use] : here) push(operand, use.bytes);
-  halves_.push(stored / 2);
-  end_of_wave_.push_back(whole_.push(stored));
+  for (const Use& use : here) push(use.operand->second, use.bytes, !use.is_new);
+  halves_.push(wave.stored / 2);
+  end_of_wave_.push_back(whole_.push(wave.stored));
 }
 
-TileReuse::Missed TileReuse::missed(std::int32_t agents, std::size_t tile, int repetition) const {
+TileReuse::Missed TileReuse::missed(std::int32_t agents, std::size_t tile, std::size_t tiles,
+                                    int repetition) const {
   const std::vector<Sum>& sums = sums_[index(agents)];
-  if (tile >= sums.size() || sums[tile].read == 0) return {};
-  const Sum& sum = sums[tile];
+  Sum sum;
+  for (std::size_t t = tile; t < std::min(tile + tiles, sums.size()); ++t) {
+    sum.read += sums[t].read;
+    sum.missed += sums[t].missed;
+    sum.cold += sums[t].cold;
+    sum.waits += sums[t].waits;
+  }
+  if (sum.read == 0) return {};
   const double left = warm_[index(fold_.rank_class(fold_.agents()[index(agents)].first.rank))];
   const double cold = static_cast<double>(sum.cold) * (repetition > 0 ? 1 - left : 1);
   const double scale = kOne / static_cast<double>(sum.read);

@@ -7,10 +7,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "core/random.h"
 #include "machine/machine.h"
 #include "program/primitive.h"
 #include "sim/classes.h"
@@ -23,25 +24,32 @@ class TileReuse {
   TileReuse(const machine::Machine& machine, const program::Bound& program, const Classes& fold,
             const std::vector<std::int64_t>& footprint);
 
-  /// Of what tile number `tile` (from 0) of a class of workgroups reads of own memory in a
-  /// repetition of the program, the shares that come from behind the L2, times 2^20: all, and what
-  /// nothing has touched before. Of a line that several tiles of a wave miss at once one loads it,
-  /// but all wait: `waits` is the share of reads that do.
+  /// Of what `tiles` tiles from number `tile` (from 0) on of a class of workgroups read of own
+  /// memory in a repetition of the program, the shares that come from behind the L2, times 2^20:
+  /// all, and what nothing has touched before. Of a line that several tiles of a wave miss at once
+  /// one loads it, but all wait: `waits` is the share of reads that do.
   struct Missed {
     std::int64_t all = 0, cold = 0, waits = 0;
   };
-  Missed missed(std::int32_t agents, std::size_t tile, int repetition) const;
+  Missed missed(std::int32_t agents, std::size_t tile, std::size_t tiles, int repetition) const;
 
  private:
   /// What an operation loads of own memory in all of its iterations: buffer, offset of the first
   /// byte.
   using Operand = std::pair<std::int32_t, std::int64_t>;
+  struct Read {
+    Operand operand{};
+    std::int64_t bytes = 0;
+  };
   struct Tile {
-    std::int32_t agents = 0;                              ///< class of its workgroup
-    std::vector<std::pair<Operand, std::int64_t>> reads;  ///< bytes of each
+    std::int32_t agents = 0;  ///< class of its workgroup
+    std::size_t reads = 0;    ///< so many of the wave's, behind those of the tiles before
+  };
+  struct Wave {
+    std::vector<Tile> tiles;
+    std::vector<Read> reads;
     std::int64_t stored = 0;
   };
-  using Wave = std::vector<Tile>;
   struct Sum {
     std::int64_t read = 0, missed = 0;
     std::int64_t cold = 0;  ///< of `missed`: what nothing had touched before in a repetition
@@ -50,8 +58,7 @@ class TileReuse {
 
   std::vector<Wave> waves_of(const std::vector<std::size_t>& members) const;
   void go_through(int rank, const Wave& wave, std::size_t number);
-  double found(int rank, const Operand& operand, std::int64_t now_touched) const;
-  double found_first(int rank, std::int32_t buffer, std::int64_t size) const;
+  double found_first(int rank, std::int32_t buffer) const;
 
   /// Bytes by the order in which they were touched last: sums of what was touched after a place,
   /// in the logarithm of what is known (a Fenwick tree).
@@ -75,13 +82,22 @@ class TileReuse {
     std::int64_t bytes = 0;
     std::size_t wave = 0;
   };
-  void push(const Operand& operand, std::int64_t bytes);
+  double found(int rank, const Known& last, std::int64_t now_touched) const;
+  void push(Known& known, std::int64_t bytes, bool again);
 
   const machine::Machine& machine_;
   const program::Bound& program_;
   const Classes& fold_;
   Recency whole_, halves_;  ///< bytes, and half of each
-  std::map<Operand, Known> known_;
+  struct HashOfOperand {
+    std::size_t operator()(const Operand& operand) const {
+      return static_cast<std::size_t>(splitmix64(static_cast<std::uint64_t>(operand.second) * 64 +
+                                                 static_cast<std::uint64_t>(operand.first)));
+    }
+  };
+  std::unordered_map<Operand, Known, HashOfOperand> known_;
+  std::vector<std::pair<Operand, std::uint32_t>> order_;  ///< of a wave's reads
+  std::vector<std::uint32_t> use_of_;
   std::vector<std::size_t> end_of_wave_;  ///< last place of each wave of all kernels of a rank
   std::vector<std::vector<Sum>> sums_;    ///< by class of agents, tile
   std::vector<double> warm_;   ///< by class of ranks: share left of the repetition before

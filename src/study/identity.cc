@@ -109,8 +109,9 @@ void Identifier::add(const program::Buffer& buffer) {
 }
 
 void Identifier::add(const program::Operand& operand) {
-  const auto& [rank, buffer, chunk, chunks, run, pitch, access, group] = operand;
+  const auto& [rank, buffer, chunk, chunks, run, pitch, access, group, column] = operand;
   all(rank, buffer, chunk, chunks, run, pitch, access, group);
+  if (column >= 0) all(column);  // programs without tables keep their number
 }
 
 void Identifier::add(const program::SemaphoreRef& semaphore) {
@@ -131,11 +132,12 @@ void Identifier::add(const program::MatrixProduct& product) {
 void Identifier::add(const program::Op& op) {
   const auto& [kind, channel, reduce, src, dst, semaphores, target, targets, bypass_l1, relaxed,
                batched, staged, send_to, recv_from, more_from, more_to, slice, slices, barrier_id,
-               workgroups, count, unit, unit_chunks, pieces, flop, product, bytes, duration, values,
-               made, where] = op;
+               workgroups, count, unit, unit_chunks, pieces, places, flop, product, bytes, duration,
+               values, made, where] = op;
   all(kind, channel, reduce, src, dst, semaphores, target, targets, bypass_l1, relaxed, batched,
       staged, send_to, recv_from, more_from, more_to, slice, slices, barrier_id, workgroups, count,
       unit, unit_chunks, pieces, flop, product, bytes, duration, values, made, where);
+  if (!places.empty()) all(places);
 }
 
 void Identifier::add(const program::Body& body) {
