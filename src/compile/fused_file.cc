@@ -5,6 +5,8 @@
 #include <utility>
 #include <variant>
 
+#include "compile/fusion_carry.h"
+#include "compile/torch_tasks.h"
 #include "core/json.h"
 #include "plan/plan_json.h"
 #include "study/digest.h"
@@ -60,7 +62,9 @@ FusedFile::FusedFile(const KernelRequest& request, const plan::Plan& plan,
                     {.plan_file = plan_file,
                      .constants = request.describe.constants,
                      .configurations = request.configurations})),
-      text_(fused_text(library_, choose_kernel(module_, request.describe.kernel), fusions_)) {}
+      carries_(request.carries),
+      text_(fused_text(library_, choose_kernel(module_, request.describe.kernel), fusions_,
+                       carries_ ? carried_type(grids_.plan, plan_file) : std::string{})) {}
 
 bool FusedFile::takes_movers() const {
   const bool waits = std::any_of(fusions_.begin(), fusions_.end(), [](const Fusion& one) {
@@ -69,9 +73,20 @@ bool FusedFile::takes_movers() const {
   return !waits || description_.scheduler.loop >= 0;
 }
 
+bool FusedFile::can_carry() const {
+  try {
+    carried_type(grids_.plan, file_);
+    carried_of(grids_.plan, fusions_, tasks_of(grids_.plan, file_, &fusions_), file_);
+    return description_.scheduler.is_persistent;
+  } catch (const Failure&) {
+    return false;
+  }
+}
+
 TorchFile FusedFile::write(TorchOptions options, const std::string& output) const {
   options.kernel = {&fusions_, &text_, file_};
   options.digest = digest_;
+  options.movers.carried = carries_;
   TorchFile made = torch_of(grids_.plan, options);
   check_fused_text(output, made.text, text_, fusions_);
   return made;

@@ -18,6 +18,7 @@ struct KernelRequest {
   std::optional<std::string> text{};  ///< of the file, which then is only a name
   /// In place of those of @triton.autotune; empty: those.
   std::vector<Configuration> configurations{};
+  bool carries = false;  ///< the kernel's programs move the data, between their tiles
 };
 
 /// A kernel and what it is called with, for as long as its file is made. Not copied: the fusion
@@ -37,6 +38,8 @@ class FusedFile {
   /// Whether workgroups that move data find room beside the kernel. Programs that wait keep their
   /// places; as many as there are tiles leave none.
   bool takes_movers() const;
+  /// Whether its programs could move the data themselves (KernelRequest::carries).
+  bool can_carry() const;
   /// The file, judged by check_fused_text() under the name `output`. Failure as that and
   /// torch_of().
   TorchFile write(TorchOptions options, const std::string& output) const;
@@ -49,6 +52,7 @@ class FusedFile {
   std::string digest_;  ///< of the plan as it was
   Grids grids_;
   Fusions fusions_;
+  bool carries_;
   FusedText text_;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compile/fused_functions.h"
 #include "compile/fused_texts.h"
 #include "compile/kernel_needs.h"
 
@@ -16,7 +17,8 @@ constexpr const char* kPrefix = "hm_";
 
 class KernelEditor {
  public:
-  KernelEditor(Library& library, const Function& kernel, Fusions& fusions)
+  KernelEditor(Library& library, const Function& kernel, Fusions& fusions,
+               const std::string& carried)
       : library_(library),
         kernel_(kernel),
         source_(kernel.module->source),
@@ -25,25 +27,31 @@ class KernelEditor {
         description_(*fusion_.kernel),
         waits_(fusion_.waits()),
         waits_in_loop_(fusion_.waits_in_loop()),
-        signals_(fusion_.signals()) {}
+        signals_(fusion_.signals()),
+        carried_(carried) {}
 
   FusedText text() {
-    FusedText made{
-        .imports = {}, .functions = {}, .coordinates = coordinates(), .kernel = kernel_.name};
+    FusedText made{.imports = {},
+                   .functions = {},
+                   .coordinates = coordinates_function(fusion_),
+                   .kernel = kernel_.name};
     tiles();
     parameters();
     if (waits_) add_wait();
     if (waits_in_loop_) add_loop_wait();
     if (signals_) add_signals();
+    if (carries()) add_movements();
     mark_changes();
     const KernelNeeds needs(library_, kernel_, kPrefix);
     made.imports = needs.imports();
     made.functions = needs.constants();
     if (!made.functions.empty()) made.functions += "\n\n";
-    if (waits_ || waits_in_loop_) made.functions += std::string(kWaitFunction) + "\n\n";
-    if (signals_) made.functions += done_function() + "\n\n";
+    if (waits_ || waits_in_loop_ || carries())
+      made.functions += std::string(kWaitFunction) + "\n\n";
+    if (carries()) made.functions += carry_function(carried_) + "\n\n";
+    if (signals_) made.functions += done_function(description_) + "\n\n";
     made.functions += needs.helpers();
-    made.functions += signals_
+    made.functions += signals_ || carries()
                           ? R"(@triton.jit(do_not_specialize=["hm_call", "hm_round"])  # hemiola)"
                           : R"(@triton.jit(do_not_specialize=["hm_call"])  # hemiola)";
     // With the end of its last line, behind which a signal may stand.
@@ -54,22 +62,12 @@ class KernelEditor {
   }
 
  private:
+  bool carries() const { return !carried_.empty(); }
   bool is_persistent() const { return description_.scheduler.is_persistent; }
 
   [[noreturn]] void refuse(const std::string& what, const Source& source, const Node& node,
                            const std::string& hint = {}) const {
     throw Failure(what, source.where(node.begin), hint);
-  }
-
-  std::string done_function() const {
-    const bool by_tma = std::any_of(description_.accesses.begin(), description_.accesses.end(),
-                                    [](const AccessDescription& access) {
-                                      return access.action != Action::load &&
-                                             access.mechanism == Mechanism::descriptor;
-                                    });
-    std::string made(kDoneFunction);
-    made.replace(made.find("{}"), 2, by_tma ? kBulkWait : "");
-    return by_tma ? "BULK = tl.constexpr(hemiola_rt.has_bulk_stores())\n\n\n" + made : made;
   }
 
   std::vector<std::pair<std::string, std::string>> added_parameters() const {
@@ -80,7 +78,14 @@ class KernelEditor {
       added.emplace_back("hm_turns", "by piece: first and last turn, first and last need");
       added.emplace_back("hm_pieces", "how many arrive along the loop");
     }
-    if (waits_ || waits_in_loop_) {
+    if (carries()) {
+      added.emplace_back("hm_moves", "what all programs move between their tiles, each its share");
+      added.emplace_back("hm_before", "by place: movements that come before it");
+      added.emplace_back("hm_all", "movements of a call");
+      added.emplace_back("hm_told", "ranks and signals to tell of movements");
+      added.emplace_back("hm_shares", "shares moved in all launches, by movement");
+    }
+    if (waits_ || waits_in_loop_ || carries()) {
       added.emplace_back("hm_needs", "signals that tiles wait for");
       added.emplace_back("hm_signals", "this rank's signals");
     }
@@ -88,6 +93,8 @@ class KernelEditor {
       added.emplace_back("hm_parts", "tiles that are told of together");
       added.emplace_back("hm_tells", "ranks and signals to tell");
       added.emplace_back("hm_counters", "tiles done in all launches, by part");
+    }
+    if (signals_ || carries()) {
       added.emplace_back("hm_round", "number of this launch of the kernel");
       added.emplace_back("hm_peers", "addresses of the signals of all ranks");
     }
@@ -233,12 +240,37 @@ class KernelEditor {
                   indent + "hm_row = hm_rows + 4 * " + id +
                       "  # hemiola: the turn's place in the order of arrival\n" + indent +
                       "hm_tile = tl.load(hm_row)  # hemiola: the kernel's own tile there\n");
+    if (carries())
+      edits_.insert(source_.line_begin(first->begin),
+                    indent + "hm_next = tl.load(hm_before + " + id +
+                        ")  # hemiola: movements that come before the tile\n" + indent +
+                        carry_call("hm_next") + "\n" + indent + "hm_moved = hm_next  # hemiola\n");
     if (waits_)
       edits_.insert(
           source_.line_begin(loop->begin),
           indent_of(*loop) + "hm_known = -1  # hemiola: needs that this program has waited for\n");
     for (const Node* statement : body->children) use_tile(*statement, id);
-    if (waits_ || signals_) keep_turns_apart(*loop);
+    if (waits_ || signals_ || carries()) keep_turns_apart(*loop);
+  }
+
+  /// In front of a tile (`tiles()`) what comes before it, and behind the last one the rest.
+  void add_movements() {
+    if (!is_persistent())
+      throw Failure("kernel '" + kernel_.name +
+                        "' has a program for each tile; those that wait fill a GPU, and what they "
+                        "wait for is moved by others that are not there yet",
+                    description_.definition.where(),
+                    "a persistent kernel's programs are all there; --realization load-store or "
+                    "copy-engine need no programs of the kernel");
+    const Node& loop = *loop_node(description_.scheduler.loop);
+    const std::string outer = indent_of(loop);
+    edits_.insert(
+        source_.line_begin(loop.begin),
+        outer + "hm_moved = 0  # hemiola: movements that this program had its share in\n");
+    const std::uint32_t end = source_.line_end(loop.end - 1);
+    std::string text = outer + carry_call("hm_all") + ": the rest\n";
+    if (source_.text()[end - 1] != '\n') text = '\n' + text;
+    edits_.insert(end, text);
   }
 
   /// Turns that a compiler runs into each other (`flatten`), or whose loads have warps of their own
@@ -442,28 +474,6 @@ class KernelEditor {
     }
   }
 
-  std::string coordinates() const {
-    std::set<std::string> names;
-    std::string lines;
-    for (std::size_t i = 0; i < description_.axes.size(); ++i) {
-      const TileAxis& axis = description_.axes[i];
-      if (fusion_.axes[i].is_derived) continue;
-      const Formula formula(axis.formula);
-      for (const std::string& name : formula.names())
-        if (!name.starts_with("tl.")) names.insert(name);
-      lines += fmt::format("        \"{}\": {},\n", axis.name, axis.formula);
-    }
-    std::string parameters = "tl";
-    for (const std::string& name : names) parameters += ", " + name;
-    return "def coordinates(" + parameters +
-           ", **others):\n"
-           "    \"\"\"By axis, the tile that each of the kernel's own programs takes: what its "
-           "text says, for all of them at once.\"\"\"\n"
-           "    min, max = tl.minimum, tl.maximum\n"
-           "    return {\n" +
-           lines + "    }\n";
-  }
-
   Library& library_;
   const Function& kernel_;
   const Source& source_;
@@ -471,6 +481,7 @@ class KernelEditor {
   const Fusion& fusion_;
   const Description& description_;
   bool waits_, waits_in_loop_, signals_;
+  const std::string& carried_;
   bool asks_for_last_ = false;  ///< how many programs lie along the last axis of the grid
   Edits edits_;
   std::map<std::uint32_t, std::string> changed_;  ///< by the line's begin: what stood there
@@ -478,8 +489,9 @@ class KernelEditor {
 
 }  // namespace
 
-FusedText fused_text(Library& library, const Function& kernel, Fusions& fusions) {
-  return KernelEditor(library, kernel, fusions).text();
+FusedText fused_text(Library& library, const Function& kernel, Fusions& fusions,
+                     const std::string& carried) {
+  return KernelEditor(library, kernel, fusions, carried).text();
 }
 
 }  // namespace hemiola::compile

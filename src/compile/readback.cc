@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compile/readback_body.h"
+#include "compile/readback_moves.h"
 #include "compile/readback_program.h"
 #include "core/index.h"
 
@@ -59,10 +59,13 @@ class Surveyor {
     KernelRun run(reading_.walker, record, *facts.op, rank, reading_.ranks,
                   processors_beside(record, processors_));
     std::vector<int> taken(index(run.work().tiles), 0);
+    ShareCheck shares(reading_.walker, run.work());
     for (std::int64_t program = 0; program < run.programs(); ++program) {
       std::int64_t turn = -1, tile = -1;
       std::set<std::int64_t> turns;
       std::set<SumKey> held;
+      std::optional<Share> share;
+      shares.begin();
       run.run(
           program,
           [&](KernelEvent& event) {
@@ -82,9 +85,27 @@ class Surveyor {
             if (event.kind == Kind::turn && !turns.insert(event.number).second)
               wrong(event, fmt::format("a tile takes piece {} of its loop twice", event.number));
             if (event.kind == Kind::tile) return;
+            if (event.kind == Kind::move) {
+              shares.move(event);
+              share.emplace(event.number);
+              return;
+            }
+            if (share && (event.kind == Kind::load || event.kind == Kind::store)) {
+              for (const Region& region : event.regions) note(region, *event.node);
+              if (event.kind == Kind::load)
+                share->load(event);
+              else
+                shares.store(*share, share->store(event), event);
+              return;
+            }
+            if (share &&
+                (event.kind != Kind::count || event.number != kFirstShares + share->move()) &&
+                event.kind != Kind::wait && event.kind != Kind::barrier)
+              wrong(event, "a movement does not end with a count of its own");
             if (event.kind == Kind::count) {
               facts.counts[event.number].emplace_back(turn, program);
-              facts.counted[event.number].push_back(tile);
+              if (!share) facts.counted[event.number].push_back(tile);
+              share.reset();
             } else if (event.kind == Kind::product) {
               facts.products.insert(event.node);
             } else if (event.kind == Kind::take || event.kind == Kind::give) {
@@ -96,9 +117,11 @@ class Surveyor {
             }
           },
           [](std::int64_t, std::int64_t) { return std::int64_t{-1}; });
+      shares.end(*facts.op->node);
       if (!held.empty())
         wrong({.node = facts.op->node}, "a program ends with a turn that it does not give on");
     }
+    shares.finish();
     for (auto& [part, counts] : facts.counts) std::sort(counts.begin(), counts.end());
     for (auto& [key, sums] : facts.sums) std::sort(sums.begin(), sums.end());
     const auto missing = std::find(taken.begin(), taken.end(), 0);

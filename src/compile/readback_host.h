@@ -86,35 +86,7 @@ struct Need {
   auto operator<=>(const Need&) const = default;
 };
 
-/// hemiola_rt.Work: what one rank's kernel is told.
-struct WorkObject : Object {
-  struct Wave {
-    std::map<std::string, std::pair<std::int64_t, std::int64_t>> box;
-    std::vector<Need> after;
-    std::int64_t part = -1;
-    const Node* node = nullptr;
-  };
-  struct Turns {
-    std::int64_t first = 0, count = 0;
-    std::vector<Need> after;
-    const Node* node = nullptr;
-  };
-  std::shared_ptr<KernelObject> kernel;
-  std::vector<std::pair<std::string, std::int64_t>> extents;  ///< in the order of Kernel::tiles
-  std::vector<std::pair<std::string, Value>> values;          ///< parameters
-  std::map<std::string, std::int64_t> options;                ///< num_warps, num_stages
-  std::vector<Wave> waves;
-  std::vector<Turns> turns;
-  std::optional<std::pair<std::int64_t, std::int64_t>> loop;  ///< elements, and those of a turn
-  std::map<std::int64_t, std::vector<std::int64_t>> parts;    ///< ranks that are told
-
-  // Since ready(): the tables, and where the kernel's own programs lie.
-  std::vector<std::int64_t> rows, turn_rows, needs, part_rows, tells;
-  std::int64_t tiles = 0;
-  std::array<std::int64_t, 3> grid{1, 1, 1};
-  std::vector<std::vector<std::int64_t>> coordinates;  ///< by tile of the kernel, by axis
-  std::vector<std::int64_t> blocks;                    ///< elements of a tile, by axis
-};
+struct WorkObject;
 
 /// What a stream is given.
 struct HostOp {
@@ -141,6 +113,47 @@ struct HostOp {
   std::vector<std::pair<std::string, Value>> tensors{};
   std::int32_t event = 0;
   const Node* node = nullptr;
+};
+
+/// hemiola_rt.Work: what one rank's kernel is told.
+struct WorkObject : Object {
+  struct Wave {
+    std::map<std::string, std::pair<std::int64_t, std::int64_t>> box;
+    std::vector<Need> after;
+    std::int64_t part = -1;
+    const Node* node = nullptr;
+  };
+  struct Turns {
+    std::int64_t first = 0, count = 0;
+    std::vector<Need> after;
+    const Node* node = nullptr;
+  };
+  /// What its programs move, each a share, before the tiles of wave `before`.
+  struct Move {
+    HostOp op;
+    std::vector<Need> after;
+    std::vector<std::int64_t> told;  ///< in fours: rank, signal, its steps, one more than the step
+    std::int64_t before = 0;
+  };
+  static constexpr std::int64_t kMoveColumns = 13;
+  std::shared_ptr<KernelObject> kernel;
+  std::vector<std::pair<std::string, std::int64_t>> extents;  ///< in the order of Kernel::tiles
+  std::vector<std::pair<std::string, Value>> values;          ///< parameters
+  std::map<std::string, std::int64_t> options;                ///< num_warps, num_stages
+  std::vector<Wave> waves;
+  std::vector<Turns> turns;
+  std::optional<std::pair<std::int64_t, std::int64_t>> loop;  ///< elements, and those of a turn
+  std::map<std::int64_t, std::vector<std::int64_t>> parts;    ///< ranks that are told
+  std::vector<Move> moves;
+  std::vector<Need> awaited;  ///< by the movement that comes next
+
+  // Since ready(): the tables, and where the kernel's own programs lie.
+  std::vector<std::int64_t> rows, turn_rows, needs, part_rows, tells;
+  std::vector<std::int64_t> move_rows, told, before;  ///< of addresses there are none in the rows
+  std::int64_t tiles = 0;
+  std::array<std::int64_t, 3> grid{1, 1, 1};
+  std::vector<std::vector<std::int64_t>> coordinates;  ///< by tile of the kernel, by axis
+  std::vector<std::int64_t> blocks;                    ///< elements of a tile, by axis
 };
 
 /// Workgroups that copy and add up on a stream; 0: copy engines, and PyTorch.
@@ -171,6 +184,11 @@ Value signal_of(const Walker& walker, const SignalsObject& signals, const std::v
                 const Node& node);
 Value view_of(const Walker& walker, const View& view, const std::vector<Index>& at,
               const Node& node);
+
+/// "torch.half"; nothing: a type that is not read back.
+std::optional<DataType> type_of(std::string_view name);
+/// `count` numbers from `first` on around a ring of `size`, as (first, count) of one or two runs.
+Value around(std::int64_t first, std::int64_t count, std::int64_t size);
 
 /// Makes the tables of Work.ready(). Failure (a wrong program): waves are not whole tiles, or not
 /// every tile once.

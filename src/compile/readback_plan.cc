@@ -55,6 +55,20 @@ class PlanMaker {
     std::int32_t next = 0;
     for (const auto& stream : record(rank).streams)
       numbers.push_back(std::any_of(stream.begin(), stream.end(), is_transfer) ? next++ : -1);
+    numbers.push_back(next);  // what programs of kernels move
+  }
+
+  /// What programs of a kernel move, in their order.
+  void add_moves(int rank, const WorkObject& work) {
+    plan::Stream stream{.name = "kernel", .items = {}};
+    for (const WorkObject::Move& move : work.moves) {
+      plan::Transfer made = transfer(rank, move.op);
+      for (const Need& need : move.after)
+        append(made.after,
+               told(rank, {.slot = need.slot, .step = need.step, .node = move.op.node}));
+      stream.items.emplace_back(std::move(made));
+    }
+    if (!stream.items.empty()) plan_.codes.back().streams.push_back(std::move(stream));
   }
 
   void make_rank(int rank) {
@@ -81,6 +95,13 @@ class PlanMaker {
         stream.items.emplace_back(std::move(made));
       }
       if (numbers_[index(rank)][s] >= 0) code.streams.push_back(std::move(stream));
+    }
+    const auto& launches = reading_.launches[index(rank)];
+    for (const LaunchFacts& facts : launches) {
+      const WorkObject& work = *facts.op->work;
+      if (!work.moves.empty() && launches.size() > 1)
+        refuse(*facts.op->node, "several launches, of which one moves data");
+      add_moves(rank, work);
     }
   }
 
@@ -125,6 +146,10 @@ class PlanMaker {
                .stream = numbers_[index(send->rank)][index(send->stream)],
                .transfer = constant(send->transfers - 1)}};
     }
+    if (send->part >= kFirstShares)
+      return {{.rank = constant(send->rank),
+               .stream = numbers_[index(send->rank)].back(),
+               .transfer = constant(send->part - kFirstShares)}};
     const LaunchFacts& facts = reading_.launches[index(send->rank)][index(send->launch)];
     const auto counted = facts.counted.find(send->part);
     if (counted == facts.counted.end()) return {};

@@ -52,4 +52,22 @@ Value view_of(const Walker& walker, const View& view, const std::vector<Index>& 
   return object(made);
 }
 
+std::optional<DataType> type_of(std::string_view name) {
+  static constexpr std::pair<std::string_view, DataType> kTypes[] = {
+      {"torch.half", DataType::float16},      {"torch.float16", DataType::float16},
+      {"torch.bfloat16", DataType::bfloat16}, {"torch.float", DataType::float32},
+      {"torch.float32", DataType::float32},   {"torch.float64", DataType::float64},
+      {"torch.int32", DataType::int32},       {"torch.int64", DataType::int64}};
+  for (const auto& [word, type] : kTypes)
+    if (word == name) return type;
+  return std::nullopt;
+}
+
+Value around(std::int64_t first, std::int64_t count, std::int64_t size) {
+  const std::int64_t before = std::min(count, size - first);
+  std::vector<Value> made{list({number(first), number(before)})};
+  if (before < count) made.push_back(list({number(0), number(count - before)}));
+  return list(std::move(made));
+}
+
 }  // namespace hemiola::compile::readback

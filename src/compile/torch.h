@@ -25,6 +25,7 @@ struct TorchMovers {
   std::int32_t workgroups = 0;  ///< kernels of so many, together; 0: copy engines
   bool bulk = false;            ///< by TMA, else by loads and stores
   bool by_switch = false;       ///< groups by a switch that multicasts and adds up
+  bool carried = false;         ///< by the programs of the kernel, whose text is made for it
 };
 
 struct TorchOptions {

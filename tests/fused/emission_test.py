@@ -146,7 +146,7 @@ class Emission(unittest.TestCase):
         persistent = self.fuse("gemm_persistent", kinds.PRODUCTS["gemm_persistent"], "ag-gemm/swizzle", "--realization", "bulk")
         self.assertIn("t.copies = rt.streams(1, movers=16, bulk=True)", persistent)
         for words, what in ((("--realization", "bulk"), "kernel 'gemm' has a program for each tile; those that wait fill a GPU"),
-                            (("--realization", "co-located"), "'co-located' is not written yet"),
+                            (("--realization", "co-located"), "kernel 'gemm' has a program for each tile; those that wait fill a GPU, and what they"),
                             (("--workgroups", "4"), "is for data that workgroups move"),
                             (("--realization", "load-store", "--workgroups", "-1"), "-1 workgroups")):
             self.assertIn(what, self.refused(self.kernel("gemm"), gather, "--constexpr", "BLOCK_M=16", "--constexpr", "BLOCK_N=16", *words))

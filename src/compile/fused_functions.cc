@@ -1,0 +1,58 @@
+#include "compile/fused_functions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "compile/fused_texts.h"
+
+namespace hemiola::compile {
+
+std::string done_function(const Description& kernel) {
+  const bool by_tma = std::any_of(
+      kernel.accesses.begin(), kernel.accesses.end(), [](const AccessDescription& access) {
+        return access.action != Action::load && access.mechanism == Mechanism::descriptor;
+      });
+  std::string made(kDoneFunction);
+  made.replace(made.find("{}"), 2, by_tma ? kBulkWait : "");
+  return by_tma ? "BULK = tl.constexpr(hemiola_rt.has_bulk_stores())\n\n\n" + made : made;
+}
+
+std::string carry_function(const std::string& type) {
+  const bool is_half = type == "float16" || type == "bfloat16";
+  std::string made(kCarryFunction);
+  made.replace(made.find("{0}"), 3, type);
+  made.replace(made.find("{1}"), 3, is_half ? "float32" : type);
+  return made;
+}
+
+std::string carry_call(const std::string& end) {
+  return "hm_carry(hm_moves, hm_moved, " + end +
+         ", hm_needs, hm_signals, hm_told, hm_shares, hm_peers, hm_round, hm_call)  # hemiola";
+}
+
+std::string coordinates_function(const Fusion& fusion) {
+  const Description& kernel = *fusion.kernel;
+  std::set<std::string> names;
+  std::string lines;
+  for (std::size_t i = 0; i < kernel.axes.size(); ++i) {
+    const TileAxis& axis = kernel.axes[i];
+    if (fusion.axes[i].is_derived) continue;
+    const Formula formula(axis.formula);
+    for (const std::string& name : formula.names())
+      if (!name.starts_with("tl.")) names.insert(name);
+    lines += fmt::format("        \"{}\": {},\n", axis.name, axis.formula);
+  }
+  std::string parameters = "tl";
+  for (const std::string& name : names) parameters += ", " + name;
+  return "def coordinates(" + parameters +
+         ", **others):\n"
+         "    \"\"\"By axis, the tile that each of the kernel's own programs takes: what its "
+         "text says, for all of them at once.\"\"\"\n"
+         "    min, max = tl.minimum, tl.maximum\n"
+         "    return {\n" +
+         lines + "    }\n";
+}
+
+}  // namespace hemiola::compile
