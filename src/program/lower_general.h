@@ -131,6 +131,7 @@ struct Tile {
   std::vector<std::int64_t> after_tiles;
   std::string where;
   std::int64_t level = -1;
+  std::int64_t wanted = INT64_MAX;  ///< the first level of a movement that takes what it makes
 };
 using Tiles = std::vector<std::vector<Tile>>;  ///< by rank, in the order of execution
 

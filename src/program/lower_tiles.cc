@@ -81,6 +81,7 @@ class TileMaker {
     find_arrivals();
     find_tile_dependencies();
     assign_levels();
+    find_wanted();
     for (int rank = 0; rank < symmetry_.period; ++rank) put_in_order(rank);
     return std::move(tiles_);
   }
@@ -407,6 +408,26 @@ class TileMaker {
           "`hemiola check` of the plan names the cycle");
   }
 
+  /// What leaves first is made first.
+  void find_wanted() {
+    for (const auto& streams : movements_) {
+      for (const auto& stream : streams) {
+        for (const Movement& movement : stream) {
+          for (const auto& [rank, area] : movement.computed) {
+            if (rank >= symmetry_.period) continue;
+            for (Tile& tile : tiles_[index(rank)]) {
+              const bool takes =
+                  movement.level < tile.wanted &&
+                  std::any_of(tile.made.begin(), tile.made.end(),
+                              [&](const plan::Area& made) { return overlap(made, area); });
+              if (takes) tile.wanted = movement.level;
+            }
+          }
+        }
+      }
+    }
+  }
+
   void put_in_order(int rank) {
     auto& tiles = tiles_[index(rank)];
     if (tiles.empty()) return;
@@ -416,7 +437,8 @@ class TileMaker {
     // Tiles that cannot start yet never stand before those that make what they read.
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       const auto key = [&](const Tile& tile) {
-        return std::pair(computes[index(tile.compute)].by_arrival ? tile.level : 0, tile.compute);
+        const bool by_arrival = computes[index(tile.compute)].by_arrival;
+        return std::tuple(by_arrival ? tile.level : 0, by_arrival ? tile.wanted : 0, tile.compute);
       };
       return key(tiles[a]) < key(tiles[b]);
     });
