@@ -87,19 +87,23 @@ class Work:
         self.extents = {name: extents[name] for name in self.axes}
         self.options = {name: config[name] for name in ("num_warps", "num_stages") if name in config}
         self.values = {**values, **{name: value for name, value in config.items() if name not in self.options}}
-        self.workers, self.tile, self.descriptors = kernel.workers, kernel.tile, kernel.descriptors
+        self.workers, self.tile, self.descriptors, self.kernel_stores = kernel.workers, kernel.tile, kernel.descriptors, kernel.stores
         self._blocks = {name: axis.tile(self.values) for name, axis in self.axes.items()}
         self._waves, self._parts, self._turns, self._loop = [], {}, [], None
-        self._moves, self._awaited = [], []
+        self._moves, self._awaited, self._targets, self._stores = [], [], [], {}
         self.launches = 0
         self.number = rt.works  # of this rank
         rt.works += 1
         if _interpreter.is_interpreted():
             _interpreter.prepare()
 
-    def wave(self, box, after=(), part=-1):
-        """Tiles of the elements `box` ({axis: (first, count)}; the others whole) come next. after: (signal, step) that they wait for."""
+    def wave(self, box, after=(), part=-1, to=None):
+        """Tiles of the elements `box` ({axis: (first, count)}; the others whole) come next. after: (signal, step) that they wait for.
+        to: views of a peer's memory and of the kernel's output, in the place of which these tiles are stored."""
+        if to is not None and (to[0].shape != to[1].shape or to[0].stride() != to[1].stride() or to[0].dtype != to[1].dtype):
+            raise ValueError("what is stored to a peer does not lie there as in the kernel's output")
         self._waves.append((box, tuple(after), part))
+        self._targets.append(to)
 
     def loop(self, extent, block):
         """The kernel has a loop over `extent` elements, `block` in a turn (a function of its parameters), whose turns wait."""
@@ -185,6 +189,7 @@ class Work:
             if part >= 0:
                 counts[part] += len(numbers)
         of_waves = [len(row) for row in rows]
+        self._target_of = [to for to, count in zip(self._targets, of_waves) for _ in range(count)]
         rows = torch.cat(rows)
         if len(rows) != len(number_at) or (torch.bincount(rows[:, 0], minlength=len(number_at)) != 1).any():
             raise ValueError("the waves do not have every tile once")
@@ -334,8 +339,21 @@ class Work:
             programs = min(self.tiles, max(least, self.rt.processors()))
             if self.workers is not None:
                 arguments[self.workers] = programs
+        if self.kernel_stores is not None:
+            arguments["hm_stores"] = self._addresses(tensors[self.kernel_stores])
         self.launches += 1
         return programs, {name: value for name, value in arguments.items() if name in self.kernel.arg_names}
+
+
+    def _addresses(self, output):
+        """By place: where the output is for its tile, so that what the kernel adds to it leads to the peer's part."""
+        base = output.data_ptr()
+        if base not in self._stores:
+            found = [base if to is None else to[0].data_ptr() - (to[1].data_ptr() - base) for to in self._target_of]
+            if any(address % 16 != 0 for address in found):
+                raise ValueError("a part that is stored to a peer begins at no multiple of 16 bytes")
+            self._stores[base] = torch.tensor(found, dtype=torch.int64).to(self.rt.device)
+        return self._stores[base]
 
 
 def start(kernel, grid, arguments, options):

@@ -124,9 +124,15 @@ ExitCode compile_plan(Session& session, const CompilePlanOptions& options,
   if (carries && kernel == nullptr)
     throw Failure("'co-located' is for the programs of a kernel", {.file = "--realization"},
                   "'hemiola compile KERNEL.py --plan PLAN' writes one");
+  if (options.store_to_peers && (kernel == nullptr || carries))
+    throw Failure("is for the tiles of a kernel that moves nothing else",
+                  {.file = "--store-to-peers"},
+                  "'hemiola compile KERNEL.py --plan PLAN' with copy-engine, load-store or bulk");
   if (kernel != nullptr)
-    fused.emplace(compile::KernelRequest{.describe = *kernel, .carries = carries}, plan,
-                  options.plan);
+    fused.emplace(
+        compile::KernelRequest{
+            .describe = *kernel, .stores_to_peers = options.store_to_peers, .carries = carries},
+        plan, options.plan);
   const compile::TorchOptions torch{.file = options.plan,
                                     .command = session.command,
                                     .version = HEMIOLA_VERSION,

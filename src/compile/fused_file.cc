@@ -31,6 +31,14 @@ Description description_of(Library& library, const Module& module, const Describ
   return description.is_understood ? std::move(description) : describe(library, module, request);
 }
 
+/// The operand of the kernel that goes to peers.
+Fusions with_stores(Fusions fusions, const std::vector<TileStore>& stores) {
+  for (Fusion& fusion : fusions)
+    for (const FusedOperand& one : fusion.operands)
+      if (!stores.empty() && one.tensor == stores.front().tensor) fusion.stores = one.parameter;
+  return fusions;
+}
+
 bool only_copy(const std::vector<plan::Item>& items) {
   return std::all_of(items.begin(), items.end(), [](const plan::Item& item) {
     if (const auto* loop = std::get_if<plan::Loop>(&item)) return only_copy(loop->items);
@@ -58,10 +66,12 @@ FusedFile::FusedFile(const KernelRequest& request, const plan::Plan& plan,
       description_(description_of(library_, module_, request.describe)),
       digest_(study::digest(plan::write_plan(plan))),
       grids_(grids_of(plan, plan_file)),
-      fusions_(fuse(description_, grids_,
-                    {.plan_file = plan_file,
-                     .constants = request.describe.constants,
-                     .configurations = request.configurations})),
+      stores_(request.stores_to_peers ? take_pushes(grids_, plan_file) : std::vector<TileStore>{}),
+      fusions_(with_stores(fuse(description_, grids_,
+                                {.plan_file = plan_file,
+                                 .constants = request.describe.constants,
+                                 .configurations = request.configurations}),
+                           stores_)),
       carries_(request.carries),
       text_(fused_text(library_, choose_kernel(module_, request.describe.kernel), fusions_,
                        carries_ ? carried_type(grids_.plan, plan_file) : std::string{})) {}
@@ -84,7 +94,7 @@ bool FusedFile::can_carry() const {
 }
 
 TorchFile FusedFile::write(TorchOptions options, const std::string& output) const {
-  options.kernel = {&fusions_, &text_, file_};
+  options.kernel = {&fusions_, &text_, file_, stores_.empty() ? nullptr : &stores_};
   options.digest = digest_;
   options.movers.carried = carries_;
   TorchFile made = torch_of(grids_.plan, options);

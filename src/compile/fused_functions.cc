@@ -6,6 +6,7 @@
 #include <set>
 
 #include "compile/fused_texts.h"
+#include "compile/kernel_needs.h"
 
 namespace hemiola::compile {
 
@@ -53,6 +54,49 @@ std::string coordinates_function(const Fusion& fusion) {
          "    min, max = tl.minimum, tl.maximum\n"
          "    return {\n" +
          lines + "    }\n";
+}
+
+bool carries_addresses(const Source& source, const Node& body) {
+  std::set<std::string> carried, used;
+  std::vector<const Node*> found;
+  find_all(body, Kind::augmented_assignment, found);
+  for (const Node* one : found) names_in(source, *one->child(Field::left), carried);
+  found.clear();
+  find_all(body, Kind::assignment, found);
+  for (const Node* one : found) {
+    std::set<std::string> left, right;
+    names_in(source, *one->child(Field::left), left);
+    if (const Node* value = one->child(Field::right)) names_in(source, *value, right);
+    for (const std::string& name : left)
+      if (right.contains(name)) carried.insert(name);
+  }
+  found.clear();
+  find_all(body, Kind::call, found);
+  for (const Node* call : found) {
+    const std::string_view name = last_name(source, *call);
+    if (name == "load" || name == "store" || name == "advance") names_in(source, *call, used);
+  }
+  return std::any_of(carried.begin(), carried.end(),
+                     [&](const std::string& name) { return used.contains(name); });
+}
+
+int axis_of(const Source& source, const Node& call) {
+  const Node* arguments = call.child(Field::arguments);
+  if (arguments == nullptr || arguments->children.size() != 1) return 3;
+  const Node* value = arguments->children.front();
+  if (value->kind == Kind::keyword_argument) value = value->child(Field::value);
+  return value == nullptr ? 3 : static_cast<int>(number_in(source.text(*value)).value_or(3));
+}
+
+std::string why_not_to_peers(const Fusion& fusion) {
+  for (const FusedOperand& one : fusion.operands)
+    if (one.parameter == fusion.stores && (one.is_added_to || one.is_transposed))
+      return "they are added up, or lie the other way round";
+  for (const AccessDescription& one : fusion.kernel->accesses)
+    if (one.operand == fusion.stores &&
+        (one.action == Action::load || one.mechanism != Mechanism::pointer))
+      return "it is no plain store by pointers";
+  return {};
 }
 
 }  // namespace hemiola::compile

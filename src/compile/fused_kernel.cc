@@ -41,6 +41,7 @@ class KernelEditor {
     if (waits_in_loop_) add_loop_wait();
     if (signals_) add_signals();
     if (carries()) add_movements();
+    if (!fusion_.stores.empty()) add_stores();
     mark_changes();
     const KernelNeeds needs(library_, kernel_, kPrefix);
     made.imports = needs.imports();
@@ -78,6 +79,8 @@ class KernelEditor {
       added.emplace_back("hm_turns", "by piece: first and last turn, first and last need");
       added.emplace_back("hm_pieces", "how many arrive along the loop");
     }
+    if (!fusion_.stores.empty())
+      added.emplace_back("hm_stores", "by place: where " + fusion_.stores + " is for its tile");
     if (carries()) {
       added.emplace_back("hm_moves", "what all programs move between their tiles, each its share");
       added.emplace_back("hm_before", "by place: movements that come before it");
@@ -167,7 +170,7 @@ class KernelEditor {
     for (const Node* call : calls) {
       if (!asks_for_program(source_, *call)) continue;
       const std::string_view name = last_name(source_, *call);
-      const int axis = axis_of(*call);
+      const int axis = axis_of(source_, *call);
       if (axis >= 3) refuse("the axis of the grid is not written out", source_, *call);
       std::string text = name == "program_id" ? program_text(axis) : programs_text(axis);
       // A function of somebody's own for it gives 64 bits.
@@ -180,14 +183,6 @@ class KernelEditor {
       if (!is_language) text = (text[0] == '(' ? text : '(' + text + ')') + ".to(tl.int64)";
       change(*call, text);
     }
-  }
-
-  int axis_of(const Node& call) const {
-    const Node* arguments = call.child(Field::arguments);
-    if (arguments == nullptr || arguments->children.size() != 1) return 3;
-    const Node* value = arguments->children.front();
-    if (value->kind == Kind::keyword_argument) value = value->child(Field::value);
-    return value == nullptr ? 3 : static_cast<int>(number_in(source_.text(*value)).value_or(3));
   }
 
   std::string program_text(int axis) const {
@@ -271,6 +266,37 @@ class KernelEditor {
     std::string text = outer + carry_call("hm_all") + ": the rest\n";
     if (source_.text()[end - 1] != '\n') text = '\n' + text;
     edits_.insert(end, text);
+  }
+
+  /// Another address of the output for each tile: own memory, or a peer's.
+  void add_stores() {
+    const auto refuse_output = [&](const std::string& why, const Span& span) {
+      throw Failure("tiles of '" + fusion_.stores + "' cannot go to peers: " + why, span.where(),
+                    "without --store-to-peers transfers push them");
+    };
+    const Node* loop = is_persistent() ? loop_node(description_.scheduler.loop) : nullptr;
+    const Node& body = loop == nullptr ? kernel_.body() : *loop->child(Field::body);
+    const auto uses = [&](const Node& node) {
+      std::vector<const Node*> all;
+      find_all(node, Kind::identifier, all);
+      std::erase_if(all, [&](const Node* one) {
+        return one->field == Field::attribute || one->field == Field::name ||
+               source_.text(*one) != fusion_.stores;
+      });
+      return all;
+    };
+    if (const std::string why = why_not_to_peers(fusion_); !why.empty())
+      refuse_output(why, description_.definition);
+    const std::vector<const Node*> all = uses(body);
+    if (all.size() != uses(kernel_.body()).size())
+      refuse_output("its address is used outside of the loop over tiles", description_.definition);
+    for (const Node* one : all) change(*one, "hm_out");
+    const Node* first = loop == nullptr ? first_statement(body) : body.children.front();
+    const std::string place = loop == nullptr ? "tl.program_id(0)" : description_.dispatch.tile_id;
+    edits_.insert(source_.line_begin(first->begin),
+                  fmt::format("{}hm_out = tl.multiple_of(tl.load(hm_stores + {}).to(tl.pointer_type"
+                              "({}.dtype.element_ty)), 16)  # hemiola: own memory, or a peer's\n",
+                              indent_of(*first), place, fusion_.stores));
   }
 
   /// Turns that a compiler runs into each other (`flatten`), or whose loads have warps of their own
@@ -367,7 +393,7 @@ class KernelEditor {
     if (body == nullptr || loop->kind != Kind::for_statement)
       throw Failure("chunks arrive along this loop, which is no for loop of the kernel itself",
                     description.statement.where());
-    if (fusion_.loop.reorders && carries_addresses(*body)) keep_order();
+    if (fusion_.loop.reorders && carries_addresses(source_, *body)) keep_order();
     keep_turns_apart(*loop);
     const std::string outer = indent_of(*loop);
     const std::string inner = indent_of(*body->children.front());
@@ -414,31 +440,6 @@ class KernelEditor {
         std::sort(rank.pieces.begin(), rank.pieces.end(),
                   [](const FusedPiece& a, const FusedPiece& b) { return a.begin < b.begin; });
     }
-  }
-
-  /// Whether a variable that addresses are made of goes on from turn to turn.
-  bool carries_addresses(const Node& body) const {
-    std::set<std::string> carried, used;
-    std::vector<const Node*> found;
-    find_all(body, Kind::augmented_assignment, found);
-    for (const Node* one : found) names_in(source_, *one->child(Field::left), carried);
-    found.clear();
-    find_all(body, Kind::assignment, found);
-    for (const Node* one : found) {
-      std::set<std::string> left, right;
-      names_in(source_, *one->child(Field::left), left);
-      if (const Node* value = one->child(Field::right)) names_in(source_, *value, right);
-      for (const std::string& name : left)
-        if (right.contains(name)) carried.insert(name);
-    }
-    found.clear();
-    find_all(body, Kind::call, found);
-    for (const Node* call : found) {
-      const std::string_view name = last_name(source_, *call);
-      if (name == "load" || name == "store" || name == "advance") names_in(source_, *call, used);
-    }
-    return std::any_of(carried.begin(), carried.end(),
-                       [&](const std::string& name) { return used.contains(name); });
   }
 
   /// Behind the last store of what others wait for.

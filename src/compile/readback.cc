@@ -61,7 +61,7 @@ class Surveyor {
     std::vector<int> taken(index(run.work().tiles), 0);
     ShareCheck shares(reading_.walker, run.work());
     for (std::int64_t program = 0; program < run.programs(); ++program) {
-      std::int64_t turn = -1, tile = -1;
+      std::int64_t turn = -1, tile = -1, place = -1;
       std::set<std::int64_t> turns;
       std::set<SumKey> held;
       std::optional<Share> share;
@@ -72,6 +72,7 @@ class Surveyor {
             using Kind = KernelEvent::Kind;
             if (event.kind == Kind::tile) {
               ++turn;
+              place = event.number;
               tile = run.work().rows[index(event.number * 4)];
               facts.tiles[tile];
               reading_.walker.remember(*event.node, kWordsOfTile);
@@ -113,6 +114,8 @@ class Surveyor {
             } else if (!event.regions.empty()) {
               if (event.kind == Kind::add)
                 facts.sums[key_of(event.regions.front())].emplace_back(turn, program);
+              for (const Region& region : event.regions)
+                check_store(run.work(), place, region, event);
               touch(record, facts, tile, event);
             }
           },
@@ -167,6 +170,25 @@ class Surveyor {
       for (const std::int64_t one : {strip.offsets[0], strip.run, pitch})
         reading_.unit = std::gcd(reading_.unit, one * size);
     }
+  }
+
+  /// What goes to a peer lies in the part that goes there, and all of that does.
+  void check_store(const WorkObject& work, std::int64_t place, const Region& region,
+                   const KernelEvent& event) {
+    const std::int64_t row = work.store_rows[index(place)];
+    const bool is_output =
+        std::any_of(work.stores.begin(), work.stores.end(), [&](const WorkObject::Store& one) {
+          return one.source.tensor == region.tensor && region.rank == one.source.rank;
+        });
+    if (region.store < 0 && (row < 0 || !is_output)) return;
+    if (event.kind != KernelEvent::Kind::store || region.store != row)
+      wrong(event, "a tile is not stored where its wave says");
+    const Tensor& tensor = reading_.records.front().tensors[index(region.tensor)];
+    const WorkObject::Store& store = work.stores[index(row)];
+    const plan::Rect rect = rect_of(tensor, region), whole = rect_of(tensor, store.source);
+    if (plan::intersection(rect, whole) != rect)
+      wrong(event, "a tile is stored beyond the part that goes to the peer");
+    note(store.there(region), *event.node);
   }
 
   void touch(const RankRecord& record, LaunchFacts& facts, std::int64_t tile,

@@ -262,8 +262,8 @@ class HostRecorder : public Surroundings {
     if (count > 0 && option("main_first", 1) != 0) made.push_back(stream_value(0));
     while (std::ssize(made) < count) {
       const std::int64_t own = movers / count + (std::ssize(made) < movers % count ? 1 : 0);
-      const std::int64_t least = movers > 0 ? 1 : 0;
-      record_.movers.push_back({std::max(own, least), option("bulk", 3) != 0});
+      record_.movers.push_back(
+          {movers > 0 ? std::max<std::int64_t>(own, 1) : own, option("bulk", 3) != 0});
       made.push_back(stream_value(static_cast<std::int32_t>(record_.streams.size())));
       record_.streams.emplace_back();
     }
@@ -379,6 +379,7 @@ class HostRecorder : public Surroundings {
     if (const Value* workers = given.find("workers", 3)) made->workers = workers->text;
     if (const Value* tile = given.find("tile", 4)) made->tile = tile->text;
     if (const Value* loop = given.find("loop", kByName)) made->loop = *loop;
+    if (const Value* stores = given.find("stores", kByName)) made->stores = stores->text;
     if (const Value* descriptors = given.find("descriptors", kByName))
       made->descriptors = *descriptors;
     return object(made);
@@ -414,21 +415,6 @@ class HostRecorder : public Surroundings {
     return object(made);
   }
 
-  std::vector<Need> needs(const Value* after, const Node& node) const {
-    std::vector<Need> made;
-    if (after == nullptr) return made;
-    if (after->type != Type::list) walker_.refuse(node, "what is awaited is no list");
-    for (const Value& one : after->more->items) {
-      const auto signal = one.type == Type::list && one.more->items.size() == 2
-                              ? object_of<SignalObject>(one.more->items[0])
-                              : nullptr;
-      if (!signal) walker_.refuse(node, "what is awaited is no (signal, step)");
-      made.push_back({signal->slot, signal->steps,
-                      walker_.whole(one.more->items[1], node, "a step of a signal")});
-    }
-    return made;
-  }
-
   std::optional<Value> work_call(const Value& of, WorkObject& work, std::string_view name,
                                  const Arguments& given) {
     if (work.tiles > 0) wrong(*given.node, "a kernel is told more after ready()");
@@ -441,8 +427,10 @@ class HostRecorder : public Surroundings {
         if (range.size() != 2) walker_.refuse(*given.node, "a wave is no (first, count)");
         wave.box[key.text] = {range[0], range[1]};
       }
-      wave.after = needs(given.find("after", 1), *given.node);
+      wave.after = needs_in(walker_, given.find("after", 1), *given.node);
       if (given.find("part", 2) != nullptr) wave.part = number_in(given, "part", 2);
+      if (const Value* to = given.find("to", 3); to != nullptr && to->type != Type::none)
+        wave.store = store_of(walker_, work, *to, rank_, *given.node);
       walker_.remember(*given.node, kWordsOfOp);
       work.waves.push_back(std::move(wave));
     } else if (name == "loop") {
@@ -452,7 +440,7 @@ class HostRecorder : public Surroundings {
     } else if (name == "turns") {
       work.turns.push_back({.first = number_in(given, "first", 0),
                             .count = number_in(given, "count", 1),
-                            .after = needs(given.find("after", 2), *given.node),
+                            .after = needs_in(walker_, given.find("after", 2), *given.node),
                             .node = given.node});
     } else if (name == "copy" || name == "reduce" || name == "accumulate") {
       WorkObject::Move move{.op = movement(name, given),

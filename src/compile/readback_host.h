@@ -32,6 +32,7 @@ struct Region {
   int rank = 0;
   std::int64_t offset = 0;
   std::vector<std::pair<std::int64_t, std::int64_t>> axes;
+  std::int32_t store = -1;  ///< of a tile's output: WorkObject::stores that it goes to instead
   std::int64_t elements() const;
 };
 
@@ -76,7 +77,7 @@ struct KernelObject : Object {
   const Function* function = nullptr;
   Value coordinates;
   std::vector<std::pair<std::string, std::shared_ptr<AxisObject>>> tiles;
-  std::string workers, tile;  ///< empty: none
+  std::string workers, tile, stores;  ///< empty: none
   Value loop, descriptors;
 };
 
@@ -122,6 +123,7 @@ struct WorkObject : Object {
     std::vector<Need> after;
     std::int64_t part = -1;
     const Node* node = nullptr;
+    std::int32_t store = -1;  ///< of WorkObject::stores
   };
   struct Turns {
     std::int64_t first = 0, count = 0;
@@ -136,6 +138,19 @@ struct WorkObject : Object {
     std::int64_t before = 0;
   };
   static constexpr std::int64_t kMoveColumns = 13;
+  /// Tiles that go into a peer's memory: there, and where the kernel takes them to be.
+  struct Store {
+    Region target, source;
+    /// Of a part of the source.
+    Region there(const Region& here) const {
+      Region made = here;
+      made.tensor = target.tensor;
+      made.rank = target.rank;
+      made.offset += target.offset - source.offset;
+      made.store = -1;
+      return made;
+    }
+  };
   std::shared_ptr<KernelObject> kernel;
   std::vector<std::pair<std::string, std::int64_t>> extents;  ///< in the order of Kernel::tiles
   std::vector<std::pair<std::string, Value>> values;          ///< parameters
@@ -145,10 +160,12 @@ struct WorkObject : Object {
   std::optional<std::pair<std::int64_t, std::int64_t>> loop;  ///< elements, and those of a turn
   std::map<std::int64_t, std::vector<std::int64_t>> parts;    ///< ranks that are told
   std::vector<Move> moves;
+  std::vector<Store> stores;
   std::vector<Need> awaited;  ///< by the movement that comes next
 
   // Since ready(): the tables, and where the kernel's own programs lie.
   std::vector<std::int64_t> rows, turn_rows, needs, part_rows, tells;
+  std::vector<std::int64_t> store_rows;               ///< by place; -1: own memory
   std::vector<std::int64_t> move_rows, told, before;  ///< of addresses there are none in the rows
   std::int64_t tiles = 0;
   std::array<std::int64_t, 3> grid{1, 1, 1};
@@ -189,6 +206,13 @@ Value view_of(const Walker& walker, const View& view, const std::vector<Index>& 
 std::optional<DataType> type_of(std::string_view name);
 /// `count` numbers from `first` on around a ring of `size`, as (first, count) of one or two runs.
 Value around(std::int64_t first, std::int64_t count, std::int64_t size);
+
+/// (signal, step) of a list. Failure: it is none.
+std::vector<Need> needs_in(const Walker& walker, const Value* after, const Node& node);
+/// Two views, a peer's and of the own output: the number of their WorkObject::Store. Failure: they
+/// lie differently.
+std::int32_t store_of(const Walker& walker, WorkObject& work, const Value& to, int rank,
+                      const Node& node);
 
 /// Makes the tables of Work.ready(). Failure (a wrong program): waves are not whole tiles, or not
 /// every tile once.

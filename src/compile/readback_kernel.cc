@@ -28,11 +28,13 @@ struct Memory {
     signals,
     addresses,
     counters,
-    shares
+    shares,
+    stores
   } kind;
   std::int32_t tensor = 0;
   int rank = 0;
   const std::vector<std::int64_t>* numbers = nullptr;  ///< of tables
+  std::int32_t store = -1;                             ///< of tensors: Region::store
 };
 
 class Language : public Surroundings {
@@ -60,6 +62,7 @@ class Language : public Surroundings {
     memories_.push_back({Memory::Kind::table, 0, rank, &work.before});
     memories_.push_back({Memory::Kind::table, 0, rank, &work.told});
     memories_.push_back({Memory::Kind::shares, 0, rank, nullptr});
+    memories_.push_back({Memory::Kind::stores, 0, rank, &work.store_rows});
     first_signals_ = std::ssize(memories_);
     for (int r = 0; r < ranks; ++r) memories_.push_back({Memory::Kind::signals, 0, r, nullptr});
   }
@@ -67,9 +70,9 @@ class Language : public Surroundings {
   /// By name, what the launch hands to the kernel beside its tensors.
   std::vector<std::pair<std::string, Value>> tables() {
     std::vector<std::pair<std::string, Value>> made;
-    static constexpr const char* kNames[] = {"hm_rows",   "hm_turns",    "hm_needs", "hm_parts",
-                                             "hm_tells",  "hm_counters", "hm_peers", "hm_moves",
-                                             "hm_before", "hm_told",     "hm_shares"};
+    static constexpr const char* kNames[] = {"hm_rows",   "hm_turns",    "hm_needs",  "hm_parts",
+                                             "hm_tells",  "hm_counters", "hm_peers",  "hm_moves",
+                                             "hm_before", "hm_told",     "hm_shares", "hm_stores"};
     std::int32_t memory = 0;
     for (const char* name : kNames) made.emplace_back(name, pointer(memory++));
     made.emplace_back("hm_signals", pointer(static_cast<std::int32_t>(first_signals_) + rank_));
@@ -79,8 +82,11 @@ class Language : public Surroundings {
     return made;
   }
 
+  /// The operand whose tiles may go to peers.
+  void set_output(const Region& region) { output_ = region; }
+
   Value tensor(const Region& region) {
-    memories_.push_back({Memory::Kind::tensor, region.tensor, region.rank, nullptr});
+    memories_.push_back({Memory::Kind::tensor, region.tensor, region.rank, nullptr, region.store});
     Value made = pointer(static_cast<std::int32_t>(std::ssize(memories_)) - 1);
     made.base = region.offset;
     return made;
@@ -139,6 +145,7 @@ class Language : public Surroundings {
   const KernelRun::Visit& visit_;
   const KernelRun::Ticket& ticket_;
   std::vector<Memory> memories_;
+  Region output_;
   std::int64_t first_signals_ = 0;
   std::map<std::int64_t, std::int64_t> counted_;  ///< by part, of this program
   std::vector<Region> wanted_;                    ///< the turn that was asked for last
@@ -217,6 +224,11 @@ Value Language::entry(const Memory& table, const Value& pointer, const Node& nod
     wrong(node, fmt::format("element {} of a table that has {}", pointer.base, numbers.size()));
   if (table.kind == Memory::Kind::rows && pointer.base % 4 == 0)
     tell({.kind = Event::tile, .number = pointer.base / 4}, node);
+  if (table.kind == Memory::Kind::stores) {
+    Region made = output_;
+    made.store = static_cast<std::int32_t>(numbers[index(pointer.base)]);
+    return tensor(made);
+  }
   if (table.kind == Memory::Kind::moves) {
     const std::int64_t column = pointer.base % WorkObject::kMoveColumns;
     const auto& move = work_.moves[index(pointer.base / WorkObject::kMoveColumns)];
@@ -407,7 +419,10 @@ std::vector<Region> Language::regions(const Value& pointer, const Value* mask, c
     made = std::move(longer);
     if (made.size() > 4096) walker_.refuse(node, "a block that lies in too many pieces");
   }
-  for (Region& region : made) check(region, node);
+  for (Region& region : made) {
+    region.store = what.store;
+    check(region, node);
+  }
   return made;
 }
 
@@ -431,6 +446,7 @@ void KernelRun::run(std::int64_t program, const Visit& visit, const Ticket& tick
                      fmt::format("'{}' is a tensor that the file does not have", name),
                      "what a caller gives beside the plan's tensors is not read back");
     given.named.emplace_back(name, language.tensor(view->region));
+    if (name == kernel.stores) language.set_output(view->region);
   }
   given.named.insert(given.named.end(), work().values.begin(), work().values.end());
   for (std::size_t axis = 0; axis < work().grid.size(); ++axis)

@@ -114,8 +114,12 @@ void TileWriter::refuse_other(const KernelEvent& event) const {
 
 void TileWriter::access(KernelEvent& event) {
   std::vector<Operand> operands;
-  for (const Region& region : event.regions)
+  for (const Region& touched : event.regions) {
+    const bool is_elsewhere = touched.store >= 0;
+    const Region region =
+        is_elsewhere ? work_.stores[index(touched.store)].there(touched) : touched;
     for (const Strip& strip : strips_of({&region})) operands.push_back(operand(region, strip, 0));
+  }
   if (event.kind == KernelEvent::Kind::load) {
     loads_.insert(loads_.end(), operands.begin(), operands.end());
     if (loads_.size() > kMostAtOnce || steps_.size() > kMostAtOnce)

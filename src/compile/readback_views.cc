@@ -70,4 +70,32 @@ Value around(std::int64_t first, std::int64_t count, std::int64_t size) {
   return list(std::move(made));
 }
 
+std::int32_t store_of(const Walker& walker, WorkObject& work, const Value& to, int rank,
+                      const Node& node) {
+  const bool are_two = to.type == Type::list && to.more->items.size() == 2;
+  const auto target = are_two ? object_of<View>(to.more->items[0]) : nullptr;
+  const auto source = are_two ? object_of<View>(to.more->items[1]) : nullptr;
+  if (!target || !source) walker.refuse(node, "a place of tiles that is no two views");
+  if (target->region.axes != source->region.axes || source->region.rank != rank)
+    throw Failure("what is stored to a peer does not lie there as in the kernel's output",
+                  walker.module().source.where(node.begin), "", ExitCode::wrong_program);
+  work.stores.push_back({target->region, source->region});
+  return static_cast<std::int32_t>(std::ssize(work.stores)) - 1;
+}
+
+std::vector<Need> needs_in(const Walker& walker, const Value* after, const Node& node) {
+  std::vector<Need> made;
+  if (after == nullptr) return made;
+  if (after->type != Type::list) walker.refuse(node, "what is awaited is no list");
+  for (const Value& one : after->more->items) {
+    const auto signal = one.type == Type::list && one.more->items.size() == 2
+                            ? object_of<SignalObject>(one.more->items[0])
+                            : nullptr;
+    if (!signal) walker.refuse(node, "what is awaited is no (signal, step)");
+    made.push_back({signal->slot, signal->steps,
+                    walker.whole(one.more->items[1], node, "a step of a signal")});
+  }
+  return made;
+}
+
 }  // namespace hemiola::compile::readback

@@ -229,6 +229,7 @@ class TableMaker {
         if (taken[index(tile)]++ > 0)
           wrong(*wave.node, fmt::format("tile {} of the kernel is in two waves", tile));
         work_.rows.insert(work_.rows.end(), {tile, begin, end, place_of_part(wave.part)});
+        work_.store_rows.push_back(wave.store);
       }
       if (wave.part < 0) continue;
       if (!work_.parts.contains(wave.part))

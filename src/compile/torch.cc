@@ -44,7 +44,8 @@ class Writer {
       : plan_(plan), options_(options), names_(python_names(plan)) {
     check_tensors();
     check_groups();
-    calls_ = calls_of(plan, names_, options.file, options.kernel.fusions, options.movers.carried);
+    calls_ = calls_of(plan, names_, options.file, options.kernel.fusions, options.movers.carried,
+                      options.kernel.stores);
   }
 
   TorchFile file() const {
@@ -209,6 +210,8 @@ class Writer {
     }
     text += "]  # any of them: setup(rt, CONFIGS[1])\n";
     for (const std::string& one : fusion().dropped) text += "# not among them: " + one + '\n';
+    if (fused().stores != nullptr)
+      text += "STORES = True  # some tiles go straight into a peer's memory\n";
     if (options_.movers.carried)
       text += "CARRIES = True  # the kernel's programs move the data between their tiles\n";
     if (options_.movers.workgroups > 0)

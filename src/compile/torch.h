@@ -12,12 +12,14 @@ namespace hemiola::compile {
 
 struct Fusion;
 struct FusedText;
+struct TileStore;
 
 /// A kernel that the computes of a plan were fused into.
 struct TorchKernel {
   const std::vector<Fusion>* fusions = nullptr;  ///< by grid, each a launch
   const FusedText* text = nullptr;
   std::string file;  ///< where the kernel stood, as the header calls it
+  const std::vector<TileStore>* stores = nullptr;  ///< tiles that it stores to peers
 };
 
 /// Who moves data on streams that copy.

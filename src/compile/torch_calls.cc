@@ -26,11 +26,12 @@ bool is_fp8(DataType type) {
 class CallMaker {
  public:
   CallMaker(const plan::Plan& plan, const std::vector<std::string>& names, const std::string& file,
-            const Fusions* fusions, bool carries)
+            const Fusions* fusions, bool carries, const std::vector<TileStore>* stores)
       : plan_(plan),
         names_(names),
         file_(file),
         fusions_(fusions),
+        stores_(stores),
         tasks_(tasks_of(plan, file, fusions)) {
     if (carries) carried_ = carried_of(plan, *fusions, tasks_, file);
   }
@@ -192,7 +193,7 @@ class CallMaker {
   }
 
   Statement wave_of(const Fusion& fusion, const std::string& work, const FusedRank& of_rank,
-                    const FusedWave& wave) const {
+                    int rank, const FusedWave& wave) {
     Statement line{work + ".wave({{"};
     bool is_first = true;
     for (std::size_t i = 0; i < fusion.axes.size(); ++i) {
@@ -205,6 +206,18 @@ class CallMaker {
     }
     line.add("}}").add(after_of(wave.needs));
     if (wave.part >= 0) line.add(", part={}", {of_rank.first_part + wave.part});
+    const TileStore* store =
+        stores_ == nullptr ? nullptr : store_of(plan_, fusion, *stores_, rank, wave, file_);
+    if (store != nullptr) {
+      const auto view = [&](std::int32_t tensor, const plan::Rect& rect) {
+        return view_of("", plan_.tensors[index(tensor)], rect);
+      };
+      made_.shared.insert(store->target);
+      line.add(", to=(t." + names_[index(store->target)] + "_at[{}]", {store->peer});
+      line.add(view(store->target, store->destination));
+      line.add(", t." + names_[index(store->tensor)]).add(view(store->tensor, store->source));
+      line.add(")");
+    }
     return line.add(")");
   }
 
@@ -216,11 +229,11 @@ class CallMaker {
     std::vector<Statement> all;
     if (carried_.empty()) {
       for (const FusedWave& wave : of_rank.waves)
-        all.push_back(wave_of(fusion, work, of_rank, wave));
+        all.push_back(wave_of(fusion, work, of_rank, rank, wave));
     } else {
       for (const CarriedItem& item : carried_[index(rank)]) {
         if (item.wave >= 0)
-          all.push_back(wave_of(fusion, work, of_rank, of_rank.waves[index(item.wave)]));
+          all.push_back(wave_of(fusion, work, of_rank, rank, of_rank.waves[index(item.wave)]));
         else
           add_carried(all, work, rank, item);
       }
@@ -382,6 +395,7 @@ class CallMaker {
   const std::vector<std::string>& names_;
   const std::string& file_;
   const Fusions* fusions_;
+  const std::vector<TileStore>* stores_;
   std::vector<RankTasks> tasks_;
   std::vector<std::vector<CarriedItem>> carried_;  ///< by rank; empty: streams move
   const Statement* speaker_ = nullptr;             ///< in the place of a stream
@@ -395,8 +409,9 @@ std::string work_name(std::size_t grid) {
 }
 
 TorchCalls calls_of(const plan::Plan& plan, const std::vector<std::string>& names,
-                    const std::string& file, const Fusions* fusions, bool carries) {
-  return CallMaker(plan, names, file, fusions, carries).make();
+                    const std::string& file, const Fusions* fusions, bool carries,
+                    const std::vector<TileStore>* stores) {
+  return CallMaker(plan, names, file, fusions, carries, stores).make();
 }
 
 }  // namespace hemiola::compile

@@ -89,6 +89,30 @@ class Moved(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "own programs move the data"):
             hemiola_rt.load_plan(kinds.make_plan(self.folder.name, "ag-gemm/swizzle", ranks=2), kernel=module)
 
+    def test_tiles_that_are_stored_to_peers_equal_the_reference_and_are_proven(self):
+        files = []
+        for kernel in ("gemm", "gemm_grouped", "gemm_persistent"):
+            plan = kinds.make_plan(self.folder.name, "gemm-rs/direct:transfer=push", ranks=4)
+            files.append(kinds.fused(self.folder.name, kernel, kinds.PRODUCTS[kernel], plan, "--store-to-peers", name=f"{kernel}_stores.py"))
+            text = kinds.read(files[-1])
+            self.assertNotIn("copies[0].copy(", text)  # what pushed
+            self.assertEqual(kinds.hemiola("check", files[-1]).count("check: proven"), 2 if "persistent" in kernel else 1)
+            schedule = support.module_of(text)
+            for order in support.orders_of(schedule, ranks=(0,), seeds=1)[:: 1 if kinds.tries_all() else 3]:
+                support.run_in_order(schedule, order)
+        support.run_equal(self, files, "--poison", "--permute", "1")
+        support.run_equal(self, files[:1], "--virtual", "--poison")
+        for was, becomes, said in (("hm_out + offs_m", "c_ptr + offs_m", "not stored where its wave says"),
+                                   ("hm_stores + tl.program_id(0)", "hm_stores", "not stored where its wave says"),
+                                   ("[32 * (d - 1):32 * d]", "[0:32]", "data race|nobody wrote|wrong")):
+            with self.subTest(was=was):
+                text = kinds.read(files[0])
+                self.assertIn(was, text)
+                with open(os.path.join(self.folder.name, "wrong.py"), "w", encoding="utf-8") as out:
+                    out.write(text.replace(was, becomes))
+                with self.assertRaisesRegex(AssertionError, said):
+                    kinds.hemiola("check", os.path.join(self.folder.name, "wrong.py"))
+
     def test_through_the_switch_equals_the_reference_and_is_proven(self):
         """Without a switch, what the instructions for it do is done by stores and sums: the schedule around them is what is executed."""
         files = []
