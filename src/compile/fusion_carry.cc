@@ -70,9 +70,11 @@ class Carrier {
         const Task& task = stream[index(i)];
         check(task, rank);
         Placed made{.point = {rank, s, i}, .touches = touched(task, rank), .after = task.after};
-        // Shares of a movement are not those of another one: what touches the same memory waits.
+        // Shares of a movement are mostly not those of another one: what touches the same memory
+        // waits.
         for (std::int64_t j = i; j-- > 0;) {
-          if (!conflict(movements_.at({rank, s, j}), made)) continue;
+          const Placed& earlier = movements_.at({rank, s, j});
+          if (!conflict(earlier, made) || shares_alike(earlier, made)) continue;
           made.after.push_back({rank, s, j});
           break;  // those before it are behind each other
         }
@@ -116,6 +118,45 @@ class Carrier {
             plan::overlap(one.area, other.area))
           return true;
     return false;
+  }
+
+  /// Rows and elements of a row, as hemiola_rt divides a movement among programs.
+  std::pair<std::int64_t, std::int64_t> rows_of(const Placed& movement) const {
+    std::int64_t rows = 1, width = 1;
+    bool in_row = true;
+    const Touched& first = movement.touches.front();
+    if (first.area.rects.size() != 1) return {0, 0};
+    const plan::Rect& target = first.area.rects.front();
+    std::vector<std::int64_t> strides(movement.touches.size(), 1);  // of the axis at hand
+    for (std::size_t i = target.begin.size(); i-- > 0;) {
+      const std::int64_t count = target.end[i] - target.begin[i];
+      for (std::size_t t = 0; t < movement.touches.size(); ++t) {
+        const plan::Area& area = movement.touches[t].area;
+        const auto& shape = plan_.tensors[index(area.tensor)].shape;
+        if (area.rects.size() != 1 || shape.size() != target.begin.size() ||
+            area.rects[0].end[i] - area.rects[0].begin[i] != count)
+          return {0, 0};
+        if (count > 1 && strides[t] != width) in_row = false;
+        strides[t] *= shape[i];
+      }
+      if (count > 1) (in_row ? width : rows) *= count;
+    }
+    return {rows, width};
+  }
+
+  /// Whether each program touches the same elements of what both touch: they write the same ones,
+  /// and share nothing else.
+  bool shares_alike(const Placed& a, const Placed& b) const {
+    const Touched &to = a.touches.front(), &other = b.touches.front();
+    if (to.rank != other.rank || !(to.area == other.area)) return false;
+    const auto rows = rows_of(a);
+    if (rows.first == 0 || rows != rows_of(b)) return false;
+    for (const Touched& one : a.touches)
+      for (const Touched& two : b.touches)
+        if (one.rank == two.rank && (one.is_written || two.is_written) &&
+            plan::overlap(one.area, two.area) && !(one.area == two.area && one.area == to.area))
+          return false;
+    return true;
   }
 
   /// What has to be done before a movement is: its stream too, in whose order they stay.

@@ -18,7 +18,7 @@ CHANGES = [  # in the functions that wait and count
     (r"13 \* i", "13 * begin"), (r"4 \* k", "0"), (r"shares \+ i", "shares"), (r"tl\.load\(move \+ 1\)", "tl.load(move)"),
     (r"tl\.load\(move \+ 3\)", "tl.load(move + 2)"), (r"tl\.load\(move \+ 6\)", "0"), (r"move \+ 9", "move + 7"), (r"move \+ 11", "move + 9"),
     (r"tl\.program_id\(0\)", "tl.program_id(0) + 1"), (r"tl\.num_programs\(0\)\)", "1)"), (r"tl\.num_programs\(0\) \* ", ""),
-    (r"call \* tl\.load\(tell \+ 2\) \+ ", ""), (r" \+ tl\.load\(tell \+ 3\)", ""), (r"j % blocks", "0"), (r"hm_before \+ tile_id", "hm_before"),
+    (r"call \* tl\.load\(tell \+ 2\) \+ ", ""), (r" \+ tl\.load\(tell \+ 3\)", ""), (r"j % blocks", "0"),
     (r"hm_moved, hm_next", "0, hm_next"), (r"hm_moved, hm_all", "hm_all, hm_all"), (r"hm_moved = hm_next", "hm_moved = 0"),
 ]
 DELETED = re.compile(r"hm_wait\(|hm_done\(tl|tl\.debug_barrier\(\)|tl\.atomic_|\.wave\(|\.part\(|\.turns\(|\.wait\(|\.wait_signal\(|\.signal\(|"
@@ -41,7 +41,13 @@ def _all(text):
     lines = text.split("\n")
     end = next(number for number, line in enumerate(lines) if line.startswith("def inputs"))
     run = next(number for number, line in enumerate(lines) if line.startswith("def run"))
+    tells = re.search(r"\.work(_\d+)?\.signal\(", text)  # anybody of what programs move
+    function = ""
     for number, line in enumerate(lines):
+        if line.startswith("def "):
+            function = line[4:].split("(")[0]
+        if function == "hm_carry" and not tells and re.search(r"before ==|tell", line):
+            continue
         if line.lstrip().startswith(("#", '"', "def ", "@")) or end <= number < run:
             continue
 

@@ -110,19 +110,21 @@ class Compiler {
   }
 
   void fuse(const compile::KernelRequest& request, const plan::Plan& plan) {
-    const bool is_fused = write(request, plan);
+    const bool is_fused = write(request, plan, 3'000'000);
     ++(is_fused ? counts_.fused : counts_.refused);
     if (!is_fused) return;
     compile::KernelRequest other = request;
     other.carries = true;
-    counts_.moving += write(other, plan);
+    counts_.moving += write(other, plan, kFewSteps);
     other.carries = false;
     other.stores_to_peers = true;
-    counts_.moving += write(other, plan);
+    counts_.moving += write(other, plan, kFewSteps);
   }
 
+  static constexpr std::int64_t kFewSteps = 300'000;  ///< what is undamaged takes fewer
+
   /// Whether there is a file.
-  bool write(const compile::KernelRequest& request, const plan::Plan& plan) {
+  bool write(const compile::KernelRequest& request, const plan::Plan& plan, std::int64_t steps) {
     std::string text;
     const bool is_fused = attempt([&] {
       text = compile::FusedFile(request, plan, "plan.json")
@@ -136,7 +138,7 @@ class Compiler {
       std::abort();
     }
     const bool is_read =
-        attempt([&] { compile::read_fused(kOutput, text, {.most_steps = 3'000'000}); });
+        attempt([&] { compile::read_fused(kOutput, text, {.most_steps = steps}); });
     ++(is_read ? counts_.read_back : counts_.not_read_back);
     return true;
   }
