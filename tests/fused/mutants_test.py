@@ -136,8 +136,14 @@ def complete(text):
             t = schedule.setup(rt)
             schedule.run(rt, t)
             for number, work in enumerate(kinds.works_of(t)):
+                # What its programs move, one after the other as a stream does.
+                place = rt.rank, f"work {number}"
+                for i, move in enumerate(work._moves):
+                    asked.setdefault(place, []).extend((i, (rt.rank, signal.slot), signal.value(0, step)) for signal, step in move["after"])
+                    for to, slot, _, value in move["tells"]:
+                        told.setdefault((to, slot), []).append((value, place, i + 1))
                 if work.carries:
-                    return None  # what its programs wait for is not in these tables
+                    moved[place] = len(work._moves)
                 for to, slot in work.tells:
                     told.setdefault((to, slot), []).append((1, ("tiles", rt.rank, slot), 1))
                 needs = work.arguments["hm_needs"].tolist()

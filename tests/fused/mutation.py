@@ -25,6 +25,8 @@ DELETED = re.compile(r"hm_wait\(|hm_done\(tl|tl\.debug_barrier\(\)|tl\.atomic_|\
                      r"rt\.begin\(\)|rt\.end\(\)|\.zero\(|hm_carry\(hm_|hm_moved = hm_next")
 
 
+# Lines of hm_carry that do nothing unless the host's part says so.
+UNUSED = [(r"before ==|tell|move \+ 3", "signal"), (r"adds = ", "accumulate|reduce"), (r"hm_wait\(", "wait_signal")]
 SEVERAL = [(r"3 \* i", "3 * begin")]  # of which a wave that waits for one transfer knows nothing
 
 
@@ -41,12 +43,12 @@ def _all(text):
     lines = text.split("\n")
     end = next(number for number, line in enumerate(lines) if line.startswith("def inputs"))
     run = next(number for number, line in enumerate(lines) if line.startswith("def run"))
-    tells = re.search(r"\.work(_\d+)?\.signal\(", text)  # anybody of what programs move
     function = ""
     for number, line in enumerate(lines):
         if line.startswith("def "):
             function = line[4:].split("(")[0]
-        if function == "hm_carry" and not tells and re.search(r"before ==|tell", line):
+        is_dead = any(re.search(what, line) and not re.search(rf"\.work(_\d+)?\.({used})\(", text) for what, used in UNUSED)
+        if function == "hm_carry" and is_dead:
             continue
         if line.lstrip().startswith(("#", '"', "def ", "@")) or end <= number < run:
             continue
