@@ -4,6 +4,7 @@ An order is a function of the list of streams whose next operation may run; it r
 that find a missing wait: the stream that brings data comes last of all, or the one that uses them first of all.
 """
 
+import collections
 import ctypes
 import random
 
@@ -18,25 +19,43 @@ _SLOTS = 1 << 14
 
 
 class KernelOperation:
-    """A kernel that waits for signals itself. It runs from one look at a signal to the next, and again once anything has happened."""
+    """A kernel that waits for signals itself. It runs from one look at a signal to the next, and again once anything has happened.
+
+    Where its programs wait for each other there are several, and each goes as far as it can before the next one does; `backwards`: the
+    last of them first.
+    """
 
     moves = False
 
-    def __init__(self, world, text, launch):
-        self.world, self.text, self.launch, self.turn, self.seen = world, text, launch, None, -1
+    def __init__(self, world, text, launch, backwards):
+        self.world, self.text, self.launch, self.backwards = world, text, launch, backwards
+        self.turns, self.seen, self.idle = None, -1, 0
 
     def ready(self):
-        return self.seen != self.world.events
+        return self.turns is None or self.seen != self.world.events or self.idle < len(self.turns)
 
     def run(self):
         """Whether it is over."""
-        self.turn = self.turn or _interpreter.Turn(self.launch)
-        is_over = self.turn.go_on()
-        if self.turn.has_moved:
+        if self.turns is None:
+            runs = self.launch()
+            self.turns = collections.deque(_interpreter.Turn(run) for run in (reversed(runs) if self.backwards else runs))
+        if self.seen != self.world.events:
+            self.idle = 0
+        turn = self.turns[0]
+        is_over = turn.go_on()
+        if is_over:
+            self.turns.popleft()
+        if is_over or turn.has_moved:
             self.world.events += 1
         else:
             self.seen = self.world.events
-        return is_over
+            self.idle += 1
+            self.turns.rotate(-1)
+        return not self.turns
+
+    def give_up(self):
+        for turn in self.turns or ():
+            turn.give_up()
 
 
 class InterleavedStream(QueueStream):
@@ -44,7 +63,8 @@ class InterleavedStream(QueueStream):
 
     def launch(self, work, **tensors):
         call = self.runtime.call
-        self.operations.append(KernelOperation(self.runtime.world, f"kernel {work.kernel.__name__}", lambda: work.launch(call, tensors)))
+        self.operations.append(KernelOperation(self.runtime.world, f"kernel {work.kernel.__name__}", lambda: work.runs(call, tensors),
+                                               self.runtime.rank % 2 == 1))
 
 
 class InterleavedRuntime(Member):
@@ -89,8 +109,8 @@ class InterleavedWorld(World):
                 self._go_on(choose(ready))
         finally:
             for stream in streams:
-                if stream.operations and getattr(stream.operations[0], "turn", None) is not None:
-                    stream.operations[0].turn.give_up()
+                if stream.operations and isinstance(stream.operations[0], KernelOperation):
+                    stream.operations[0].give_up()
         self.raise_if_stuck()
 
     def _go_on(self, stream):

@@ -2,18 +2,23 @@
 
 The interpreter copies the storage of every argument to the host and back behind the kernel. On a CPU that is a copy of memory onto
 itself, which would undo what another process or thread wrote during it. It runs the programs of a grid one after the other, and a kernel
-that waits looks again and again; a `Turn` lets others run in between.
+that waits looks again and again; a `Turn` lets others run in between. Where programs of a grid wait for each other, each is a kernel of its
+own (`programs`), in a thread or a turn of its own.
 """
 
+import math
 import os
 import sys
 import threading
+import time
 
 import torch
 
 from . import _trace
 
-_turns = threading.local()  # .turn: of the thread of a kernel; .grid_idx, .grid_dim: its program
+TOGETHER = 3  # programs of a grid that wait for each other: so many stand for a GPU's multiprocessors
+
+_turns = threading.local()  # .turn: of the thread of a kernel; .grid_idx, .grid_dim: its program; .alone: as which program it runs
 
 
 def is_interpreted():
@@ -66,6 +71,8 @@ def prepare():
         tells = "XCHG" in str(operation).upper()
         if is_of_signal and not tells:
             turn.pause()
+        elif getattr(_turns, "alone", None) is not None and not tells and pointer.data.size == 1:
+            time.sleep(0)  # Python has one thread at a time: the one that is waited for
         old = change(operation, pointer, value, mask, order, scope)
         traced = _trace.current() if pointer.data.size == 1 else None
         if traced is not None and tells:
@@ -111,7 +118,48 @@ def prepare():
 
 def _of_thread(name):
     """An attribute that every thread has its own of."""
-    return property(lambda builder: getattr(_turns, name, None), lambda builder, value: setattr(_turns, name, value))
+    def get(builder):
+        alone = getattr(_turns, "alone", None)
+        return getattr(_turns, name, None) if alone is None else alone[name]
+
+    return property(get, lambda builder, value: setattr(_turns, name, value))
+
+
+def programs(run, grid):
+    """A kernel's launch as functions, one for each program of a grid, that may run at the same time. run: starts it with a grid of one."""
+    def as_program(number):
+        at, rest = [], number
+        for extent in grid:
+            at.append(rest % extent)
+            rest //= extent
+        alone = {"grid_idx": (*at, 0, 0)[:3], "grid_dim": (*grid, 1, 1)[:3]}
+
+        def one():
+            _turns.alone = alone
+            try:
+                run()
+            finally:
+                _turns.alone = None
+        return one
+    return [as_program(number) for number in range(math.prod(grid))]
+
+
+def at_once(functions):
+    """Each in a thread of its own. Raises what the first of them raised."""
+    errors = []
+
+    def guarded(function):
+        try:
+            function()
+        except Exception as error:  # handed to the caller
+            errors.append(error)
+    threads = [threading.Thread(target=guarded, args=(function,), daemon=True) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
 
 
 def _look_up_later(names, is_builtin):

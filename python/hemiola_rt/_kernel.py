@@ -15,14 +15,16 @@ class Kernel:
     ("stride", tensor, axis), ("turned", tensor, axis), ("span", tensor, 0), or None: it was solved for one plan. fixed: by (tensor, axis) the
     extents that the kernel's blocks were made for. loop: the compute's axis along which chunks arrive while the kernel runs, elements of a
     turn, and whether turns come in the order of arrival. gathered: (tensor, axis) along which tiles read more than their own elements.
-    descriptors: by operand that is a descriptor which the host makes, its block as a function of the parameters. waits, signals: what its text can do.
+    descriptors: by operand that is a descriptor which the host makes, its block as a function of the parameters. waits, signals: what its text can do. stores: the operand whose
+    tiles may go straight into a peer's memory.
     """
 
     def __init__(self, function, coordinates, tiles, *, workers=None, tile=None, tensors, turned=(), added=(), axes, derived=(), means, fixed,
-                 loop=None, gathered=(), descriptors=None, waits=False, signals=False):
+                 loop=None, gathered=(), descriptors=None, waits=False, signals=False, stores=None):
         self.function, self.coordinates, self.tiles, self.workers, self.tile = function, coordinates, tiles, workers, tile
         self.tensors, self.turned, self.added, self.axes, self.derived = tensors, turned, added, axes, derived
         self.means, self.fixed, self.loop, self.waits, self.signals = means, fixed, loop, waits, signals
+        self.stores = stores
         self.gathered, self.descriptors = frozenset(gathered), descriptors or {}
 
     def work(self, rt, extents, values, config):

@@ -55,13 +55,6 @@ def hm_move_bulk(target, source, rows, width, target_pitch, source_pitch, ROWS: 
         here.store([row, column], there.load([row, column]))
 
 
-def _lies(target, *others):
-    """(rows, elements of a row, distance of rows in each): how tensors of one shape lie together. None: not as rows."""
-    if all(one.is_contiguous() for one in (target, *others)):
-        return 1, target.numel(), [target.numel()] * (1 + len(others))
-    return _products.rows_of(target.shape, target.stride(), *(one.stride() for one in others))
-
-
 def _in_bulk(rows, width, size, tensors, pitches):
     """The same rows where descriptors can say it: (rows, width, pitches). None: they cannot."""
     if rows == 1:
@@ -76,7 +69,7 @@ def move(target, source, operand=None, operator="sum", movers=16, bulk=False):
     """On the current stream, by `movers` workgroups. Shapes pair elements in order."""
     source = _products.same_shape(source, target)
     tensors = [target, source] + ([] if operand is None else [_products.same_shape(operand, target)])
-    lies = _lies(*tensors) if len({one.dtype for one in tensors}) == 1 else None
+    lies = _products.rows_together(*tensors) if len({one.dtype for one in tensors}) == 1 else None
     if lies is None:  # PyTorch's kernel for any strides
         target.copy_(source if operand is None else _products.REDUCTIONS[operator](source, tensors[2]))
         return

@@ -221,6 +221,10 @@ class KernelSchedule(PlanSchedule):
     def __init__(self, plan, module):
         if not is_one_kernel(plan):
             plan = GridPlan(plan)
+        if getattr(module, "CARRIES", False):
+            raise PlanError("the kernel's own programs move the data, in an order that was made for its plan: compile it for this one")
+        if getattr(module, "STORES", False):
+            raise PlanError("the kernel stores tiles of its plan into peers' memory: compile it for this one")
         grids = [(module.KERNEL, module.AXES, module.VALUES, {}), *getattr(module, "MORE", [])]
         needed = len(plan.code_of[0]["computes"])
         if needed != len(grids):

@@ -64,6 +64,13 @@ def rows_of(shape, *strides):
     return None if axes else (rows, width, distances)
 
 
+def rows_together(target, *others):
+    """(rows, elements of a row, distance of rows in each): how tensors of one shape lie together. None: not as rows."""
+    if all(one.is_contiguous() for one in (target, *others)):
+        return 1, target.numel(), [target.numel()] * (1 + len(others))
+    return rows_of(target.shape, target.stride(), *(one.stride() for one in others))
+
+
 REDUCTIONS = {"sum": torch.add, "max": torch.maximum, "min": torch.minimum, "prod": torch.mul}
 
 

@@ -11,7 +11,7 @@ import torch
 import triton
 import triton.language as tl
 
-from . import _movers
+from . import _movers, _products
 from ._work import start
 
 BLOCK = 1024  # pieces of 16 bytes that a workgroup moves at a time
@@ -67,7 +67,7 @@ def hm_sum_of_all(target, source, rows, width, target_pitch, source_pitch, SUM: 
 
 def _pieces(target, source, addresses):
     """(rows, pieces of a row, pitches in pieces) where both lie in pieces of 16 bytes. None: they do not."""
-    lies = _movers._lies(target, source) if target.dtype == source.dtype else None
+    lies = _products.rows_together(target, source) if target.dtype == source.dtype else None
     if lies is None:
         return None
     rows, width, pitches = lies

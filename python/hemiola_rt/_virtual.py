@@ -313,7 +313,12 @@ class VirtualWorld(World):
         if at not in self._tables:  # kept, since a kernel that looks it up may have been given only
             self._tables[at] = torch.tensor(at, dtype=torch.int64).to(self.device)
         table = self._tables[at]
-        start(kernel, (programs, len(launched)), {"hm_table": table, **others}, work.options)
+        def run(grid):
+            start(kernel, grid, {"hm_table": table, **others}, work.options)
+        if work.carries and not self.on_gpu:
+            _interpreter.at_once(_interpreter.programs(lambda: run((1,)), (programs, len(launched))))
+        else:
+            run((programs, len(launched)))
 
     # Times.
 

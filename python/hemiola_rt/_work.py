@@ -7,6 +7,13 @@
     t.work.ready(t.done)
     compute[0].launch(t.work, a_ptr=t.a, ...)
 
+Where the kernel's programs move the data too, between their tiles, it is told so between the waves (what stands before a wave is done
+before its tiles):
+
+    t.work.wait_signal(t.done[1, 0], step=0)                # what comes next waits for it
+    t.work.copy(t.a[64:], t.a_at[1][64:])                   # every program has a share; accumulate(), reduce() add up
+    t.work.signal(t.arrived[0, 0], to=0, step=0)            # told by the program that moves the last share
+
 Tiles are numbered as the kernel's own programs number them. A table of rows, one for each place in the order of arrival, says which tile
 is taken there; inside a wave tiles are in the order in which the kernel would take them if the wave were all there is.
 """
@@ -15,7 +22,7 @@ import math
 
 import torch
 
-from . import _interpreter, _trace
+from . import _interpreter, _products, _trace
 
 
 class TileAxis:
@@ -80,18 +87,23 @@ class Work:
         self.extents = {name: extents[name] for name in self.axes}
         self.options = {name: config[name] for name in ("num_warps", "num_stages") if name in config}
         self.values = {**values, **{name: value for name, value in config.items() if name not in self.options}}
-        self.workers, self.tile, self.descriptors = kernel.workers, kernel.tile, kernel.descriptors
+        self.workers, self.tile, self.descriptors, self.kernel_stores = kernel.workers, kernel.tile, kernel.descriptors, kernel.stores
         self._blocks = {name: axis.tile(self.values) for name, axis in self.axes.items()}
         self._waves, self._parts, self._turns, self._loop = [], {}, [], None
+        self._moves, self._awaited, self._targets, self._stores = [], [], [], {}
         self.launches = 0
         self.number = rt.works  # of this rank
         rt.works += 1
         if _interpreter.is_interpreted():
             _interpreter.prepare()
 
-    def wave(self, box, after=(), part=-1):
-        """Tiles of the elements `box` ({axis: (first, count)}; the others whole) come next. after: (signal, step) that they wait for."""
+    def wave(self, box, after=(), part=-1, to=None):
+        """Tiles of the elements `box` ({axis: (first, count)}; the others whole) come next. after: (signal, step) that they wait for.
+        to: views of a peer's memory and of the kernel's output, in the place of which these tiles are stored."""
+        if to is not None and (to[0].shape != to[1].shape or to[0].stride() != to[1].stride() or to[0].dtype != to[1].dtype):
+            raise ValueError("what is stored to a peer does not lie there as in the kernel's output")
         self._waves.append((box, tuple(after), part))
+        self._targets.append(to)
 
     def loop(self, extent, block):
         """The kernel has a loop over `extent` elements, `block` in a turn (a function of its parameters), whose turns wait."""
@@ -104,6 +116,57 @@ class Work:
     def part(self, number, to):
         """These ranks are told when all tiles of a part are stored."""
         self._parts[number] = tuple(to)
+
+    # What the kernel's own programs move.
+
+    @property
+    def carries(self):
+        """Whether they do: then they wait for each other."""
+        return len(self._moves) > 0
+
+    def copy(self, target, source):
+        """target = source, before the tiles of the waves that come next."""
+        self._move(target, source, None)
+
+    def reduce(self, target, source, operand):
+        """target = source + operand, likewise."""
+        self._move(target, source, operand)
+
+    def accumulate(self, target, source):
+        """target = target + source, likewise."""
+        self._move(target, source, target)
+
+    def wait_signal(self, signal, step):
+        """The movement that comes next starts once somebody has given the own `signal` its `step` of the call."""
+        self._awaited.append((signal, step))
+
+    def signal(self, signal, to, step):
+        """Rank `to` is told of the movement before, in `step` of the call."""
+        self._moves[-1]["tells"].append((to, signal.slot, signal.steps, step + 1))
+
+    def _move(self, target, source, operand):
+        given = (source,) if operand is None else (source, operand)
+        tensors = [_products.same_shape(one, target) for one in given]
+        are_views = all(one.data_ptr() == view.data_ptr() and one.dtype == target.dtype for one, view in zip(given, tensors))
+        lies = _products.rows_together(target, *tensors) if are_views else None
+        if lies is None:
+            raise ValueError(f"a movement of {tuple(target.shape)}, which does not lie as rows at equal distances or is of several types")
+        self._moves.append({"lies": lies, "tensors": (target, *tensors), "after": tuple(self._awaited), "tells": [], "before": len(self._waves)})
+        self._awaited = []
+
+    def _carried(self, rows_of_waves, needs, begins):
+        """Tables: by movement as hm_carry has it, who is told, and by place how many movements come before its tile."""
+        moves, told = [], []
+        for move in self._moves:
+            rows, width, pitches = move["lies"]
+            addresses = [one.data_ptr() for one in move["tensors"]]
+            adds = len(addresses) > 2
+            begin, end = self._needs_of(move["after"], needs, begins)
+            moves.append((begin, end, len(told), len(told) + len(move["tells"]), rows, width, int(adds), addresses[0], pitches[0],
+                          addresses[1], pitches[1], addresses[-1], pitches[-1]))
+            told.extend(move["tells"])
+        before = [sum(move["before"] <= wave for move in self._moves) for wave, count in enumerate(rows_of_waves) for _ in range(count)]
+        return moves, told, before
 
     def ready(self, done=None):
         """Makes the tables. done: signals by (rank, part). ValueError: waves are not whole tiles, or not every tile once."""
@@ -125,13 +188,26 @@ class Work:
             rows.append(row)
             if part >= 0:
                 counts[part] += len(numbers)
+        of_waves = [len(row) for row in rows]
+        self._target_of = [to for to, count in zip(self._targets, of_waves) for _ in range(count)]
         rows = torch.cat(rows)
         if len(rows) != len(number_at) or (torch.bincount(rows[:, 0], minlength=len(number_at)) != 1).any():
             raise ValueError("the waves do not have every tile once")
         self.tiles = len(rows)
         self._whole, self._place_of = whole, places.tolist()
-        self._tables(rows, self._loop_rows(needs, begins), needs, counts, done)
+        turns, carried = self._loop_rows(needs, begins), self._carried(of_waves, needs, begins)
+        self._tables(rows, turns, needs, counts, done)
+        if self.carries:
+            self._carry(*carried)
         return self
+
+    def _carry(self, moves, told, before):
+        device = self.rt.device
+        self.arguments.update({
+            "hm_moves": torch.tensor(moves, dtype=torch.int64).reshape(-1).to(device),
+            "hm_told": torch.tensor(told or [(0, 0, 0, 0)], dtype=torch.int32).reshape(-1).to(device),
+            "hm_before": torch.tensor(before, dtype=torch.int32).to(device), "hm_all": len(moves),
+            "hm_shares": torch.zeros(len(moves), dtype=torch.int32, device=device)})
 
     @staticmethod
     def _needs_of(after, needs, begins):
@@ -237,20 +313,47 @@ class Work:
 
     def launch(self, call, tensors):
         """Starts the kernel on the current stream, in call number `call`."""
+        runs = self.runs(call, tensors)
+        if len(runs) == 1:
+            runs[0]()
+        else:
+            _interpreter.at_once(runs)
+
+    def runs(self, call, tensors):
+        """A launch as functions: one, or, in the interpreter, one for each of the programs that wait for each other."""
         programs, arguments = self.launched(call, tensors)
-        with _trace.launched(self, call):
-            start(self.kernel, (programs,), arguments, self.options)
+
+        def run(grid=(1,)):
+            with _trace.launched(self, call):
+                start(self.kernel, grid, arguments, self.options)
+        if self.carries and _interpreter.is_interpreted():
+            return _interpreter.programs(run, (programs,))
+        return [lambda: run((programs,))]
 
     def launched(self, call, tensors):
         """What a launch in call number `call` is: how many programs, and the kernel's arguments by name."""
         programs = self.tiles
         arguments = {**self.values, **self.arguments, **self.described(tensors), "hm_call": call, "hm_round": self.launches}
         if self.tile is not None:
-            programs = min(self.tiles, self.rt.processors())
+            least = _interpreter.TOGETHER if self.carries and _interpreter.is_interpreted() else 1
+            programs = min(self.tiles, max(least, self.rt.processors()))
             if self.workers is not None:
                 arguments[self.workers] = programs
+        if self.kernel_stores is not None:
+            arguments["hm_stores"] = self._addresses(tensors[self.kernel_stores])
         self.launches += 1
         return programs, {name: value for name, value in arguments.items() if name in self.kernel.arg_names}
+
+
+    def _addresses(self, output):
+        """By place: where the output is for its tile, so that what the kernel adds to it leads to the peer's part."""
+        base = output.data_ptr()
+        if base not in self._stores:
+            found = [base if to is None else to[0].data_ptr() - (to[1].data_ptr() - base) for to in self._target_of]
+            if any(address % 16 != 0 for address in found):
+                raise ValueError("a part that is stored to a peer begins at no multiple of 16 bytes")
+            self._stores[base] = torch.tensor(found, dtype=torch.int64).to(self.rt.device)
+        return self._stores[base]
 
 
 def start(kernel, grid, arguments, options):

@@ -136,11 +136,13 @@ void add_compile(CLI::App& app, Session& session) {
       ->type_name("NAME=VALUE")
       ->take_all()
       ->allow_extra_args(false);
-  verb->add_option(
-      "--realization", options->plan.realization,
-      "with --plan: who moves data: copy-engine|load-store|bulk|multicast (copy-engine)");
+  verb->add_option("--realization", options->plan.realization,
+                   "with --plan: who moves data: copy-engine|load-store|bulk|co-located|multicast "
+                   "(copy-engine)");
   verb->add_option("--workgroups", options->plan.workgroups,
                    "that move data by load-store or bulk, on all streams together (16)");
+  verb->add_flag("--store-to-peers", options->plan.store_to_peers,
+                 "tiles that the plan pushes are stored into the peer's memory by the kernel");
   verb->add_flag("--runtime", options->plan.runtime,
                  "also write the package hemiola_rt beside it, for machines without Hemiola");
   verb->add_flag("--no-check", options->plan.no_check, "do not prove the plan first");

@@ -32,10 +32,12 @@ plan::Plan plan_to_compile(const std::string& name) {
                 "'hemiola plan convert " + name + " --to plan' makes one of a program");
 }
 
+constexpr const char* kCoLocated = "co-located";
+
 /// Who moves data. Failure for words that files know nothing of.
 compile::TorchMovers movers_of(const CompilePlanOptions& options) {
   const std::string& word = options.realization;
-  if (word.empty() || word == "copy-engine") {
+  if (word.empty() || word == "copy-engine" || word == kCoLocated) {
     if (options.workgroups != 0)
       throw Failure("is for data that workgroups move", {.file = "--workgroups"},
                     "--realization load-store, or bulk");
@@ -43,7 +45,7 @@ compile::TorchMovers movers_of(const CompilePlanOptions& options) {
   }
   if (word != "load-store" && word != "bulk" && word != "multicast")
     throw Failure("'" + word + "' is not written yet", {.file = "--realization"},
-                  "there are copy-engine, load-store, bulk and multicast");
+                  "there are copy-engine, load-store, bulk, co-located and multicast");
   if (options.workgroups < 0 || options.workgroups > 1024)
     throw Failure(fmt::format("{} workgroups", options.workgroups), {.file = "--workgroups"},
                   "from 1 to 1024");
@@ -118,7 +120,19 @@ ExitCode compile_plan(Session& session, const CompilePlanOptions& options,
   check_output("--output", options.output);
   const plan::Plan plan = plan_to_compile(options.plan);
   std::optional<compile::FusedFile> fused;
-  if (kernel != nullptr) fused.emplace(compile::KernelRequest{*kernel}, plan, options.plan);
+  const bool carries = options.realization == kCoLocated;
+  if (carries && kernel == nullptr)
+    throw Failure("'co-located' is for the programs of a kernel", {.file = "--realization"},
+                  "'hemiola compile KERNEL.py --plan PLAN' writes one");
+  if (options.store_to_peers && (kernel == nullptr || carries))
+    throw Failure("is for the tiles of a kernel that moves nothing else",
+                  {.file = "--store-to-peers"},
+                  "'hemiola compile KERNEL.py --plan PLAN' with copy-engine, load-store or bulk");
+  if (kernel != nullptr)
+    fused.emplace(
+        compile::KernelRequest{
+            .describe = *kernel, .stores_to_peers = options.store_to_peers, .carries = carries},
+        plan, options.plan);
   const compile::TorchOptions torch{.file = options.plan,
                                     .command = session.command,
                                     .version = HEMIOLA_VERSION,

@@ -10,9 +10,10 @@
 namespace hemiola::cli {
 
 struct CompilePlanOptions {
-  std::string plan;      ///< file
-  std::string output;    ///< file
-  bool runtime = false;  ///< hemiola_rt beside it
+  std::string plan;             ///< file
+  std::string output;           ///< file
+  bool store_to_peers = false;  ///< by the kernel, where the plan pushes what it makes
+  bool runtime = false;         ///< hemiola_rt beside it
   bool no_check = false;
   std::string realization;  ///< who moves data; empty: copy engines
   int workgroups = 0;       ///< that do; 0: 16

@@ -16,9 +16,20 @@ using Event = MemoryEvent::Kind;
                 "this is a defect of Hemiola; nothing was written");
 }
 
-std::size_t first_of(const std::vector<MemoryEvent>& events, Event kind) {
-  const auto found = std::find_if(events.begin(), events.end(),
-                                  [&](const MemoryEvent& event) { return event.kind == kind; });
+using Events = std::vector<MemoryEvent>;
+
+/// Behind what programs move before a tile (hm_carry), which waits and counts too.
+Events::const_iterator behind_movements(const Events& events) {
+  const auto moved = std::find_if(events.begin(), events.end(), [](const MemoryEvent& event) {
+    return event.kind == Event::count && event.operand == "hm_shares";
+  });
+  return moved == events.end() ? events.begin() : moved;
+}
+
+std::size_t first_of(const Events& events, Event kind) {
+  const auto found = std::find_if(
+      behind_movements(events), events.end(),
+      [&](const MemoryEvent& event) { return event.kind == kind && event.operand != "hm_shares"; });
   return static_cast<std::size_t>(found - events.begin());
 }
 
@@ -33,7 +44,7 @@ void check_fused_text(const std::string& file, const std::string& text, const Fu
       check_rules(library, module, {.file = file, .kernel = kernel.kernel, .helpers = {}});
   if (!report.violations.empty())
     refuse_text(report.violations.front().span, report.violations.front().what);
-  const std::vector<MemoryEvent>& events = report.events;
+  const Events& events = report.events;
   const std::size_t wait = first_of(events, Event::poll), count = first_of(events, Event::count);
   for (const FusedOperand& operand : fusion.operands) {
     for (std::size_t i = 0; i < events.size(); ++i) {

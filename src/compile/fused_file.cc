@@ -5,6 +5,8 @@
 #include <utility>
 #include <variant>
 
+#include "compile/fusion_carry.h"
+#include "compile/torch_tasks.h"
 #include "core/json.h"
 #include "plan/plan_json.h"
 #include "study/digest.h"
@@ -27,6 +29,14 @@ Description description_of(Library& library, const Module& module, const Describ
   });
   Description description = describe(library, module, open);
   return description.is_understood ? std::move(description) : describe(library, module, request);
+}
+
+/// The operand of the kernel that goes to peers.
+Fusions with_stores(Fusions fusions, const std::vector<TileStore>& stores) {
+  for (Fusion& fusion : fusions)
+    for (const FusedOperand& one : fusion.operands)
+      if (!stores.empty() && one.tensor == stores.front().tensor) fusion.stores = one.parameter;
+  return fusions;
 }
 
 bool only_copy(const std::vector<plan::Item>& items) {
@@ -56,11 +66,15 @@ FusedFile::FusedFile(const KernelRequest& request, const plan::Plan& plan,
       description_(description_of(library_, module_, request.describe)),
       digest_(study::digest(plan::write_plan(plan))),
       grids_(grids_of(plan, plan_file)),
-      fusions_(fuse(description_, grids_,
-                    {.plan_file = plan_file,
-                     .constants = request.describe.constants,
-                     .configurations = request.configurations})),
-      text_(fused_text(library_, choose_kernel(module_, request.describe.kernel), fusions_)) {}
+      stores_(request.stores_to_peers ? take_pushes(grids_, plan_file) : std::vector<TileStore>{}),
+      fusions_(with_stores(fuse(description_, grids_,
+                                {.plan_file = plan_file,
+                                 .constants = request.describe.constants,
+                                 .configurations = request.configurations}),
+                           stores_)),
+      carries_(request.carries),
+      text_(fused_text(library_, choose_kernel(module_, request.describe.kernel), fusions_,
+                       carries_ ? carried_type(grids_.plan, plan_file) : std::string{})) {}
 
 bool FusedFile::takes_movers() const {
   const bool waits = std::any_of(fusions_.begin(), fusions_.end(), [](const Fusion& one) {
@@ -69,9 +83,20 @@ bool FusedFile::takes_movers() const {
   return !waits || description_.scheduler.loop >= 0;
 }
 
+bool FusedFile::can_carry() const {
+  try {
+    carried_type(grids_.plan, file_);
+    carried_of(grids_.plan, fusions_, tasks_of(grids_.plan, file_, &fusions_), file_);
+    return description_.scheduler.is_persistent;
+  } catch (const Failure&) {
+    return false;
+  }
+}
+
 TorchFile FusedFile::write(TorchOptions options, const std::string& output) const {
-  options.kernel = {&fusions_, &text_, file_};
+  options.kernel = {&fusions_, &text_, file_, stores_.empty() ? nullptr : &stores_};
   options.digest = digest_;
+  options.movers.carried = carries_;
   TorchFile made = torch_of(grids_.plan, options);
   check_fused_text(output, made.text, text_, fusions_);
   return made;

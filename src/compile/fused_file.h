@@ -8,6 +8,7 @@
 #include "compile/describe.h"
 #include "compile/fused_kernel.h"
 #include "compile/fusion.h"
+#include "compile/fusion_stores.h"
 #include "compile/modules.h"
 #include "compile/torch.h"
 
@@ -18,6 +19,8 @@ struct KernelRequest {
   std::optional<std::string> text{};  ///< of the file, which then is only a name
   /// In place of those of @triton.autotune; empty: those.
   std::vector<Configuration> configurations{};
+  bool stores_to_peers = false;  ///< tiles that the plan pushes go there straight (fusion_stores.h)
+  bool carries = false;          ///< the kernel's programs move the data, between their tiles
 };
 
 /// A kernel and what it is called with, for as long as its file is made. Not copied: the fusion
@@ -37,6 +40,8 @@ class FusedFile {
   /// Whether workgroups that move data find room beside the kernel. Programs that wait keep their
   /// places; as many as there are tiles leave none.
   bool takes_movers() const;
+  /// Whether its programs could move the data themselves (KernelRequest::carries).
+  bool can_carry() const;
   /// The file, judged by check_fused_text() under the name `output`. Failure as that and
   /// torch_of().
   TorchFile write(TorchOptions options, const std::string& output) const;
@@ -48,7 +53,9 @@ class FusedFile {
   Description description_;
   std::string digest_;  ///< of the plan as it was
   Grids grids_;
+  std::vector<TileStore> stores_;
   Fusions fusions_;
+  bool carries_;
   FusedText text_;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compile/fused_functions.h"
 #include "compile/fused_texts.h"
 #include "compile/kernel_needs.h"
 
@@ -16,7 +17,8 @@ constexpr const char* kPrefix = "hm_";
 
 class KernelEditor {
  public:
-  KernelEditor(Library& library, const Function& kernel, Fusions& fusions)
+  KernelEditor(Library& library, const Function& kernel, Fusions& fusions,
+               const std::string& carried)
       : library_(library),
         kernel_(kernel),
         source_(kernel.module->source),
@@ -25,25 +27,32 @@ class KernelEditor {
         description_(*fusion_.kernel),
         waits_(fusion_.waits()),
         waits_in_loop_(fusion_.waits_in_loop()),
-        signals_(fusion_.signals()) {}
+        signals_(fusion_.signals()),
+        carried_(carried) {}
 
   FusedText text() {
-    FusedText made{
-        .imports = {}, .functions = {}, .coordinates = coordinates(), .kernel = kernel_.name};
+    FusedText made{.imports = {},
+                   .functions = {},
+                   .coordinates = coordinates_function(fusion_),
+                   .kernel = kernel_.name};
     tiles();
     parameters();
     if (waits_) add_wait();
     if (waits_in_loop_) add_loop_wait();
     if (signals_) add_signals();
+    if (carries()) add_movements();
+    if (!fusion_.stores.empty()) add_stores();
     mark_changes();
     const KernelNeeds needs(library_, kernel_, kPrefix);
     made.imports = needs.imports();
     made.functions = needs.constants();
     if (!made.functions.empty()) made.functions += "\n\n";
-    if (waits_ || waits_in_loop_) made.functions += std::string(kWaitFunction) + "\n\n";
-    if (signals_) made.functions += done_function() + "\n\n";
+    if (waits_ || waits_in_loop_ || carries())
+      made.functions += std::string(kWaitFunction) + "\n\n";
+    if (carries()) made.functions += carry_function(carried_) + "\n\n";
+    if (signals_) made.functions += done_function(description_) + "\n\n";
     made.functions += needs.helpers();
-    made.functions += signals_
+    made.functions += signals_ || carries()
                           ? R"(@triton.jit(do_not_specialize=["hm_call", "hm_round"])  # hemiola)"
                           : R"(@triton.jit(do_not_specialize=["hm_call"])  # hemiola)";
     // With the end of its last line, behind which a signal may stand.
@@ -54,22 +63,12 @@ class KernelEditor {
   }
 
  private:
+  bool carries() const { return !carried_.empty(); }
   bool is_persistent() const { return description_.scheduler.is_persistent; }
 
   [[noreturn]] void refuse(const std::string& what, const Source& source, const Node& node,
                            const std::string& hint = {}) const {
     throw Failure(what, source.where(node.begin), hint);
-  }
-
-  std::string done_function() const {
-    const bool by_tma = std::any_of(description_.accesses.begin(), description_.accesses.end(),
-                                    [](const AccessDescription& access) {
-                                      return access.action != Action::load &&
-                                             access.mechanism == Mechanism::descriptor;
-                                    });
-    std::string made(kDoneFunction);
-    made.replace(made.find("{}"), 2, by_tma ? kBulkWait : "");
-    return by_tma ? "BULK = tl.constexpr(hemiola_rt.has_bulk_stores())\n\n\n" + made : made;
   }
 
   std::vector<std::pair<std::string, std::string>> added_parameters() const {
@@ -80,7 +79,16 @@ class KernelEditor {
       added.emplace_back("hm_turns", "by piece: first and last turn, first and last need");
       added.emplace_back("hm_pieces", "how many arrive along the loop");
     }
-    if (waits_ || waits_in_loop_) {
+    if (!fusion_.stores.empty())
+      added.emplace_back("hm_stores", "by place: where " + fusion_.stores + " is for its tile");
+    if (carries()) {
+      added.emplace_back("hm_moves", "what all programs move between their tiles, each its share");
+      added.emplace_back("hm_before", "by place: movements that come before it");
+      added.emplace_back("hm_all", "movements of a call");
+      added.emplace_back("hm_told", "ranks and signals to tell of movements");
+      added.emplace_back("hm_shares", "shares moved in all launches, by movement");
+    }
+    if (waits_ || waits_in_loop_ || carries()) {
       added.emplace_back("hm_needs", "signals that tiles wait for");
       added.emplace_back("hm_signals", "this rank's signals");
     }
@@ -88,6 +96,8 @@ class KernelEditor {
       added.emplace_back("hm_parts", "tiles that are told of together");
       added.emplace_back("hm_tells", "ranks and signals to tell");
       added.emplace_back("hm_counters", "tiles done in all launches, by part");
+    }
+    if (signals_ || carries()) {
       added.emplace_back("hm_round", "number of this launch of the kernel");
       added.emplace_back("hm_peers", "addresses of the signals of all ranks");
     }
@@ -160,7 +170,7 @@ class KernelEditor {
     for (const Node* call : calls) {
       if (!asks_for_program(source_, *call)) continue;
       const std::string_view name = last_name(source_, *call);
-      const int axis = axis_of(*call);
+      const int axis = axis_of(source_, *call);
       if (axis >= 3) refuse("the axis of the grid is not written out", source_, *call);
       std::string text = name == "program_id" ? program_text(axis) : programs_text(axis);
       // A function of somebody's own for it gives 64 bits.
@@ -173,14 +183,6 @@ class KernelEditor {
       if (!is_language) text = (text[0] == '(' ? text : '(' + text + ')') + ".to(tl.int64)";
       change(*call, text);
     }
-  }
-
-  int axis_of(const Node& call) const {
-    const Node* arguments = call.child(Field::arguments);
-    if (arguments == nullptr || arguments->children.size() != 1) return 3;
-    const Node* value = arguments->children.front();
-    if (value->kind == Kind::keyword_argument) value = value->child(Field::value);
-    return value == nullptr ? 3 : static_cast<int>(number_in(source_.text(*value)).value_or(3));
   }
 
   std::string program_text(int axis) const {
@@ -233,12 +235,68 @@ class KernelEditor {
                   indent + "hm_row = hm_rows + 4 * " + id +
                       "  # hemiola: the turn's place in the order of arrival\n" + indent +
                       "hm_tile = tl.load(hm_row)  # hemiola: the kernel's own tile there\n");
+    if (carries())
+      edits_.insert(source_.line_begin(first->begin),
+                    indent + "hm_next = tl.load(hm_before + " + id +
+                        ")  # hemiola: movements that come before the tile\n" + indent +
+                        carry_call("hm_next") + "\n" + indent + "hm_moved = hm_next  # hemiola\n");
     if (waits_)
       edits_.insert(
           source_.line_begin(loop->begin),
           indent_of(*loop) + "hm_known = -1  # hemiola: needs that this program has waited for\n");
     for (const Node* statement : body->children) use_tile(*statement, id);
-    if (waits_ || signals_) keep_turns_apart(*loop);
+    if (waits_ || signals_ || carries()) keep_turns_apart(*loop);
+  }
+
+  /// In front of a tile (`tiles()`) what comes before it, and behind the last one the rest.
+  void add_movements() {
+    if (!is_persistent())
+      throw Failure("kernel '" + kernel_.name +
+                        "' has a program for each tile; those that wait fill a GPU, and what they "
+                        "wait for is moved by others that are not there yet",
+                    description_.definition.where(),
+                    "a persistent kernel's programs are all there; --realization load-store or "
+                    "copy-engine need no programs of the kernel");
+    const Node& loop = *loop_node(description_.scheduler.loop);
+    const std::string outer = indent_of(loop);
+    edits_.insert(
+        source_.line_begin(loop.begin),
+        outer + "hm_moved = 0  # hemiola: movements that this program had its share in\n");
+    const std::uint32_t end = source_.line_end(loop.end - 1);
+    std::string text = outer + carry_call("hm_all") + ": the rest\n";
+    if (source_.text()[end - 1] != '\n') text = '\n' + text;
+    edits_.insert(end, text);
+  }
+
+  /// Another address of the output for each tile: own memory, or a peer's.
+  void add_stores() {
+    const auto refuse_output = [&](const std::string& why, const Span& span) {
+      throw Failure("tiles of '" + fusion_.stores + "' cannot go to peers: " + why, span.where(),
+                    "without --store-to-peers transfers push them");
+    };
+    const Node* loop = is_persistent() ? loop_node(description_.scheduler.loop) : nullptr;
+    const Node& body = loop == nullptr ? kernel_.body() : *loop->child(Field::body);
+    const auto uses = [&](const Node& node) {
+      std::vector<const Node*> all;
+      find_all(node, Kind::identifier, all);
+      std::erase_if(all, [&](const Node* one) {
+        return one->field == Field::attribute || one->field == Field::name ||
+               source_.text(*one) != fusion_.stores;
+      });
+      return all;
+    };
+    if (const std::string why = why_not_to_peers(fusion_); !why.empty())
+      refuse_output(why, description_.definition);
+    const std::vector<const Node*> all = uses(body);
+    if (all.size() != uses(kernel_.body()).size())
+      refuse_output("its address is used outside of the loop over tiles", description_.definition);
+    for (const Node* one : all) change(*one, "hm_out");
+    const Node* first = loop == nullptr ? first_statement(body) : body.children.front();
+    const std::string place = loop == nullptr ? "tl.program_id(0)" : description_.dispatch.tile_id;
+    edits_.insert(source_.line_begin(first->begin),
+                  fmt::format("{}hm_out = tl.multiple_of(tl.load(hm_stores + {}).to(tl.pointer_type"
+                              "({}.dtype.element_ty)), 16)  # hemiola: own memory, or a peer's\n",
+                              indent_of(*first), place, fusion_.stores));
   }
 
   /// Turns that a compiler runs into each other (`flatten`), or whose loads have warps of their own
@@ -335,7 +393,7 @@ class KernelEditor {
     if (body == nullptr || loop->kind != Kind::for_statement)
       throw Failure("chunks arrive along this loop, which is no for loop of the kernel itself",
                     description.statement.where());
-    if (fusion_.loop.reorders && carries_addresses(*body)) keep_order();
+    if (fusion_.loop.reorders && carries_addresses(source_, *body)) keep_order();
     keep_turns_apart(*loop);
     const std::string outer = indent_of(*loop);
     const std::string inner = indent_of(*body->children.front());
@@ -384,31 +442,6 @@ class KernelEditor {
     }
   }
 
-  /// Whether a variable that addresses are made of goes on from turn to turn.
-  bool carries_addresses(const Node& body) const {
-    std::set<std::string> carried, used;
-    std::vector<const Node*> found;
-    find_all(body, Kind::augmented_assignment, found);
-    for (const Node* one : found) names_in(source_, *one->child(Field::left), carried);
-    found.clear();
-    find_all(body, Kind::assignment, found);
-    for (const Node* one : found) {
-      std::set<std::string> left, right;
-      names_in(source_, *one->child(Field::left), left);
-      if (const Node* value = one->child(Field::right)) names_in(source_, *value, right);
-      for (const std::string& name : left)
-        if (right.contains(name)) carried.insert(name);
-    }
-    found.clear();
-    find_all(body, Kind::call, found);
-    for (const Node* call : found) {
-      const std::string_view name = last_name(source_, *call);
-      if (name == "load" || name == "store" || name == "advance") names_in(source_, *call, used);
-    }
-    return std::any_of(carried.begin(), carried.end(),
-                       [&](const std::string& name) { return used.contains(name); });
-  }
-
   /// Behind the last store of what others wait for.
   void add_signals() {
     const Site* last = nullptr;
@@ -442,28 +475,6 @@ class KernelEditor {
     }
   }
 
-  std::string coordinates() const {
-    std::set<std::string> names;
-    std::string lines;
-    for (std::size_t i = 0; i < description_.axes.size(); ++i) {
-      const TileAxis& axis = description_.axes[i];
-      if (fusion_.axes[i].is_derived) continue;
-      const Formula formula(axis.formula);
-      for (const std::string& name : formula.names())
-        if (!name.starts_with("tl.")) names.insert(name);
-      lines += fmt::format("        \"{}\": {},\n", axis.name, axis.formula);
-    }
-    std::string parameters = "tl";
-    for (const std::string& name : names) parameters += ", " + name;
-    return "def coordinates(" + parameters +
-           ", **others):\n"
-           "    \"\"\"By axis, the tile that each of the kernel's own programs takes: what its "
-           "text says, for all of them at once.\"\"\"\n"
-           "    min, max = tl.minimum, tl.maximum\n"
-           "    return {\n" +
-           lines + "    }\n";
-  }
-
   Library& library_;
   const Function& kernel_;
   const Source& source_;
@@ -471,6 +482,7 @@ class KernelEditor {
   const Fusion& fusion_;
   const Description& description_;
   bool waits_, waits_in_loop_, signals_;
+  const std::string& carried_;
   bool asks_for_last_ = false;  ///< how many programs lie along the last axis of the grid
   Edits edits_;
   std::map<std::uint32_t, std::string> changed_;  ///< by the line's begin: what stood there
@@ -478,8 +490,9 @@ class KernelEditor {
 
 }  // namespace
 
-FusedText fused_text(Library& library, const Function& kernel, Fusions& fusions) {
-  return KernelEditor(library, kernel, fusions).text();
+FusedText fused_text(Library& library, const Function& kernel, Fusions& fusions,
+                     const std::string& carried) {
+  return KernelEditor(library, kernel, fusions, carried).text();
 }
 
 }  // namespace hemiola::compile

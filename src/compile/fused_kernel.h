@@ -20,7 +20,10 @@ struct FusedText {
 /// `fusions` are changed so. Failure,
 /// with the place, for what cannot be edited: names that begin with hm_, helpers that ask
 /// for the program's number, statements that share a line with the place of a wait.
-FusedText fused_text(Library& library, const Function& kernel, Fusions& fusions);
+/// `carried`: what Triton calls the type of the data that its programs move between their tiles;
+/// empty: others move it.
+FusedText fused_text(Library& library, const Function& kernel, Fusions& fusions,
+                     const std::string& carried = {});
 
 /// That an emitted file is Python in which the kernel keeps the rules of `check_rules`, waits
 /// before it loads what arrives, and counts behind the stores of what leaves. Judged from the text

@@ -33,6 +33,51 @@ def hm_done(part, parts, tells, counters, peers, round, call):
                 tl.atomic_xchg(signal, call + 1, sem="release", scope="sys")
 )";
 
+/// `{0}`, `{1}`: types of what is moved, and of its sums.
+inline constexpr const char* kCarryFunction = R"(CARRIED = tl.constexpr(tl.{0})  # of what is moved
+CARRIED_SUM = tl.constexpr(tl.{1})  # of sums
+CARRIED_BLOCK = tl.constexpr(2048)  # elements that a program moves at a time
+
+
+@triton.jit
+def hm_carry(moves, begin, end, needs, signals, told, shares, peers, round, call):
+    """This program's share of movements [begin, end); who moves the last share of one tells the ranks that wait for it.
+
+    moves: first and last need, begin and end in `told`, rows, elements of a row, whether it adds up; target, source and operand, each
+    with the distance of its rows. told: rank, signal, its steps per call and the step of this call.
+    """
+    for i in range(begin, end):
+        move = moves + 13 * i
+        hm_wait(needs, tl.load(move), tl.load(move + 1), signals, call)
+        rows = tl.load(move + 4)
+        width = tl.load(move + 5)
+        adds = tl.load(move + 6)
+        target = tl.load(move + 7).to(tl.pointer_type(CARRIED))
+        target_pitch = tl.load(move + 8)
+        source = tl.load(move + 9).to(tl.pointer_type(CARRIED))
+        source_pitch = tl.load(move + 10)
+        operand = tl.load(move + 11).to(tl.pointer_type(CARRIED))
+        operand_pitch = tl.load(move + 12)
+        blocks = tl.cdiv(width, CARRIED_BLOCK)
+        for j in range(tl.program_id(0), rows * blocks, tl.num_programs(0)):
+            row = j // blocks
+            column = j % blocks * CARRIED_BLOCK + tl.arange(0, CARRIED_BLOCK)
+            inside = column < width
+            value = tl.load(source + (row * source_pitch + column), mask=inside)
+            if adds > 0:
+                other = tl.load(operand + (row * operand_pitch + column), mask=inside)
+                value = (value.to(CARRIED_SUM) + other.to(CARRIED_SUM)).to(CARRIED)
+            tl.store(target + (row * target_pitch + column), value, mask=inside)
+        tl.debug_barrier()  # the stores of all threads are before the count
+        # acq_rel: the last program takes over what the others have released.
+        before = tl.atomic_add(shares + i, 1, sem="acq_rel", scope="gpu")
+        if before == tl.num_programs(0) * (round + 1) - 1:
+            for k in range(tl.load(move + 2), tl.load(move + 3)):
+                tell = told + 4 * k
+                signal = tl.load(peers + tl.load(tell)).to(tl.pointer_type(tl.int32)) + tl.load(tell + 1)
+                tl.atomic_xchg(signal, call * tl.load(tell + 2) + tl.load(tell + 3), sem="release", scope="sys")
+)";
+
 inline constexpr const char* kBulkWait = R"(if BULK:  # stores by TMA are complete, not only read
             tl.inline_asm_elementwise(
                 "cp.async.bulk.wait_group 0; mov.u32 $0, 0;", "=r", [], dtype=tl.int32, is_pure=False, pack=1)

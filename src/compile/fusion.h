@@ -115,6 +115,7 @@ struct Fusion {
   std::vector<std::string> extras;  ///< tensors of the kernel that the plan does not have
   std::vector<FusedConfig> configs;
   std::vector<std::string> dropped;  ///< configurations that do not fit, each with the reason
+  std::string stores;                ///< operand whose tiles go to peers; empty: none do
   std::string workers;  ///< of a persistent kernel: the parameter that says how many there are
   std::vector<FusedRank> ranks;
   std::map<Point, std::vector<PartWait>> part_waits;  ///< by transfer

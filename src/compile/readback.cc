@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compile/readback_body.h"
+#include "compile/readback_moves.h"
 #include "compile/readback_program.h"
 #include "core/index.h"
 
@@ -59,16 +59,20 @@ class Surveyor {
     KernelRun run(reading_.walker, record, *facts.op, rank, reading_.ranks,
                   processors_beside(record, processors_));
     std::vector<int> taken(index(run.work().tiles), 0);
+    ShareCheck shares(reading_.walker, run.work());
     for (std::int64_t program = 0; program < run.programs(); ++program) {
-      std::int64_t turn = -1, tile = -1;
+      std::int64_t turn = -1, tile = -1, place = -1;
       std::set<std::int64_t> turns;
       std::set<SumKey> held;
+      std::optional<Share> share;
+      shares.begin();
       run.run(
           program,
           [&](KernelEvent& event) {
             using Kind = KernelEvent::Kind;
             if (event.kind == Kind::tile) {
               ++turn;
+              place = event.number;
               tile = run.work().rows[index(event.number * 4)];
               facts.tiles[tile];
               reading_.walker.remember(*event.node, kWordsOfTile);
@@ -82,9 +86,27 @@ class Surveyor {
             if (event.kind == Kind::turn && !turns.insert(event.number).second)
               wrong(event, fmt::format("a tile takes piece {} of its loop twice", event.number));
             if (event.kind == Kind::tile) return;
+            if (event.kind == Kind::move) {
+              shares.move(event);
+              share.emplace(event.number);
+              return;
+            }
+            if (share && (event.kind == Kind::load || event.kind == Kind::store)) {
+              for (const Region& region : event.regions) note(region, *event.node);
+              if (event.kind == Kind::load)
+                share->load(event);
+              else
+                shares.store(*share, share->store(event), event);
+              return;
+            }
+            if (share &&
+                (event.kind != Kind::count || event.number != kFirstShares + share->move()) &&
+                event.kind != Kind::wait && event.kind != Kind::barrier)
+              wrong(event, "a movement does not end with a count of its own");
             if (event.kind == Kind::count) {
               facts.counts[event.number].emplace_back(turn, program);
-              facts.counted[event.number].push_back(tile);
+              if (!share) facts.counted[event.number].push_back(tile);
+              share.reset();
             } else if (event.kind == Kind::product) {
               facts.products.insert(event.node);
             } else if (event.kind == Kind::take || event.kind == Kind::give) {
@@ -92,13 +114,17 @@ class Surveyor {
             } else if (!event.regions.empty()) {
               if (event.kind == Kind::add)
                 facts.sums[key_of(event.regions.front())].emplace_back(turn, program);
+              for (const Region& region : event.regions)
+                check_store(run.work(), place, region, event);
               touch(record, facts, tile, event);
             }
           },
           [](std::int64_t, std::int64_t) { return std::int64_t{-1}; });
+      shares.end(*facts.op->node);
       if (!held.empty())
         wrong({.node = facts.op->node}, "a program ends with a turn that it does not give on");
     }
+    shares.finish();
     for (auto& [part, counts] : facts.counts) std::sort(counts.begin(), counts.end());
     for (auto& [key, sums] : facts.sums) std::sort(sums.begin(), sums.end());
     const auto missing = std::find(taken.begin(), taken.end(), 0);
@@ -144,6 +170,25 @@ class Surveyor {
       for (const std::int64_t one : {strip.offsets[0], strip.run, pitch})
         reading_.unit = std::gcd(reading_.unit, one * size);
     }
+  }
+
+  /// What goes to a peer lies in the part that goes there, and all of that does.
+  void check_store(const WorkObject& work, std::int64_t place, const Region& region,
+                   const KernelEvent& event) {
+    const std::int64_t row = work.store_rows[index(place)];
+    const bool is_output =
+        std::any_of(work.stores.begin(), work.stores.end(), [&](const WorkObject::Store& one) {
+          return one.source.tensor == region.tensor && region.rank == one.source.rank;
+        });
+    if (region.store < 0 && (row < 0 || !is_output)) return;
+    if (event.kind != KernelEvent::Kind::store || region.store != row)
+      wrong(event, "a tile is not stored where its wave says");
+    const Tensor& tensor = reading_.records.front().tensors[index(region.tensor)];
+    const WorkObject::Store& store = work.stores[index(row)];
+    const plan::Rect rect = rect_of(tensor, region), whole = rect_of(tensor, store.source);
+    if (plan::intersection(rect, whole) != rect)
+      wrong(event, "a tile is stored beyond the part that goes to the peer");
+    note(store.there(region), *event.node);
   }
 
   void touch(const RankRecord& record, LaunchFacts& facts, std::int64_t tile,

@@ -185,6 +185,26 @@ void BodyWriter::copy(const HostOp& op, std::int64_t slice, std::int64_t slices)
   }
 }
 
+void BodyWriter::move(const Strip& strip, const std::vector<Region>& regions, const Node* node) {
+  const bool pushes = regions[0].rank != target_.rank;
+  const bool pulls = std::any_of(regions.begin() + 1, regions.end(),
+                                 [&](const Region& region) { return region.rank != target_.rank; });
+  const bool adds = regions.size() > 2;
+  if (pushes && pulls && !adds)
+    target_.reading.walker.refuse(*node, "a copy from one peer to another");
+  Op made{.kind = adds     ? pulls ? (pushes ? OpKind::read_reduce_send : OpKind::read_reduce)
+                                   : (pushes ? OpKind::reduce_send : OpKind::reduce)
+                  : pushes ? OpKind::put
+                  : pulls  ? OpKind::get
+                           : OpKind::copy,
+          .channel = pushes || pulls ? program::Channel::any : program::Channel::none};
+  if (adds) made.reduce = ReduceOp::sum;
+  made.dst = {operand(regions[0], strip, 0)};
+  for (std::size_t i = 1; i < regions.size(); ++i)
+    made.src.push_back(operand(regions[i], strip, i));
+  add(std::move(made), node);
+}
+
 void BodyWriter::reduce(const HostOp& op, std::int64_t slice, std::int64_t slices) {
   const bool pushes = op.regions[0].rank != target_.rank;
   const bool pulls = std::any_of(op.regions.begin() + 1, op.regions.end(),

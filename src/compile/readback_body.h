@@ -51,6 +51,13 @@ std::vector<Meeting> meetings_of(const Reading& reading);
 /// Nothing: none that is read back.
 std::optional<Collective> collective_named(const std::string& name);
 
+/// By rank and slot, where its steps are told, in their order.
+struct Told {
+  std::int32_t body = PendingWait::kOpen;
+  std::size_t op = 0;
+};
+using ToldSteps = std::map<std::pair<int, std::int64_t>, std::vector<Told>>;
+
 /// What bodies are written for.
 struct BodyTarget {
   Reading& reading;
@@ -60,6 +67,7 @@ struct BodyTarget {
   const Counters& counters;
   std::int32_t first_sum = 0;  ///< semaphores of this launch's sums, in the order of their keys
   std::vector<PendingWait>& waits;
+  ToldSteps& told;
 };
 
 /// Appends to a body.
@@ -69,6 +77,8 @@ class BodyWriter {
 
   /// The share of a workgroup, or, of copy engines, all of it.
   void copy(const HostOp& op, std::int64_t slice = 0, std::int64_t slices = 1);
+  /// Rows of target and sources, of which there are two where they are added up.
+  void move(const Strip& strip, const std::vector<Region>& regions, const Node* node);
   /// The share of a workgroup.
   void reduce(const HostOp& op, std::int64_t slice, std::int64_t slices);
   /// Of what goes through the switch. `group`: of the program.
@@ -91,46 +101,6 @@ class BodyWriter {
 
   BodyTarget target_;
   program::Body& body_;
-};
-
-/// What one program of a kernel does.
-class TileWriter : public BodyWriter {
- public:
-  /// `trace`: where its tiles, waits and signals are listed; may be null.
-  TileWriter(const BodyTarget& target, program::Body& body, const LaunchFacts& facts,
-             const WorkObject& work, std::int64_t program, std::vector<TraceEvent>* trace)
-      : BodyWriter(target, body), facts_(facts), work_(work), program_(program), trace_(trace) {}
-
-  void add(KernelEvent& event);
-  void finish() { flush(); }
-
- private:
-  [[noreturn]] void refuse_other(const KernelEvent& event) const;
-  void access(KernelEvent& event);
-  void sum(const KernelEvent& event, const std::vector<program::Operand>& operands);
-  void take(const KernelEvent& event, const Region& region);
-  void give(const KernelEvent& event, const Region& region);
-  void product(const KernelEvent& event);
-  void count(const KernelEvent& event);
-  void tell(const KernelEvent& event);
-  void close_loads(const Node* node);
-  void flush();
-  int line(const KernelEvent& event) const {
-    return target_.reading.walker.module().source.line(event.node->begin);
-  }
-  void note(TraceEvent event) {
-    if (trace_ != nullptr) trace_->push_back(std::move(event));
-  }
-
-  const LaunchFacts& facts_;
-  const WorkObject& work_;
-  std::int64_t program_, turn_ = -1;
-  std::vector<TraceEvent>* trace_;
-  std::vector<program::Operand> loads_;   ///< since the last product
-  std::vector<program::Op> steps_;        ///< computes that are not written yet
-  std::int64_t part_ = -1, ticket_ = -1;  ///< of the last count that nobody waited for
-  std::int64_t counted_part_ = -1;
-  const Node* node_ = nullptr;  ///< of the last event
 };
 
 }  // namespace hemiola::compile::readback

@@ -4,21 +4,12 @@
 
 #include <algorithm>
 
+#include "compile/readback_blocks.h"
+
 namespace hemiola::compile::readback {
 namespace {
 
 using Asks = HostOp::Kind;
-
-std::optional<DataType> type_of(std::string_view name) {
-  static constexpr std::pair<std::string_view, DataType> kTypes[] = {
-      {"torch.half", DataType::float16},      {"torch.float16", DataType::float16},
-      {"torch.bfloat16", DataType::bfloat16}, {"torch.float", DataType::float32},
-      {"torch.float32", DataType::float32},   {"torch.float64", DataType::float64},
-      {"torch.int32", DataType::int32},       {"torch.int64", DataType::int64}};
-  for (const auto& [word, type] : kTypes)
-    if (word == name) return type;
-  return std::nullopt;
-}
 
 constexpr std::int64_t kMostStreams = 1024, kMostWarps = 64;  ///< warps, and stages
 // What each of them takes, about, in words of 8 bytes.
@@ -46,16 +37,13 @@ class HostRecorder : public Surroundings {
     if (name == "types.SimpleNamespace") return object(std::make_shared<Namespace>());
     if (name == "hemiola_rt.TileAxis") return axis(given);
     if (name == "hemiola_rt.Kernel") return kernel(given);
-    if (name == "hemiola_rt.around") return around(given);
+    if (name == "hemiola_rt.around")
+      return around(number_in(given, "first", 0), number_in(given, "count", 1),
+                    number_in(given, "size", 2));
     if (name == "hemiola_rt.has_bulk_stores") return number(1);
     if (name == "tl.constexpr" && given.positional.size() == 1) return given.positional[0];
-    if (name == "tl.cdiv" && given.positional.size() == 2)
-      return binary("-", number(0),
-                    binary("//", binary("-", number(0), given.positional[0]), given.positional[1]));
-    if ((name == "tl.minimum" || name == "tl.maximum") && given.positional.size() == 2)
-      return binary(name == "tl.minimum" ? "min" : "max", given.positional[0], given.positional[1]);
-    if (name == "tl.where" && given.positional.size() == 3)
-      return where(given.positional[0], given.positional[1], given.positional[2]);
+    for (const char* one : {"cdiv", "minimum", "maximum", "where"})
+      if (name == std::string("tl.") + one) return block_function(walker_, one, given);
     return std::nullopt;
   }
 
@@ -274,8 +262,8 @@ class HostRecorder : public Surroundings {
     if (count > 0 && option("main_first", 1) != 0) made.push_back(stream_value(0));
     while (std::ssize(made) < count) {
       const std::int64_t own = movers / count + (std::ssize(made) < movers % count ? 1 : 0);
-      const std::int64_t least = movers > 0 ? 1 : 0;
-      record_.movers.push_back({std::max(own, least), option("bulk", 3) != 0});
+      record_.movers.push_back(
+          {movers > 0 ? std::max<std::int64_t>(own, 1) : own, option("bulk", 3) != 0});
       made.push_back(stream_value(static_cast<std::int32_t>(record_.streams.size())));
       record_.streams.emplace_back();
     }
@@ -295,15 +283,19 @@ class HostRecorder : public Surroundings {
     add(0, {.kind = Asks::barrier, .event = record_.barriers++, .node = &node});
   }
 
+  HostOp movement(std::string_view name, const Arguments& given) const {
+    HostOp op{.kind = name == "copy" ? Asks::copy : Asks::reduce, .node = given.node};
+    op.regions = {region(given, "target", 0), region(given, "source", 1)};
+    if (name == "reduce") op.regions.push_back(region(given, "operand", 2));
+    if (name == "accumulate") op.regions.push_back(op.regions[0]);
+    return op;
+  }
+
   std::optional<Value> stream_call(const StreamObject& stream, std::string_view name,
                                    const Arguments& given) {
     HostOp op{.node = given.node};
-    if (name == "copy") {
-      op.regions = {region(given, "target", 0), region(given, "source", 1)};
-    } else if (name == "reduce" || name == "accumulate") {
-      op.kind = Asks::reduce;
-      op.regions = {region(given, "target", 0), region(given, "source", 1)};
-      op.regions.push_back(name == "reduce" ? region(given, "operand", 2) : op.regions[0]);
+    if (name == "copy" || name == "reduce" || name == "accumulate") {
+      op = movement(name, given);
     } else if (name == "zero") {
       op.kind = Asks::zero;
       op.regions = {region(given, "target", 0)};
@@ -315,13 +307,11 @@ class HostRecorder : public Surroundings {
       if (const auto group = object_of<GroupObject>(need(given, "group", first + 2)))
         op.group = group->ranks;
     } else if (name == "signal" || name == "wait_signal") {
-      const auto signal = object_of<SignalObject>(need(given, "signal", 0));
-      if (!signal) walker_.refuse(*given.node, "what is told or awaited here is no signal");
       op.kind = name == "signal" ? Asks::signal : Asks::wait_signal;
-      op.slot = signal->slot;
+      const Need step = step_of_signal(name, given);
+      op.slot = step.slot;
+      op.step = step.step;
       if (name == "signal") op.to = rank_in(given, "to", 1);
-      op.step = number_in(given, "step", name == "signal" ? 2 : 1);
-      check_step(op.step, signal->steps, *given.node);
     } else if (name == "launch") {
       op.kind = Asks::launch;
       op.work = object_of<WorkObject>(need(given, "work", 0));
@@ -353,9 +343,14 @@ class HostRecorder : public Surroundings {
     return Value{};
   }
 
-  void check_step(std::int64_t step, std::int64_t steps, const Node& node) const {
-    if (step >= 0 && step < steps) return;
-    wrong(node, fmt::format("step {} of a signal that has {} in a call", step, steps));
+  Need step_of_signal(std::string_view name, const Arguments& given) const {
+    const auto signal = object_of<SignalObject>(need(given, "signal", 0));
+    if (!signal) walker_.refuse(*given.node, "what is told or awaited here is no signal");
+    const std::int64_t step = number_in(given, "step", name == "signal" ? 2 : 1);
+    if (step < 0 || step >= signal->steps)
+      wrong(*given.node,
+            fmt::format("step {} of a signal that has {} in a call", step, signal->steps));
+    return {signal->slot, signal->steps, step};
   }
 
   Value axis(const Arguments& given) {
@@ -384,17 +379,10 @@ class HostRecorder : public Surroundings {
     if (const Value* workers = given.find("workers", 3)) made->workers = workers->text;
     if (const Value* tile = given.find("tile", 4)) made->tile = tile->text;
     if (const Value* loop = given.find("loop", kByName)) made->loop = *loop;
+    if (const Value* stores = given.find("stores", kByName)) made->stores = stores->text;
     if (const Value* descriptors = given.find("descriptors", kByName))
       made->descriptors = *descriptors;
     return object(made);
-  }
-
-  Value around(const Arguments& given) {
-    const std::int64_t first = number_in(given, "first", 0), count = number_in(given, "count", 1);
-    const std::int64_t size = number_in(given, "size", 2), before = std::min(count, size - first);
-    std::vector<Value> made{list({number(first), number(before)})};
-    if (before < count) made.push_back(list({number(0), number(count - before)}));
-    return list(std::move(made));
   }
 
   Value work(const std::shared_ptr<KernelObject>& kernel, const Arguments& given) {
@@ -427,21 +415,6 @@ class HostRecorder : public Surroundings {
     return object(made);
   }
 
-  std::vector<Need> needs(const Value* after, const Node& node) const {
-    std::vector<Need> made;
-    if (after == nullptr) return made;
-    if (after->type != Type::list) walker_.refuse(node, "what is awaited is no list");
-    for (const Value& one : after->more->items) {
-      const auto signal = one.type == Type::list && one.more->items.size() == 2
-                              ? object_of<SignalObject>(one.more->items[0])
-                              : nullptr;
-      if (!signal) walker_.refuse(node, "what is awaited is no (signal, step)");
-      made.push_back({signal->slot, signal->steps,
-                      walker_.whole(one.more->items[1], node, "a step of a signal")});
-    }
-    return made;
-  }
-
   std::optional<Value> work_call(const Value& of, WorkObject& work, std::string_view name,
                                  const Arguments& given) {
     if (work.tiles > 0) wrong(*given.node, "a kernel is told more after ready()");
@@ -454,8 +427,10 @@ class HostRecorder : public Surroundings {
         if (range.size() != 2) walker_.refuse(*given.node, "a wave is no (first, count)");
         wave.box[key.text] = {range[0], range[1]};
       }
-      wave.after = needs(given.find("after", 1), *given.node);
+      wave.after = needs_in(walker_, given.find("after", 1), *given.node);
       if (given.find("part", 2) != nullptr) wave.part = number_in(given, "part", 2);
+      if (const Value* to = given.find("to", 3); to != nullptr && to->type != Type::none)
+        wave.store = store_of(walker_, work, *to, rank_, *given.node);
       walker_.remember(*given.node, kWordsOfOp);
       work.waves.push_back(std::move(wave));
     } else if (name == "loop") {
@@ -465,8 +440,25 @@ class HostRecorder : public Surroundings {
     } else if (name == "turns") {
       work.turns.push_back({.first = number_in(given, "first", 0),
                             .count = number_in(given, "count", 1),
-                            .after = needs(given.find("after", 2), *given.node),
+                            .after = needs_in(walker_, given.find("after", 2), *given.node),
                             .node = given.node});
+    } else if (name == "copy" || name == "reduce" || name == "accumulate") {
+      WorkObject::Move move{.op = movement(name, given),
+                            .after = std::exchange(work.awaited, {}),
+                            .told = {},
+                            .before = std::ssize(work.waves)};
+      walker_.remember(*given.node, kWordsOfOp);
+      work.moves.push_back(std::move(move));
+    } else if (name == "wait_signal" || name == "signal") {
+      const Need step = step_of_signal(name, given);
+      if (name == "wait_signal") {
+        work.awaited.push_back(step);
+        return Value{};
+      }
+      if (work.moves.empty())
+        wrong(*given.node, "a rank is told of a movement, and none stands before");
+      auto& told = work.moves.back().told;
+      told.insert(told.end(), {rank_in(given, "to", 1), step.slot, step.steps, step.step + 1});
     } else if (name == "part") {
       work.parts[number_in(given, "number", 0)] =
           walker_.wholes(need(given, "to", 1), *given.node, "a rank");

@@ -32,6 +32,7 @@ struct Region {
   int rank = 0;
   std::int64_t offset = 0;
   std::vector<std::pair<std::int64_t, std::int64_t>> axes;
+  std::int32_t store = -1;  ///< of a tile's output: WorkObject::stores that it goes to instead
   std::int64_t elements() const;
 };
 
@@ -76,7 +77,7 @@ struct KernelObject : Object {
   const Function* function = nullptr;
   Value coordinates;
   std::vector<std::pair<std::string, std::shared_ptr<AxisObject>>> tiles;
-  std::string workers, tile;  ///< empty: none
+  std::string workers, tile, stores;  ///< empty: none
   Value loop, descriptors;
 };
 
@@ -86,35 +87,7 @@ struct Need {
   auto operator<=>(const Need&) const = default;
 };
 
-/// hemiola_rt.Work: what one rank's kernel is told.
-struct WorkObject : Object {
-  struct Wave {
-    std::map<std::string, std::pair<std::int64_t, std::int64_t>> box;
-    std::vector<Need> after;
-    std::int64_t part = -1;
-    const Node* node = nullptr;
-  };
-  struct Turns {
-    std::int64_t first = 0, count = 0;
-    std::vector<Need> after;
-    const Node* node = nullptr;
-  };
-  std::shared_ptr<KernelObject> kernel;
-  std::vector<std::pair<std::string, std::int64_t>> extents;  ///< in the order of Kernel::tiles
-  std::vector<std::pair<std::string, Value>> values;          ///< parameters
-  std::map<std::string, std::int64_t> options;                ///< num_warps, num_stages
-  std::vector<Wave> waves;
-  std::vector<Turns> turns;
-  std::optional<std::pair<std::int64_t, std::int64_t>> loop;  ///< elements, and those of a turn
-  std::map<std::int64_t, std::vector<std::int64_t>> parts;    ///< ranks that are told
-
-  // Since ready(): the tables, and where the kernel's own programs lie.
-  std::vector<std::int64_t> rows, turn_rows, needs, part_rows, tells;
-  std::int64_t tiles = 0;
-  std::array<std::int64_t, 3> grid{1, 1, 1};
-  std::vector<std::vector<std::int64_t>> coordinates;  ///< by tile of the kernel, by axis
-  std::vector<std::int64_t> blocks;                    ///< elements of a tile, by axis
-};
+struct WorkObject;
 
 /// What a stream is given.
 struct HostOp {
@@ -141,6 +114,63 @@ struct HostOp {
   std::vector<std::pair<std::string, Value>> tensors{};
   std::int32_t event = 0;
   const Node* node = nullptr;
+};
+
+/// hemiola_rt.Work: what one rank's kernel is told.
+struct WorkObject : Object {
+  struct Wave {
+    std::map<std::string, std::pair<std::int64_t, std::int64_t>> box;
+    std::vector<Need> after;
+    std::int64_t part = -1;
+    const Node* node = nullptr;
+    std::int32_t store = -1;  ///< of WorkObject::stores
+  };
+  struct Turns {
+    std::int64_t first = 0, count = 0;
+    std::vector<Need> after;
+    const Node* node = nullptr;
+  };
+  /// What its programs move, each a share, before the tiles of wave `before`.
+  struct Move {
+    HostOp op;
+    std::vector<Need> after;
+    std::vector<std::int64_t> told;  ///< in fours: rank, signal, its steps, one more than the step
+    std::int64_t before = 0;
+  };
+  static constexpr std::int64_t kMoveColumns = 13;
+  /// Tiles that go into a peer's memory: there, and where the kernel takes them to be.
+  struct Store {
+    Region target, source;
+    /// Of a part of the source.
+    Region there(const Region& here) const {
+      Region made = here;
+      made.tensor = target.tensor;
+      made.rank = target.rank;
+      made.offset += target.offset - source.offset;
+      made.store = -1;
+      return made;
+    }
+  };
+  std::shared_ptr<KernelObject> kernel;
+  std::vector<std::pair<std::string, std::int64_t>> extents;  ///< in the order of Kernel::tiles
+  std::vector<std::pair<std::string, Value>> values;          ///< parameters
+  std::map<std::string, std::int64_t> options;                ///< num_warps, num_stages
+  std::vector<Wave> waves;
+  std::vector<Turns> turns;
+  std::optional<std::pair<std::int64_t, std::int64_t>> loop;  ///< elements, and those of a turn
+  std::map<std::int64_t, std::vector<std::int64_t>> parts;    ///< ranks that are told
+  std::vector<Move> moves;
+  std::vector<Store> stores;
+  std::vector<Need> awaited;  ///< by the movement that comes next
+
+  // Since ready(): the tables, and where the kernel's own programs lie.
+  std::vector<std::int64_t> rows, turn_rows, needs, part_rows, tells;
+  std::vector<std::int64_t> store_rows;               ///< by place; -1: own memory
+  std::vector<std::int64_t> move_rows, told, before;  ///< of addresses there are none in the rows
+  std::int64_t tiles = 0;
+  std::array<std::int64_t, 3> grid{1, 1, 1};
+  std::vector<std::vector<std::int64_t>> coordinates;  ///< by tile of the kernel, by axis
+  std::vector<std::int64_t> blocks;                    ///< elements of a tile, by axis
 };
 
 /// Workgroups that copy and add up on a stream; 0: copy engines, and PyTorch.
@@ -171,6 +201,18 @@ Value signal_of(const Walker& walker, const SignalsObject& signals, const std::v
                 const Node& node);
 Value view_of(const Walker& walker, const View& view, const std::vector<Index>& at,
               const Node& node);
+
+/// "torch.half"; nothing: a type that is not read back.
+std::optional<DataType> type_of(std::string_view name);
+/// `count` numbers from `first` on around a ring of `size`, as (first, count) of one or two runs.
+Value around(std::int64_t first, std::int64_t count, std::int64_t size);
+
+/// (signal, step) of a list. Failure: it is none.
+std::vector<Need> needs_in(const Walker& walker, const Value* after, const Node& node);
+/// Two views, a peer's and of the own output: the number of their WorkObject::Store. Failure: they
+/// lie differently.
+std::int32_t store_of(const Walker& walker, WorkObject& work, const Value& to, int rank,
+                      const Node& node);
 
 /// Makes the tables of Work.ready(). Failure (a wrong program): waves are not whole tiles, or not
 /// every tile once.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compile/readback_blocks.h"
 #include "core/index.h"
 
 namespace hemiola::compile::readback {
@@ -18,26 +19,23 @@ constexpr std::int32_t kTurn = -2;
 
 /// What a pointer of the kernel points into.
 struct Memory {
-  enum class Kind : std::uint8_t { tensor, rows, turns, table, signals, addresses, counters } kind;
+  enum class Kind : std::uint8_t {
+    tensor,
+    rows,
+    turns,
+    moves,
+    table,
+    signals,
+    addresses,
+    counters,
+    shares,
+    stores
+  } kind;
   std::int32_t tensor = 0;
   int rank = 0;
   const std::vector<std::int64_t>* numbers = nullptr;  ///< of tables
+  std::int32_t store = -1;                             ///< of tensors: Region::store
 };
-
-/// Elements of a block along an axis. Triton has no larger ones.
-constexpr std::int64_t kLongest = std::int64_t{1} << 20;
-
-std::vector<Along> shape_of(const Walker& walker, const Value& value, const Node& node) {
-  std::vector<Along> made;
-  const std::vector<std::int64_t> extents = walker.wholes(value, node, "an extent");
-  if (extents.size() > kMostAxes) walker.refuse(node, "a block of too many axes");
-  for (const std::int64_t extent : extents) {
-    if (extent < 1 || extent > kLongest)
-      walker.refuse(node, fmt::format("a block with {} elements along an axis", extent));
-    made.push_back({.count = extent});
-  }
-  return made;
-}
 
 class Language : public Surroundings {
  public:
@@ -46,6 +44,7 @@ class Language : public Surroundings {
            const KernelRun::Ticket& ticket)
       : walker_(walker),
         record_(record),
+        work_(work),
         rank_(rank),
         ranks_(ranks),
         program_(program),
@@ -59,6 +58,11 @@ class Language : public Surroundings {
     memories_.push_back({Memory::Kind::table, 0, rank, &work.tells});
     memories_.push_back({Memory::Kind::counters, 0, rank, nullptr});
     memories_.push_back({Memory::Kind::addresses, 0, rank, nullptr});
+    memories_.push_back({Memory::Kind::moves, 0, rank, &work.move_rows});
+    memories_.push_back({Memory::Kind::table, 0, rank, &work.before});
+    memories_.push_back({Memory::Kind::table, 0, rank, &work.told});
+    memories_.push_back({Memory::Kind::shares, 0, rank, nullptr});
+    memories_.push_back({Memory::Kind::stores, 0, rank, &work.store_rows});
     first_signals_ = std::ssize(memories_);
     for (int r = 0; r < ranks; ++r) memories_.push_back({Memory::Kind::signals, 0, r, nullptr});
   }
@@ -66,18 +70,23 @@ class Language : public Surroundings {
   /// By name, what the launch hands to the kernel beside its tensors.
   std::vector<std::pair<std::string, Value>> tables() {
     std::vector<std::pair<std::string, Value>> made;
-    static constexpr const char* kNames[] = {"hm_rows",  "hm_turns",    "hm_needs", "hm_parts",
-                                             "hm_tells", "hm_counters", "hm_peers"};
+    static constexpr const char* kNames[] = {"hm_rows",   "hm_turns",    "hm_needs",  "hm_parts",
+                                             "hm_tells",  "hm_counters", "hm_peers",  "hm_moves",
+                                             "hm_before", "hm_told",     "hm_shares", "hm_stores"};
     std::int32_t memory = 0;
     for (const char* name : kNames) made.emplace_back(name, pointer(memory++));
     made.emplace_back("hm_signals", pointer(static_cast<std::int32_t>(first_signals_) + rank_));
+    made.emplace_back("hm_all", number(std::ssize(work_.moves)));
     made.emplace_back("hm_call", number(kCall));
     made.emplace_back("hm_round", number(kCall));
     return made;
   }
 
+  /// The operand whose tiles may go to peers.
+  void set_output(const Region& region) { output_ = region; }
+
   Value tensor(const Region& region) {
-    memories_.push_back({Memory::Kind::tensor, region.tensor, region.rank, nullptr});
+    memories_.push_back({Memory::Kind::tensor, region.tensor, region.rank, nullptr, region.store});
     Value made = pointer(static_cast<std::int32_t>(std::ssize(memories_)) - 1);
     made.base = region.offset;
     return made;
@@ -123,7 +132,6 @@ class Language : public Surroundings {
   Value turn(std::string_view name, const Value& at, const Arguments& given);
   void store(Event kind, const Arguments& given);
   Value dot(const Arguments& given);
-  std::optional<Value> block(std::string_view name, const Arguments& given);
   Value descriptor(const Arguments& given);
   Value access(const Value& descriptor, Event kind, const Arguments& given);
   std::vector<Region> regions(const Value& pointer, const Value* mask, const Node& node);
@@ -131,11 +139,13 @@ class Language : public Surroundings {
 
   Walker& walker_;
   const RankRecord& record_;
+  const WorkObject& work_;
   int rank_, ranks_;
   std::int64_t program_, programs_;
   const KernelRun::Visit& visit_;
   const KernelRun::Ticket& ticket_;
   std::vector<Memory> memories_;
+  Region output_;
   std::int64_t first_signals_ = 0;
   std::map<std::int64_t, std::int64_t> counted_;  ///< by part, of this program
   std::vector<Region> wanted_;                    ///< the turn that was asked for last
@@ -199,7 +209,7 @@ std::optional<Value> Language::call(std::string_view name, const Arguments& give
     return Value{};
   }
   if (name == "make_tensor_descriptor") return descriptor(given);
-  return block(name, given);
+  return block_function(walker_, name, given);
 }
 
 Value Language::entry(const Memory& table, const Value& pointer, const Node& node) {
@@ -214,6 +224,20 @@ Value Language::entry(const Memory& table, const Value& pointer, const Node& nod
     wrong(node, fmt::format("element {} of a table that has {}", pointer.base, numbers.size()));
   if (table.kind == Memory::Kind::rows && pointer.base % 4 == 0)
     tell({.kind = Event::tile, .number = pointer.base / 4}, node);
+  if (table.kind == Memory::Kind::stores) {
+    Region made = output_;
+    made.store = static_cast<std::int32_t>(numbers[index(pointer.base)]);
+    return tensor(made);
+  }
+  if (table.kind == Memory::Kind::moves) {
+    const std::int64_t column = pointer.base % WorkObject::kMoveColumns;
+    const auto& move = work_.moves[index(pointer.base / WorkObject::kMoveColumns)];
+    if (column == 7)
+      tell({.kind = Event::move, .number = pointer.base / WorkObject::kMoveColumns}, node);
+    if (column == 7) return tensor(move.op.regions[0]);
+    if (column == 9) return tensor(move.op.regions[1]);
+    if (column == 11) return tensor(move.op.regions.back());
+  }
   if (table.kind == Memory::Kind::turns && pointer.base % 4 == 0)
     tell({.kind = Event::turn, .number = pointer.base / 4}, node);
   return number(numbers[index(pointer.base)]);
@@ -230,7 +254,8 @@ Value Language::load(const Arguments& given) {
   const Value& from = need(given, "pointer", 0);
   const Memory& what = memory(from, *given.node);
   if (what.kind == Memory::Kind::signals && from.axes.empty()) return look(from.base, *given.node);
-  if (what.kind == Memory::Kind::counters) walker_.refuse(*given.node, "a plain look at a count");
+  if (what.kind == Memory::Kind::counters || what.kind == Memory::Kind::shares)
+    walker_.refuse(*given.node, "a plain look at a count");
   if (what.kind != Memory::Kind::tensor) return entry(what, from, *given.node);
   KernelEvent event{.kind = Event::load,
                     .regions = regions(from, given.find("mask", 1), *given.node)};
@@ -278,10 +303,11 @@ Value Language::atomic(std::string_view name, const Arguments& given) {
   if (what.kind == Memory::Kind::signals && name == "atomic_add" && value.is_number() &&
       value.base == 0 && what.rank == rank_)
     return look(at.base, *given.node);
-  if (what.kind == Memory::Kind::counters && name == "atomic_add" && value.is_number() &&
-      value.base == 1) {
-    KernelEvent event{.kind = Event::count, .number = at.base};
-    event.step = ticket_(at.base, counted_[at.base]++);
+  const bool is_share = what.kind == Memory::Kind::shares;
+  if ((is_share || what.kind == Memory::Kind::counters) && name == "atomic_add" &&
+      value.is_number() && value.base == 1) {
+    KernelEvent event{.kind = Event::count, .number = at.base + (is_share ? kFirstShares : 0)};
+    event.step = ticket_(event.number, counted_[event.number]++);
     const std::int64_t before = event.step;
     tell(std::move(event), *given.node);
     return number(before);
@@ -311,74 +337,6 @@ Value Language::dot(const Arguments& given) {
   event.k = left.axes[1].count;
   tell(std::move(event), *given.node);
   return unknown({left.axes[0], right.axes[1]});
-}
-
-std::optional<Value> Language::block(std::string_view name, const Arguments& given) {
-  const std::vector<Value>& values = given.positional;
-  const Node& node = *given.node;
-  const auto is = [&](std::initializer_list<std::string_view> names) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  if (is({"static_assert", "device_assert", "assume", "device_print", "static_print"}))
-    return Value{};
-  if (name == "arange" && values.size() == 2) {
-    const std::int64_t begin = walker_.whole(values[0], node, "where a block begins");
-    const std::int64_t end = walker_.whole(values[1], node, "where a block ends");
-    if (begin >= end || end - begin > kLongest)
-      walker_.refuse(node, fmt::format("a block of the numbers from {} to {}", begin, end));
-    return range_of(begin, end - begin);
-  }
-  if (name == "cdiv" && values.size() == 2)
-    return binary("-", number(0), binary("//", binary("-", number(0), values[0]), values[1]));
-  if (is({"minimum", "maximum"}) && values.size() == 2)
-    return binary(name == "minimum" ? "min" : "max", values[0], values[1]);
-  if (name == "where" && values.size() == 3) return where(values[0], values[1], values[2]);
-  if (is({"zeros", "full"})) {
-    Value made{.type = Type::number};
-    if (name == "full") {
-      const Value& filled = need(given, "value", 1);
-      made.type = filled.is_number() ? Type::number : Type::data;
-      made.base = filled.is_number() ? filled.base : 0;
-    }
-    made.axes = shape_of(walker_, need(given, "shape", 0), node);
-    return made;
-  }
-  if (is({"max_contiguous", "multiple_of", "max_constancy", "constexpr", "cast"}) &&
-      !values.empty())
-    return values[0];
-  if (name == "pointer_type") return readback::name("pointer");
-  if (name == "inline_asm_elementwise") return unknown();
-  if (is({"sum", "max", "min", "argmax", "argmin", "cumsum"}) && !values.empty()) {
-    Value made = unknown(values[0].axes);
-    const Value* axis = given.find("axis", 1);
-    if (name == "cumsum") return made;
-    if (axis == nullptr || axis->type == Type::none) return unknown();
-    const std::int64_t along = walker_.whole(*axis, node, "an axis");
-    if (along < 0 || along >= std::ssize(made.axes)) walker_.refuse(node, "an axis of this kind");
-    const Value* keeps = given.find("keep_dims", kByName);
-    if (keeps != nullptr && keeps->base != 0)
-      made.axes[index(along)].count = 1;
-    else
-      made.axes.erase(made.axes.begin() + along);
-    return made;
-  }
-  if (name == "trans" && values.size() == 1 && values[0].axes.size() == 2)
-    return transposed(values[0], {1, 0});
-  if (name == "expand_dims" && values.size() == 2) {
-    const std::int64_t axis = walker_.whole(values[1], node, "an axis");
-    if (axis < 0 || values[0].axes.size() >= kMostAxes)
-      walker_.refuse(node, "an axis of this kind");
-    return expanded(values[0], index(axis));
-  }
-  if (is({"broadcast_to", "reshape", "view"}) && values.size() == 2) {
-    Value made = name == "broadcast_to" && values[0].type == Type::number ? values[0] : unknown();
-    const std::vector<Along> shape = shape_of(walker_, values[1], node);
-    if (made.type == Type::number)
-      return binary("+", made, Value{.type = Type::number, .axes = shape});
-    return unknown(shape);
-  }
-  if (is_function_of_elements(name) && !values.empty()) return unknown(values[0].axes);
-  return std::nullopt;
 }
 
 Value Language::descriptor(const Arguments& given) {
@@ -461,7 +419,10 @@ std::vector<Region> Language::regions(const Value& pointer, const Value* mask, c
     made = std::move(longer);
     if (made.size() > 4096) walker_.refuse(node, "a block that lies in too many pieces");
   }
-  for (Region& region : made) check(region, node);
+  for (Region& region : made) {
+    region.store = what.store;
+    check(region, node);
+  }
   return made;
 }
 
@@ -485,6 +446,7 @@ void KernelRun::run(std::int64_t program, const Visit& visit, const Ticket& tick
                      fmt::format("'{}' is a tensor that the file does not have", name),
                      "what a caller gives beside the plan's tensors is not read back");
     given.named.emplace_back(name, language.tensor(view->region));
+    if (name == kernel.stores) language.set_output(view->region);
   }
   given.named.insert(given.named.end(), work().values.begin(), work().values.end());
   for (std::size_t axis = 0; axis < work().grid.size(); ++axis)

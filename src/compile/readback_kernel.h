@@ -15,6 +15,7 @@ namespace hemiola::compile::readback {
 struct KernelEvent {
   enum class Kind : std::uint8_t {
     tile,     ///< `number`: its place in the table of rows
+    move,     ///< `number`: what all programs move, each its share, which ends with a count
     turn,     ///< `number`: its place in the table of turns
     wait,     ///< until signal `number` has been given `step` of this call
     load,     ///< `regions`
@@ -33,6 +34,9 @@ struct KernelEvent {
   std::int64_t m = 0, n = 0, k = 0;
   const Node* node = nullptr;
 };
+
+/// Counts of shares of a movement have the numbers from here on: no part has.
+constexpr std::int64_t kFirstShares = std::int64_t{1} << 32;
 
 /// One launch on one rank.
 class KernelRun {

@@ -55,6 +55,29 @@ class PlanMaker {
     std::int32_t next = 0;
     for (const auto& stream : record(rank).streams)
       numbers.push_back(std::any_of(stream.begin(), stream.end(), is_transfer) ? next++ : -1);
+    numbers.push_back(next);  // what programs of kernels move
+  }
+
+  /// What programs of a kernel move, in their order.
+  void add_moves(int rank, const WorkObject& work) {
+    plan::Stream stream{.name = "kernel", .items = {}};
+    for (const WorkObject::Store& store : work.stores) {
+      const Node& node = *work.kernel->function->node;
+      plan::Dependency tiles{.rank = constant(rank)};
+      tiles.computed = region_of(store.source, node);
+      plan::Transfer made =
+          transfer(rank, {.regions = {store.target, store.source}, .node = &node});
+      made.after.push_back(std::move(tiles));
+      stream.items.emplace_back(std::move(made));
+    }
+    for (const WorkObject::Move& move : work.moves) {
+      plan::Transfer made = transfer(rank, move.op);
+      for (const Need& need : move.after)
+        append(made.after,
+               told(rank, {.slot = need.slot, .step = need.step, .node = move.op.node}));
+      stream.items.emplace_back(std::move(made));
+    }
+    if (!stream.items.empty()) plan_.codes.back().streams.push_back(std::move(stream));
   }
 
   void make_rank(int rank) {
@@ -81,6 +104,13 @@ class PlanMaker {
         stream.items.emplace_back(std::move(made));
       }
       if (numbers_[index(rank)][s] >= 0) code.streams.push_back(std::move(stream));
+    }
+    const auto& launches = reading_.launches[index(rank)];
+    for (const LaunchFacts& facts : launches) {
+      const WorkObject& work = *facts.op->work;
+      if (!(work.moves.empty() && work.stores.empty()) && launches.size() > 1)
+        refuse(*facts.op->node, "several launches, of which one moves data");
+      add_moves(rank, work);
     }
   }
 
@@ -125,6 +155,10 @@ class PlanMaker {
                .stream = numbers_[index(send->rank)][index(send->stream)],
                .transfer = constant(send->transfers - 1)}};
     }
+    if (send->part >= kFirstShares)
+      return {{.rank = constant(send->rank),
+               .stream = numbers_[index(send->rank)].back(),
+               .transfer = constant(send->part - kFirstShares)}};
     const LaunchFacts& facts = reading_.launches[index(send->rank)][index(send->launch)];
     const auto counted = facts.counted.find(send->part);
     if (counted == facts.counted.end()) return {};
@@ -132,6 +166,13 @@ class PlanMaker {
     for (const std::int64_t tile : counted->second)
       for (const auto& [tensor, rect] : facts.tiles.at(tile).writes) made[tensor].push_back(rect);
     std::vector<plan::Dependency> after;
+    // Tiles that go to a peer are there once they are stored.
+    for (const WorkObject::Wave& wave : facts.op->work->waves)
+      if (wave.store >= 0 && std::distance(facts.op->work->parts.begin(),
+                                           facts.op->work->parts.find(wave.part)) == send->part)
+        after.push_back({.rank = constant(send->rank),
+                         .stream = numbers_[index(send->rank)].back(),
+                         .transfer = constant(wave.store)});
     for (const auto& [tensor, rects] : made) {
       plan::Dependency one{.rank = constant(send->rank)};
       one.computed = plan::Region{.tensor = tensor, .boxes = {}};

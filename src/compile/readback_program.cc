@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compile/readback_body.h"
+#include "compile/readback_tiles.h"
 #include "core/index.h"
 
 namespace hemiola::compile::readback {
@@ -97,7 +97,10 @@ class ProgramWriter {
           if (counters_.contains(key)) continue;
           counters_[key] = static_cast<std::int32_t>(program_.semaphores.size());
           program_.semaphores.push_back(
-              {.name = fmt::format("tiles of part {}", part), .local = true});
+              {.name = part >= kFirstShares
+                           ? fmt::format("shares of movement {}", part - kFirstShares)
+                           : fmt::format("tiles of part {}", part),
+               .local = true});
         }
       }
     }
@@ -135,7 +138,8 @@ class ProgramWriter {
             .launch = launch_,
             .counters = counters_,
             .first_sum = index(launch_) < first_sums_.size() ? first_sums_[index(launch_)] : 0,
-            .waits = waits_};
+            .waits = waits_,
+            .told = told_};
   }
 
   // Streams.
@@ -375,7 +379,28 @@ class ProgramWriter {
 
   // Who waits for which of a signal's steps.
 
+  /// A movement's last share may be of any program, and these are written one after the other.
+  void sort_steps() {
+    for (auto& [key, sends] : reading_.sends) {
+      auto& told = told_[key];
+      if (sends.front().part < kFirstShares || told.size() != sends.size()) continue;
+      std::vector<std::size_t> order(sends.size());
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      std::stable_sort(order.begin(), order.end(),
+                       [&](std::size_t a, std::size_t b) { return sends[a].part < sends[b].part; });
+      std::vector<Send> sorted_sends;
+      std::vector<Told> sorted_told;
+      for (const std::size_t i : order) {
+        sorted_sends.push_back(sends[i]);
+        sorted_told.push_back(told[i]);
+      }
+      sends = std::move(sorted_sends);
+      told = std::move(sorted_told);
+    }
+  }
+
   void resolve() {
+    sort_steps();
     for (const auto& [key, sends] : reading_.sends) {
       for (std::size_t i = 1; i < sends.size(); ++i) {
         const bool is_same = sends[i].rank == sends[0].rank && sends[i].stream == sends[0].stream &&
@@ -447,11 +472,7 @@ class ProgramWriter {
   Counters counters_;
   std::vector<std::int32_t> first_sums_;  ///< by launch
   std::vector<PendingWait> waits_;
-  struct Told {
-    std::int32_t body = PendingWait::kOpen;
-    std::size_t op = 0;
-  };
-  std::map<std::pair<int, std::int64_t>, std::vector<Told>> told_;  ///< by rank and slot, in order
+  ToldSteps told_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::int32_t> of_steps_;  ///< by slot and step
 };
 

@@ -1,7 +1,7 @@
 // What a program of a kernel does, tile after tile, as operations of a workgroup.
 #include <algorithm>
 
-#include "compile/readback_body.h"
+#include "compile/readback_tiles.h"
 #include "core/index.h"
 
 namespace hemiola::compile::readback {
@@ -61,6 +61,10 @@ void TileWriter::add(KernelEvent& event) {
     }
     case Kind::turn:
       break;
+    case Kind::move:
+      flush();
+      share_.emplace(event.number);
+      break;
     case Kind::wait: {
       flush();
       wait(event.number, event.step, event.node);
@@ -73,7 +77,10 @@ void TileWriter::add(KernelEvent& event) {
     case Kind::load:
     case Kind::store:
     case Kind::add:
-      access(event);
+      if (share_)
+        move(event);
+      else
+        access(event);
       break;
     case Kind::take:
       take(event, event.regions.front());
@@ -92,6 +99,7 @@ void TileWriter::add(KernelEvent& event) {
       break;
     case Kind::barrier:
       flush();
+      if (share_) close_share(event);
       BodyWriter::add({.kind = OpKind::sync}, event.node);
       break;
   }
@@ -106,8 +114,12 @@ void TileWriter::refuse_other(const KernelEvent& event) const {
 
 void TileWriter::access(KernelEvent& event) {
   std::vector<Operand> operands;
-  for (const Region& region : event.regions)
+  for (const Region& touched : event.regions) {
+    const bool is_elsewhere = touched.store >= 0;
+    const Region region =
+        is_elsewhere ? work_.stores[index(touched.store)].there(touched) : touched;
     for (const Strip& strip : strips_of({&region})) operands.push_back(operand(region, strip, 0));
+  }
   if (event.kind == KernelEvent::Kind::load) {
     loads_.insert(loads_.end(), operands.begin(), operands.end());
     if (loads_.size() > kMostAtOnce || steps_.size() > kMostAtOnce)
@@ -170,8 +182,28 @@ void TileWriter::product(const KernelEvent& event) {
   steps_.push_back(std::move(made));
 }
 
+void TileWriter::move(const KernelEvent& event) {
+  if (event.kind == KernelEvent::Kind::load)
+    share_->load(event);
+  else
+    moved_.add(share_->store(event));
+}
+
+/// What was moved so far. Others are told behind what goes to peers.
+void TileWriter::close_share(const KernelEvent& event) {
+  bool pushes = false;
+  moved_.finish([&](const Strip& strip, const std::vector<Region>& regions) {
+    pushes = pushes || regions.front().rank != target_.rank;
+    BodyWriter::move(strip, regions, event.node);
+  });
+  if (pushes)
+    BodyWriter::add({.kind = OpKind::flush, .channel = program::Channel::any}, event.node);
+}
+
 void TileWriter::count(const KernelEvent& event) {
   flush();
+  if (share_) close_share(event);
+  share_.reset();
   const auto counter = target_.counters.find({target_.launch, event.number});
   if (counter == target_.counters.end() || !facts_.counts.contains(event.number))
     refuse_other(event);
@@ -194,6 +226,9 @@ void TileWriter::tell(const KernelEvent& event) {
     BodyWriter::add({.kind = OpKind::sync}, event.node);
     part_ = -1;
   }
+  const bool is_share = counted_part_ >= kFirstShares;
+  if (is_share)
+    target_.told[{event.to, event.number}].push_back({PendingWait::kOpen, body_.ops.size()});
   signal(event.to, event.number, event.node);
   target_.reading.sends[{event.to, event.number}].push_back({.rank = target_.rank,
                                                              .stream = -1,

@@ -52,4 +52,50 @@ Value view_of(const Walker& walker, const View& view, const std::vector<Index>& 
   return object(made);
 }
 
+std::optional<DataType> type_of(std::string_view name) {
+  static constexpr std::pair<std::string_view, DataType> kTypes[] = {
+      {"torch.half", DataType::float16},      {"torch.float16", DataType::float16},
+      {"torch.bfloat16", DataType::bfloat16}, {"torch.float", DataType::float32},
+      {"torch.float32", DataType::float32},   {"torch.float64", DataType::float64},
+      {"torch.int32", DataType::int32},       {"torch.int64", DataType::int64}};
+  for (const auto& [word, type] : kTypes)
+    if (word == name) return type;
+  return std::nullopt;
+}
+
+Value around(std::int64_t first, std::int64_t count, std::int64_t size) {
+  const std::int64_t before = std::min(count, size - first);
+  std::vector<Value> made{list({number(first), number(before)})};
+  if (before < count) made.push_back(list({number(0), number(count - before)}));
+  return list(std::move(made));
+}
+
+std::int32_t store_of(const Walker& walker, WorkObject& work, const Value& to, int rank,
+                      const Node& node) {
+  const bool are_two = to.type == Type::list && to.more->items.size() == 2;
+  const auto target = are_two ? object_of<View>(to.more->items[0]) : nullptr;
+  const auto source = are_two ? object_of<View>(to.more->items[1]) : nullptr;
+  if (!target || !source) walker.refuse(node, "a place of tiles that is no two views");
+  if (target->region.axes != source->region.axes || source->region.rank != rank)
+    throw Failure("what is stored to a peer does not lie there as in the kernel's output",
+                  walker.module().source.where(node.begin), "", ExitCode::wrong_program);
+  work.stores.push_back({target->region, source->region});
+  return static_cast<std::int32_t>(std::ssize(work.stores)) - 1;
+}
+
+std::vector<Need> needs_in(const Walker& walker, const Value* after, const Node& node) {
+  std::vector<Need> made;
+  if (after == nullptr) return made;
+  if (after->type != Type::list) walker.refuse(node, "what is awaited is no list");
+  for (const Value& one : after->more->items) {
+    const auto signal = one.type == Type::list && one.more->items.size() == 2
+                            ? object_of<SignalObject>(one.more->items[0])
+                            : nullptr;
+    if (!signal) walker.refuse(node, "what is awaited is no (signal, step)");
+    made.push_back({signal->slot, signal->steps,
+                    walker.whole(one.more->items[1], node, "a step of a signal")});
+  }
+  return made;
+}
+
 }  // namespace hemiola::compile::readback

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compile/readback_body.h"
 #include "compile/readback_host.h"
 #include "core/index.h"
 
@@ -82,6 +83,7 @@ class TableMaker {
     add_waves();
     add_turns();
     add_parts(rank, done);
+    add_moves();
   }
 
  private:
@@ -222,10 +224,12 @@ class TableMaker {
     for (const WorkObject::Wave& wave : work_.waves) {
       const std::vector<std::int64_t> tiles = numbers(wave);
       const auto [begin, end] = needs_of(wave.after, *wave.node);
+      rows_of_waves_.push_back(std::ssize(tiles));
       for (const std::int64_t tile : tiles) {
         if (taken[index(tile)]++ > 0)
           wrong(*wave.node, fmt::format("tile {} of the kernel is in two waves", tile));
         work_.rows.insert(work_.rows.end(), {tile, begin, end, place_of_part(wave.part)});
+        work_.store_rows.push_back(wave.store);
       }
       if (wave.part < 0) continue;
       if (!work_.parts.contains(wave.part))
@@ -235,6 +239,47 @@ class TableMaker {
     const auto missing = std::find(taken.begin(), taken.end(), 0);
     if (missing != taken.end())
       wrong(*node_, fmt::format("tile {} of the kernel is in no wave", missing - taken.begin()));
+  }
+
+  void add_moves() {
+    for (const WorkObject::Move& move : work_.moves) {
+      std::vector<const Region*> regions;
+      for (const Region& region : move.op.regions) {
+        regions.push_back(&region);
+        if (region.elements() != regions.front()->elements())
+          wrong(*move.op.node, fmt::format("{} elements are moved to {}", region.elements(),
+                                           regions.front()->elements()));
+      }
+      const std::vector<Strip> strips = strips_of(regions);
+      if (strips.size() != 1)
+        wrong(*move.op.node, "a movement that does not lie as rows at equal distances");
+      const Strip& rows = strips.front();
+      const auto [begin, end] = needs_of(move.after, *move.op.node);
+      const std::int64_t told = std::ssize(work_.told) / 4;
+      const std::int64_t columns[WorkObject::kMoveColumns] = {begin,
+                                                              end,
+                                                              told,
+                                                              told + std::ssize(move.told) / 4,
+                                                              rows.rows,
+                                                              rows.run,
+                                                              move.op.regions.size() > 2 ? 1 : 0,
+                                                              0,
+                                                              rows.pitches.front(),
+                                                              0,
+                                                              rows.pitches[1],
+                                                              0,
+                                                              rows.pitches.back()};
+      work_.move_rows.insert(work_.move_rows.end(), std::begin(columns), std::end(columns));
+      work_.told.insert(work_.told.end(), move.told.begin(), move.told.end());
+    }
+    if (work_.moves.empty()) return;
+    for (std::size_t w = 0; w < rows_of_waves_.size(); ++w) {
+      const auto before =
+          std::count_if(work_.moves.begin(), work_.moves.end(), [&](const WorkObject::Move& move) {
+            return move.before <= static_cast<std::int64_t>(w);
+          });
+      work_.before.insert(work_.before.end(), index(rows_of_waves_[w]), before);
+    }
   }
 
   void add_turns() {
@@ -292,6 +337,7 @@ class TableMaker {
   std::vector<std::int64_t> number_at_;
   std::map<std::vector<Need>, std::int64_t> begins_;
   std::map<std::int64_t, std::int64_t> counts_;
+  std::vector<std::int64_t> rows_of_waves_;
 };
 
 }  // namespace

@@ -197,6 +197,8 @@ class EventReader {
       if (key == "sem") event.sem = word(source, *argument->child(Field::value));
       if (key == "scope") event.scope = word(source, *argument->child(Field::value));
     }
+    event.frees =
+        name == "atomic_xchg" && positional.size() > 1 && text_of(source, *positional[1]) == "0";
     if (positional.size() > 3) event.sem = word(source, *positional[3]);
     if (positional.size() > 4) event.scope = word(source, *positional[4]);
     remember_result(source, node);
@@ -372,6 +374,9 @@ class Judge {
           fmt::format("{} has scope '{}', which is too narrow for a peer",
                       counts ? "a counter" : "a signal", event.scope),
           counts ? "scope=\"gpu\"" : "scope=\"sys\"");
+    if (event.frees && !event.operand.empty() && !is_looked_at(event.operand) && stores_before(i))
+      say(i, "turn-taken", "a turn is given on that the kernel never takes: others may have it",
+          "while tl.atomic_cas(turn, 0, 1, sem=\"acquire\") != 0: pass, then a barrier");
     if (guarded) return;  // the counter stands for it
     bool has_barrier = false, has_bulk_wait = false;
     for (std::size_t j = i; j-- > 0;) {
@@ -391,6 +396,21 @@ class Judge {
             "tl.debug_barrier() in front of it");
       return;
     }
+  }
+
+  /// Whether a flag decides anything in this kernel.
+  bool is_looked_at(const std::string& operand) const {
+    return std::any_of(events_.begin(), events_.end(), [&](const MemoryEvent& event) {
+      const bool looks = event.kind == Event::poll || event.kind == Event::plain_poll ||
+                         event.kind == Event::count || event.kind == Event::load ||
+                         (event.kind == Event::signal && !event.frees);
+      return looks && event.operand == operand;
+    });
+  }
+
+  bool stores_before(std::size_t i) const {
+    return std::any_of(events_.begin(), events_.begin() + static_cast<std::ptrdiff_t>(i),
+                       [](const MemoryEvent& event) { return event.kind == Event::store; });
   }
 
   /// Whether a counter is the last thing before a signal that orders.

@@ -37,6 +37,7 @@ struct MemoryEvent {
   std::string sem;           ///< "acquire", "release", "acq_rel", "relaxed"; "?": not in the text
   std::string scope;         ///< "cta", "gpu", "sys"; "?"
   bool is_remote = false;    ///< through an address that was loaded from a table: a peer's
+  bool frees = false;        ///< of a signal: atomic_xchg with 0, which gives a turn on
   bool may_be_data = false;  ///< of a signal: an atomic sum without an order or a scope
   Span span;
 };

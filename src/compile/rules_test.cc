@@ -57,6 +57,16 @@ TEST_F(Rules, want_acquire_at_a_wait) {
       ElementsAre("wait-acquire"));
 }
 
+TEST_F(Rules, want_a_turn_that_is_given_on_to_be_taken) {
+  const std::string take =
+      "    while tl.atomic_cas(flag, 0, 1, sem=\"acquire\", scope=\"gpu\") != 0:\n        pass\n";
+  const std::string give = "    tl.atomic_xchg(flag, 0, sem=\"release\", scope=\"gpu\")\n";
+  EXPECT_THAT(broken(take + kBarrier + kLoad + kStore + kBarrier + give), IsEmpty());
+  EXPECT_THAT(broken(kBarrier + std::string(kLoad) + kStore + kBarrier + give),
+              ElementsAre("turn-taken"));
+  EXPECT_THAT(broken(give), IsEmpty());  // makes it free for a kernel behind it
+}
+
 TEST_F(Rules, want_a_barrier_behind_a_wait) {
   EXPECT_THAT(broken(std::string(kWait) + kLoad + kStore), ElementsAre("wait-barrier"));
 }

@@ -44,13 +44,17 @@ class Writer {
       : plan_(plan), options_(options), names_(python_names(plan)) {
     check_tensors();
     check_groups();
-    calls_ = calls_of(plan, names_, options.file, options.kernel.fusions);
+    calls_ = calls_of(plan, names_, options.file, options.kernel.fusions, options.movers.carried,
+                      options.kernel.stores);
   }
 
   TorchFile file() const {
     TorchFile made{
         .text = text(), .streams_of_copies = calls_.copies, .streams_of_products = calls_.launches};
-    for (const Statement& statement : calls_.by_rank.front()) {
+    std::vector<Statement> all = calls_.by_rank.front();
+    if (options_.movers.carried)
+      all.insert(all.end(), calls_.work[0][0].begin(), calls_.work[0][0].end());
+    for (const Statement& statement : all) {
       const auto calls = [&](const char* what) {
         return statement.text.find(what) != statement.text.npos;
       };
@@ -121,7 +125,7 @@ class Writer {
   }
   std::string header() const {
     std::string text = fmt::format(
-        "\"\"\"{} on {} ranks{}: copies between peers on streams{}.\n\n"
+        "\"\"\"{} on {} ranks{}: copies between peers{}{}.\n\n"
         "Written by Hemiola {} from {} (plan {}):\n\n    {}\n\n"
         "    torchrun --nproc-per-node {} FILE  # GPUs of a node: checks itself, prints its times\n"
         "    python -m hemiola_rt FILE {}     # processes of this machine, without GPUs: checks "
@@ -131,9 +135,11 @@ class Writer {
         has_kernel()
             ? fmt::format(", fused into the kernel {} of {}", fused().text->kernel, fused().file)
             : " as PyTorch",
-        has_kernel()          ? ", which the kernel waits for and signals, tile by tile"
-        : calls_.launches > 0 ? ", products by torch.mm"
-                              : "",
+        options_.movers.carried ? "" : " on streams",
+        options_.movers.carried ? ", moved by its own programs between their tiles"
+        : has_kernel()          ? ", which the kernel waits for and signals, tile by tile"
+        : calls_.launches > 0   ? ", products by torch.mm"
+                                : "",
         options_.version, options_.file, digest(), options_.command, plan_.ranks,
         std::string(std::to_string(plan_.ranks).size(), ' '));
     std::size_t width = 0;
@@ -204,6 +210,10 @@ class Writer {
     }
     text += "]  # any of them: setup(rt, CONFIGS[1])\n";
     for (const std::string& one : fusion().dropped) text += "# not among them: " + one + '\n';
+    if (fused().stores != nullptr)
+      text += "STORES = True  # some tiles go straight into a peer's memory\n";
+    if (options_.movers.carried)
+      text += "CARRIES = True  # the kernel's programs move the data between their tiles\n";
     if (options_.movers.workgroups > 0)
       text += fmt::format("MOVERS = {{\"movers\": {}, \"bulk\": {}}}  # of streams that copy\n",
                           options_.movers.workgroups, options_.movers.bulk ? "True" : "False");
@@ -317,7 +327,7 @@ class Writer {
     std::vector<std::string> of_copies;
     for (const plan::Stream& stream : plan_.codes.front().streams) of_copies.push_back(stream.name);
     std::string text;
-    if (calls_.copies > 0)
+    if (calls_.copies > 0 && !options_.movers.carried)
       text += fmt::format("    t.copies = rt.streams({}{})  # {}\n", calls_.copies, movers(),
                           fmt::join(of_copies, ", "));
     if (calls_.launches > 0)

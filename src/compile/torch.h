@@ -12,12 +12,14 @@ namespace hemiola::compile {
 
 struct Fusion;
 struct FusedText;
+struct TileStore;
 
 /// A kernel that the computes of a plan were fused into.
 struct TorchKernel {
   const std::vector<Fusion>* fusions = nullptr;  ///< by grid, each a launch
   const FusedText* text = nullptr;
   std::string file;  ///< where the kernel stood, as the header calls it
+  const std::vector<TileStore>* stores = nullptr;  ///< tiles that it stores to peers
 };
 
 /// Who moves data on streams that copy.
@@ -25,6 +27,7 @@ struct TorchMovers {
   std::int32_t workgroups = 0;  ///< kernels of so many, together; 0: copy engines
   bool bulk = false;            ///< by TMA, else by loads and stores
   bool by_switch = false;       ///< groups by a switch that multicasts and adds up
+  bool carried = false;         ///< by the programs of the kernel, whose text is made for it
 };
 
 struct TorchOptions {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compile/fusion_carry.h"
 #include "compile/torch_order.h"
 #include "compile/torch_tasks.h"
 #include "compile/torch_views.h"
@@ -25,16 +26,23 @@ bool is_fp8(DataType type) {
 class CallMaker {
  public:
   CallMaker(const plan::Plan& plan, const std::vector<std::string>& names, const std::string& file,
-            const Fusions* fusions)
+            const Fusions* fusions, bool carries, const std::vector<TileStore>* stores)
       : plan_(plan),
         names_(names),
         file_(file),
         fusions_(fusions),
-        tasks_(tasks_of(plan, file, fusions)) {}
+        stores_(stores),
+        tasks_(tasks_of(plan, file, fusions)) {
+    if (carries) carried_ = carried_of(plan, *fusions, tasks_, file);
+  }
 
   TorchCalls make() {
-    const std::vector<std::vector<Issue>> orders = order_of(tasks_, file_);
-    for (const std::vector<Issue>& order : orders) made_.by_rank.push_back(statements(order));
+    if (carried_.empty()) {
+      const std::vector<std::vector<Issue>> orders = order_of(tasks_, file_);
+      for (const std::vector<Issue>& order : orders) made_.by_rank.push_back(statements(order));
+    }
+    for (std::size_t rank = 0; rank < carried_.size(); ++rank)
+      made_.by_rank.push_back(launches_of(static_cast<int>(rank)));
     for (std::size_t grid = 0; fusions_ != nullptr && grid < fusions_->size(); ++grid) {
       made_.work.emplace_back();
       for (int rank = 0; rank < plan_.ranks; ++rank)
@@ -58,6 +66,7 @@ class CallMaker {
   bool is_copy(const Point& point) const { return point.actor < copies_of(point); }
 
   Statement actor(const Point& point) const {
+    if (speaker_ != nullptr) return *speaker_;
     return is_copy(point) ? Statement{"copies[{}]", {point.actor}}
                           : Statement{"compute[{}]", {point.actor - copies_of(point)}};
   }
@@ -95,6 +104,38 @@ class CallMaker {
       }
     }
     return all;
+  }
+
+  /// The kernels of a rank whose programs move the data.
+  std::vector<Statement> launches_of(int rank) {
+    std::vector<Statement> all;
+    const RankTasks& tasks = tasks_[index(rank)];
+    for (const Point& point : tasks.places_of_launches) add_product(all, point, tasks.at(point));
+    return all;
+  }
+
+  /// "t.work.copy(...)" and what stands around it.
+  void add_carried(std::vector<Statement>& all, const std::string& work, int rank,
+                   const CarriedItem& item) {
+    const Statement actor{work};
+    for (const Point& one : item.after)
+      all.push_back(Statement{work}
+                        .add(".wait_signal(")
+                        .add(signal_of(one))
+                        .add(", step={})", {one.position}));
+    for (const PartWait& part : item.parts)
+      all.push_back(
+          Statement{work}.add(".wait_signal(t.done[{}, {}], step=0)", {part.rank, part.part}));
+    speaker_ = &actor;
+    add_transfer(all, item.movement, tasks_[index(rank)].at(item.movement));
+    speaker_ = nullptr;
+    for (const int to : item.told)
+      all.push_back(Statement{work}
+                        .add(".signal(")
+                        .add(signal_of(item.movement))
+                        .add(", to={}, step={})", {to, item.movement.position}));
+    if (!item.told.empty())
+      made_.steps_of_copies = std::max(made_.steps_of_copies, item.movement.position + 1);
   }
 
   Statement waited(const Point& task, const Wait& wait) const {
@@ -151,26 +192,51 @@ class CallMaker {
     return line.add("]");
   }
 
+  Statement wave_of(const Fusion& fusion, const std::string& work, const FusedRank& of_rank,
+                    int rank, const FusedWave& wave) {
+    Statement line{work + ".wave({{"};
+    bool is_first = true;
+    for (std::size_t i = 0; i < fusion.axes.size(); ++i) {
+      const std::int64_t extent = wave.box.end[i] - wave.box.begin[i];
+      if (extent == fusion.axes[i].extent) continue;
+      line.add(
+          fmt::format("{}\"{}\": ({{}}, {})", is_first ? "" : ", ", fusion.axes[i].name, extent),
+          {wave.box.begin[i]});
+      is_first = false;
+    }
+    line.add("}}").add(after_of(wave.needs));
+    if (wave.part >= 0) line.add(", part={}", {of_rank.first_part + wave.part});
+    const TileStore* store =
+        stores_ == nullptr ? nullptr : store_of(plan_, fusion, *stores_, rank, wave, file_);
+    if (store != nullptr) {
+      const auto view = [&](std::int32_t tensor, const plan::Rect& rect) {
+        return view_of("", plan_.tensors[index(tensor)], rect);
+      };
+      made_.shared.insert(store->target);
+      line.add(", to=(t." + names_[index(store->target)] + "_at[{}]", {store->peer});
+      line.add(view(store->target, store->destination));
+      line.add(", t." + names_[index(store->tensor)]).add(view(store->tensor, store->source));
+      line.add(")");
+    }
+    return line.add(")");
+  }
+
   /// "t.work.wave(...)" and "t.work.part(...)" of a rank.
-  std::vector<Statement> work_of(std::size_t grid, int rank) const {
+  std::vector<Statement> work_of(std::size_t grid, int rank) {
     const Fusion& fusion = (*fusions_)[grid];
     const std::string work = work_name(grid);
     const FusedRank& of_rank = fusion.ranks[static_cast<std::size_t>(rank)];
     std::vector<Statement> all;
-    for (const FusedWave& wave : of_rank.waves) {
-      Statement line{work + ".wave({{"};
-      bool is_first = true;
-      for (std::size_t i = 0; i < fusion.axes.size(); ++i) {
-        const std::int64_t extent = wave.box.end[i] - wave.box.begin[i];
-        if (extent == fusion.axes[i].extent) continue;
-        line.add(
-            fmt::format("{}\"{}\": ({{}}, {})", is_first ? "" : ", ", fusion.axes[i].name, extent),
-            {wave.box.begin[i]});
-        is_first = false;
+    if (carried_.empty()) {
+      for (const FusedWave& wave : of_rank.waves)
+        all.push_back(wave_of(fusion, work, of_rank, rank, wave));
+    } else {
+      for (const CarriedItem& item : carried_[index(rank)]) {
+        if (item.wave >= 0)
+          all.push_back(wave_of(fusion, work, of_rank, rank, of_rank.waves[index(item.wave)]));
+        else
+          add_carried(all, work, rank, item);
       }
-      line.add("}}").add(after_of(wave.needs));
-      if (wave.part >= 0) line.add(", part={}", {of_rank.first_part + wave.part});
-      all.push_back(line.add(")"));
     }
     for (const FusedPiece& piece : of_rank.pieces)
       all.push_back(
@@ -329,7 +395,10 @@ class CallMaker {
   const std::vector<std::string>& names_;
   const std::string& file_;
   const Fusions* fusions_;
+  const std::vector<TileStore>* stores_;
   std::vector<RankTasks> tasks_;
+  std::vector<std::vector<CarriedItem>> carried_;  ///< by rank; empty: streams move
+  const Statement* speaker_ = nullptr;             ///< in the place of a stream
   TorchCalls made_;
 };
 
@@ -340,8 +409,9 @@ std::string work_name(std::size_t grid) {
 }
 
 TorchCalls calls_of(const plan::Plan& plan, const std::vector<std::string>& names,
-                    const std::string& file, const Fusions* fusions) {
-  return CallMaker(plan, names, file, fusions).make();
+                    const std::string& file, const Fusions* fusions, bool carries,
+                    const std::vector<TileStore>* stores) {
+  return CallMaker(plan, names, file, fusions, carries, stores).make();
 }
 
 }  // namespace hemiola::compile

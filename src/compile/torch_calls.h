@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compile/fusion.h"
+#include "compile/fusion_stores.h"
 #include "compile/torch_statements.h"
 #include "plan/plan.h"
 
@@ -27,9 +28,11 @@ struct TorchCalls {
 /// "t.work", "t.work_2", ...: what an emitted file calls the tables of a grid.
 std::string work_name(std::size_t grid);
 
-/// `names` are those of the tensors, all of which have a data type of PyTorch. Failure at `file`:
-/// see torch_of().
+/// With `carries` the programs of the kernel move the data (fusion_carry.h), and `by_rank` has none
+/// of it. `names` are those of the tensors, all of which have a data type of PyTorch. Failure at
+/// `file`: see torch_of().
 TorchCalls calls_of(const plan::Plan& plan, const std::vector<std::string>& names,
-                    const std::string& file, const Fusions* fusions = nullptr);
+                    const std::string& file, const Fusions* fusions = nullptr, bool carries = false,
+                    const std::vector<TileStore>* stores = nullptr);
 
 }  // namespace hemiola::compile

@@ -109,6 +109,7 @@ class KernelObject {
           fmt::format("loop=(\"{}\", {}, {})",
                       compute().axes[static_cast<std::size_t>(fusion_.loop.compute)].name,
                       lambda_of(fusion_.loop.step), fusion_.loop.reorders ? "True" : "False"));
+    if (!fusion_.stores.empty()) lines.push_back(fmt::format("stores=\"{}\"", fusion_.stores));
     lines.push_back(fmt::format("waits={}, signals={}", fusion_.waits() ? "True" : "False",
                                 fusion_.signals() ? "True" : "False"));
     return lines;

@@ -141,6 +141,7 @@ struct TileGroup {
   std::vector<std::int32_t> after_groups;
   std::string where;  ///< of the first tile
   std::int64_t level = -1;
+  std::int64_t wanted = INT64_MAX;  ///< the first level of a movement that takes what it makes
 
   std::int32_t tiles() const;
   /// How far tile number `tile`, the last axis fastest, is from the first one.

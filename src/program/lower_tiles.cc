@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "core/index.h"
 #include "program/lower_general.h"
@@ -32,6 +33,7 @@ class TileMaker {
     find_arrivals();
     find_tile_dependencies();
     assign_levels();
+    find_wanted();
     for (int rank = 0; rank < symmetry_.period; ++rank) put_in_order(rank);
     return std::move(tiles_);
   }
@@ -223,14 +225,36 @@ class TileMaker {
           "`hemiola check` of the plan names the cycle");
   }
 
+  /// What leaves first is made first.
+  void find_wanted() {
+    for (const auto& streams : movements_) {
+      for (const auto& stream : streams) {
+        for (const Movement& movement : stream) {
+          for (const auto& [rank, area] : movement.computed) {
+            if (rank >= symmetry_.period) continue;
+            for (TileGroup& group : tiles_[index(rank)].groups) {
+              const bool takes =
+                  movement.level < group.wanted &&
+                  std::any_of(group.made.begin(), group.made.end(),
+                              [&](const plan::Area& made) { return overlap(made, area); });
+              if (takes) group.wanted = movement.level;
+            }
+          }
+        }
+      }
+    }
+  }
+
   void put_in_order(int rank) {
     auto& [groups, order] = tiles_[index(rank)];
     const auto& computes = plan_.code(rank).computes;
     // Tiles that cannot start yet never stand before those that make what they read.
-    using Key = std::pair<std::int64_t, std::int32_t>;
+    using Key = std::tuple<std::int64_t, std::int64_t, std::int32_t>;
     std::vector<Key> keys;
-    for (const TileGroup& group : groups)
-      keys.emplace_back(computes[index(group.compute)].by_arrival ? group.level : 0, group.compute);
+    for (const TileGroup& group : groups) {
+      const bool by_arrival = computes[index(group.compute)].by_arrival;
+      keys.emplace_back(by_arrival ? group.level : 0, by_arrival ? group.wanted : 0, group.compute);
+    }
     std::map<Key, std::vector<TileRef>> sorted;
     for (const TileRef& tile : order) sorted[keys[index(tile.group)]].push_back(tile);
     order.clear();

@@ -104,6 +104,7 @@ Trials::Fit Trials::fit(const study::Settings& parameters,
     file.write({.file = request_.plan, .command = {}, .version = {}}, request_.plan);
     made.tiles = file.fusion().configs.front().compute_tiles;
     made.realization = compile::emitted_realization(plan);
+    made.can_carry = file.can_carry();
     made.takes_movers = file.takes_movers() && !calls_collectives(plan);
     if (file.grids().are_of_launches)
       throw Failure(
@@ -141,7 +142,9 @@ std::optional<Candidate> Trials::prepare(const Point& point) {
       request_.any_realization || request_.parameters.choices.contains("realization");
   const bool moves =
       fit.takes_movers && is_asked && (realization == "load-store" || realization == "bulk");
-  one.is_written = realization.empty() || realization == fit.realization || moves;
+  one.movers.carried = fit.can_carry && is_asked && realization == "co-located";
+  one.is_written =
+      realization.empty() || realization == fit.realization || moves || one.movers.carried;
   if (moves)
     one.movers = {.workgroups = static_cast<std::int32_t>(
                       parse_count(space_.value(point, "workgroups")).value_or(16)),

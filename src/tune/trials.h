@@ -46,6 +46,7 @@ class Trials {
     plan::Compute compute;            ///< with these
     DataType type{};                  ///< of its first operand
     std::string realization;          ///< that the file has where nothing else is asked for
+    bool can_carry = false;           ///< its programs could move the data themselves
     bool takes_movers = false;        ///< workgroups that move data find room beside the kernel
     Bytes buffers{}, extra_traffic{};
   };

@@ -158,6 +158,7 @@ compile::TorchFile file_of(const Request& request, const Candidate& candidate,
   kernel.configurations = {candidate.configuration};
   compile::TorchOptions with_movers = options;
   with_movers.movers = candidate.movers;
+  kernel.carries = candidate.movers.carried;
   return compile::FusedFile(kernel, plan, options.file).write(with_movers, output);
 }
 

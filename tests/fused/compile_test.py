@@ -97,6 +97,18 @@ class MachineCode(unittest.TestCase):
                     made = machine_code(work.kernel, arguments, target, work.options)
                     self.assertIn("cubin" if gpu == "sm_90" else "hsaco", made)
 
+    def test_is_made_of_kernels_whose_programs_move_the_data(self):
+        for kernel, template in (("gemm_persistent", "gemm-rs/direct"), ("gemm_persistent", "ag-gemm/ring"), ("gemm_tma", "ag-gemm/swizzle")):
+            plan = kinds.make_plan(self.folder.name, template, sizes=("m=1024", "n=1024", "k=512"))
+            file = kinds.fused(self.folder.name, kernel, kinds.PRODUCTS[kernel], plan, "--realization", "co-located", block=128, block_k=64)
+            for gpu, target in GPUS.items():
+                with self.subTest(kernel=kernel, plan=template, gpu=gpu), unittest.mock.patch("torch.version.hip", gpu == "gfx942" or None):
+                    work, arguments = launched(load_file(file))
+                    made = machine_code(work.kernel, arguments, target, work.options)
+                    self.assertIn("cubin" if gpu == "sm_90" else "hsaco", made)
+                    if gpu == "sm_90":  # the loads of its products stay as they were
+                        self.assertTrue(overlaps(made))
+
     def test_loads_overlap_products_where_they_do_in_the_original(self):
         for kernel, constants in kinds.PRODUCTS.items():
             for template in ("ag-gemm/swizzle", "gemm-rs/direct"):

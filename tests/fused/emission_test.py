@@ -129,7 +129,7 @@ class Emission(unittest.TestCase):
         text = kinds.read(kinds.fused(self.folder.name, "attention_split_kv", kinds.CONSTANTS["attention_split_kv"], plan))
         path = os.path.join(self.folder.name, "turns.py")
         for gone, said in (
-                ('    while tl.atomic_cas(turn, 0, 1, sem="acquire", scope="gpu") != 0:\n        pass\n', "a turn is given on that was not taken"),
+                ('    while tl.atomic_cas(turn, 0, 1, sem="acquire", scope="gpu") != 0:\n        pass\n', "a turn is given on that the kernel never takes"),
                 ("    compute[0].zero(t.turn)\n", "a turn is waited for that nothing has made free"),
                 ("    compute[0].zero(t.weight)\n", "computes with bytes of weight that nobody wrote"),
                 ('    tl.atomic_xchg(turn, 0, sem="release", scope="gpu")\n', "scope")):
@@ -146,10 +146,15 @@ class Emission(unittest.TestCase):
         persistent = self.fuse("gemm_persistent", kinds.PRODUCTS["gemm_persistent"], "ag-gemm/swizzle", "--realization", "bulk")
         self.assertIn("t.copies = rt.streams(1, movers=16, bulk=True)", persistent)
         for words, what in ((("--realization", "bulk"), "kernel 'gemm' has a program for each tile; those that wait fill a GPU"),
-                            (("--realization", "co-located"), "'co-located' is not written yet"),
+                            (("--realization", "co-located"), "kernel 'gemm' has a program for each tile; those that wait fill a GPU, and what they"),
                             (("--workgroups", "4"), "is for data that workgroups move"),
                             (("--realization", "load-store", "--workgroups", "-1"), "-1 workgroups")):
             self.assertIn(what, self.refused(self.kernel("gemm"), gather, "--constexpr", "BLOCK_M=16", "--constexpr", "BLOCK_N=16", *words))
+        pushed = kinds.make_plan(self.folder.name, "gemm-rs/direct:transfer=push")
+        for kernel, plan, what in (("gemm_tma", pushed, "it is no plain store by pointers"), ("gemm_split_k", pushed, "they are added up"),
+                                   ("gemm", gather, "pushes nothing that its kernel makes for nobody else")):
+            self.assertIn(what, self.refused(self.kernel(kernel), plan, "--constexpr", "BLOCK_M=16", "--constexpr", "BLOCK_N=16", "--constexpr",
+                                             "SPLIT_K=2" if kernel == "gemm_split_k" else "BLOCK_K=16", "--store-to-peers"))
         pairs = kinds.make_plan(self.folder.name, "gemm-rs/direct")
         self.assertIn("has no groups that a switch could serve", self.refused(self.kernel("gemm"), pairs, "--constexpr", "BLOCK_M=16", "--constexpr",
                                                                              "BLOCK_N=16", "--realization", "multicast"))

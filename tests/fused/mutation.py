@@ -13,11 +13,20 @@ CHANGES = [  # in the functions that wait and count
     (r"hm_turns \+ 4 \* ", "hm_turns + 0 * "), (r"tl\.load\(hm_chunk \+ 2\)", "-1"), (r"tl\.load\(hm_chunk \+ 3\)", "tl.load(hm_chunk + 2)"),
     (r"tl\.load\(hm_chunk \+ 1\)", "tl.load(hm_chunk)"), (r"tl\.load\(hm_chunk\)", "0"), (r"if hm_first < hm_last", "if hm_first > hm_last"),
     (r"hm_done\(tl\.load\(hm_row \+ 3\)", "hm_done(0"), (r"hm_tile = tl\.load\(hm_row\)", "hm_tile = 0"),
+    (r"hm_stores \+ ", "hm_stores + 0 * "),  # where tiles are stored
+    # in what programs move between their tiles
+    (r"13 \* i", "13 * begin"), (r"4 \* k", "0"), (r"shares \+ i", "shares"), (r"tl\.load\(move \+ 1\)", "tl.load(move)"),
+    (r"tl\.load\(move \+ 3\)", "tl.load(move + 2)"), (r"tl\.load\(move \+ 6\)", "0"), (r"move \+ 9", "move + 7"), (r"move \+ 11", "move + 9"),
+    (r"tl\.program_id\(0\)", "tl.program_id(0) + 1"), (r"tl\.num_programs\(0\)\)", "1)"), (r"tl\.num_programs\(0\) \* ", ""),
+    (r"call \* tl\.load\(tell \+ 2\) \+ ", ""), (r" \+ tl\.load\(tell \+ 3\)", ""), (r"j % blocks", "0"),
+    (r"hm_moved, hm_next", "0, hm_next"), (r"hm_moved, hm_all", "hm_all, hm_all"), (r"hm_moved = hm_next", "hm_moved = 0"),
 ]
 DELETED = re.compile(r"hm_wait\(|hm_done\(tl|tl\.debug_barrier\(\)|tl\.atomic_|\.wave\(|\.part\(|\.turns\(|\.wait\(|\.wait_signal\(|\.signal\(|"
-                     r"rt\.begin\(\)|rt\.end\(\)|\.zero\(")
+                     r"rt\.begin\(\)|rt\.end\(\)|\.zero\(|hm_carry\(hm_|hm_moved = hm_next")
 
 
+# Lines of hm_carry that do nothing unless the host's part says so.
+UNUSED = [(r"before ==|tell|move \+ 3", "signal"), (r"adds = ", "accumulate|reduce"), (r"hm_wait\(", "wait_signal")]
 SEVERAL = [(r"3 \* i", "3 * begin")]  # of which a wave that waits for one transfer knows nothing
 
 
@@ -34,7 +43,13 @@ def _all(text):
     lines = text.split("\n")
     end = next(number for number, line in enumerate(lines) if line.startswith("def inputs"))
     run = next(number for number, line in enumerate(lines) if line.startswith("def run"))
+    function = ""
     for number, line in enumerate(lines):
+        if line.startswith("def "):
+            function = line[4:].split("(")[0]
+        is_dead = any(re.search(what, line) and not re.search(rf"\.work(_\d+)?\.({used})\(", text) for what, used in UNUSED)
+        if function == "hm_carry" and is_dead:
+            continue
         if line.lstrip().startswith(("#", '"', "def ", "@")) or end <= number < run:
             continue
 
@@ -52,7 +67,7 @@ def _all(text):
             if order in line:
                 for other in others:
                     yield f"{place}: {other}", with_line(line.replace(order, other))
-        ours = "# hemiola" in line or any(word in line for word in ("needs", "signals", "counters", "peers", "tell", "value", "row"))
+        ours = "# hemiola" in line or any(word in line for word in ("needs", "signals", "counters", "peers", "tell", "value", "row", "move", "before", "program"))
         for what, other in CHANGES + (SEVERAL if re.search(r"after=\[\(.*\), \(", text) else []):
             if ours and re.search(what, line):
                 yield f"{place}: {other}", with_line(re.sub(what, lambda _, other=other: other, line))

@@ -33,6 +33,7 @@ struct Counts {
   int parsed = 0;     ///< mutants that are Python
   int described = 0;  ///< kernels of these
   int fused = 0, refused = 0;
+  int moving = 0;                        ///< files whose programs move data, or store to peers
   int read_back = 0, not_read_back = 0;  ///< of those that were fused
 };
 
@@ -63,6 +64,9 @@ std::vector<plan::Plan> some_plans(const std::string& root) {
   for (const char* name : {"ag-gemm/swizzle", "gemm-rs/direct", "gemm-ar/partitioned",
                            "a2a-gemm/direct", "gemm-rs/ring"})
     made.push_back(plan::make(name, 2, product));
+  plan::Parameters pushed = product;
+  pushed.emplace_back("transfer", "push");
+  made.push_back(plan::make("gemm-rs/direct", 2, pushed));
   made.push_back(plan::make("ring-attention/ring", 2, attention));
   const std::string file = root + "/tests/fuzz/seeds/plan/elementwise.json";
   made.push_back(plan::read_plan(content_of(file), file));
@@ -106,22 +110,37 @@ class Compiler {
   }
 
   void fuse(const compile::KernelRequest& request, const plan::Plan& plan) {
+    const bool is_fused = write(request, plan, 3'000'000);
+    ++(is_fused ? counts_.fused : counts_.refused);
+    if (!is_fused) return;
+    compile::KernelRequest other = request;
+    other.carries = true;
+    counts_.moving += write(other, plan, kFewSteps);
+    other.carries = false;
+    other.stores_to_peers = true;
+    counts_.moving += write(other, plan, kFewSteps);
+  }
+
+  static constexpr std::int64_t kFewSteps = 300'000;  ///< what is undamaged takes fewer
+
+  /// Whether there is a file.
+  bool write(const compile::KernelRequest& request, const plan::Plan& plan, std::int64_t steps) {
     std::string text;
     const bool is_fused = attempt([&] {
       text = compile::FusedFile(request, plan, "plan.json")
                  .write({.file = "plan.json", .command = "hemiola", .version = "0"}, kOutput)
                  .text;
     });
-    ++(is_fused ? counts_.fused : counts_.refused);
-    if (!is_fused) return;
+    if (!is_fused) return false;
     output_ << '\0' << text;
     if (!attempt([&] { compile::Library().add(kOutput, text); })) {
       std::fprintf(stderr, "what was written does not parse:\n%s\n", text.c_str());
       std::abort();
     }
     const bool is_read =
-        attempt([&] { compile::read_fused(kOutput, text, {.most_steps = 3'000'000}); });
+        attempt([&] { compile::read_fused(kOutput, text, {.most_steps = steps}); });
     ++(is_read ? counts_.read_back : counts_.not_read_back);
+    return true;
   }
 
   /// Whether it does it. Anything but a Failure with a message ends the process.
@@ -160,10 +179,11 @@ int run(const std::string& root, int count, const std::string& file) {
   }
   fmt::print(
       "{} mutants of {} kernels: {} are Python, with {} kernels that are described; of these and "
-      "{} plans {} pairs are fused and {} refused; of the fused files {} are read back and {} "
-      "refused\n",
+      "{} plans {} pairs are fused and {} refused; {} more files have programs that move data or "
+      "store "
+      "to peers; of all files {} are read back and {} refused\n",
       count, kernels.size(), counts.parsed, counts.described, plans.size(), counts.fused,
-      counts.refused, counts.read_back, counts.not_read_back);
+      counts.refused, counts.moving, counts.read_back, counts.not_read_back);
   const bool has_both = counts.parsed < count && counts.fused > 0 && counts.refused > 0;
   return has_both ? 0 : 1;
 }

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Who moves the data of a fused kernel: copy engines, workgroups beside it, its own programs, or its stores.
+cd "$(dirname "$0")" || exit 2
+out="$(mktemp -d)" || exit 2
+trap 'rm -rf "$out"' EXIT
+set -e
+HEMIOLA="${HEMIOLA:-hemiola}"
+kernel="$PWD/../kernels/gemm_persistent.py"
+cd "$out"
+"$HEMIOLA" plan make gemm-rs/direct --ranks 4 --param m=512 --param n=512 --param k=256 --param transfer=push -o push.json --quiet
+
+fuse() {
+  echo "# compile $*"
+  "$HEMIOLA" compile "$kernel" --plan push.json --constexpr BLOCK_M=64 --constexpr BLOCK_N=64 --constexpr BLOCK_K=64 --no-check --quiet "$@" -o fused.py >/dev/null
+  "$HEMIOLA" check fused.py --machine dgx-h100 | head -1
+  "$HEMIOLA" check fused.py --machine dgx-h100 | grep '^check'
+  "$HEMIOLA" run fused.py --machine dgx-h100 --no-check --quiet | tail -1
+}
+
+fuse --realization copy-engine
+fuse --realization load-store --workgroups 8
+fuse --realization co-located
+fuse --store-to-peers
+
+# Executed by Triton's interpreter, where tools/test_triton has installed it: three programs of each rank at the same time.
+root="$OLDPWD/../.."
+python="$root/build/triton/bin/python"
+if "$python" -c 'import torch, triton' 2>/dev/null; then
+  "$HEMIOLA" compile "$kernel" --plan push.json --constexpr BLOCK_M=64 --constexpr BLOCK_N=64 --constexpr BLOCK_K=64 --no-check --quiet --realization co-located -o fused.py >/dev/null
+  TRITON_INTERPRET=1 PYTHONPATH="$root/python" "$python" -m hemiola_rt fused.py --poison >executed 2>&1 || { cat executed; exit 1; }
+fi
