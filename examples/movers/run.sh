@@ -21,11 +21,3 @@ fuse --realization copy-engine
 fuse --realization load-store --workgroups 8
 fuse --realization co-located
 fuse --store-to-peers
-
-# Executed by Triton's interpreter, where tools/test_triton has installed it: three programs of each rank at the same time.
-root="$OLDPWD/../.."
-python="$root/build/triton/bin/python"
-if "$python" -c 'import torch, triton' 2>/dev/null; then
-  "$HEMIOLA" compile "$kernel" --plan push.json --constexpr BLOCK_M=64 --constexpr BLOCK_N=64 --constexpr BLOCK_K=64 --no-check --quiet --realization co-located -o fused.py >/dev/null
-  TRITON_INTERPRET=1 PYTHONPATH="$root/python" "$python" -m hemiola_rt fused.py --poison >executed 2>&1 || { cat executed; exit 1; }
-fi
