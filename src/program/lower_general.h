@@ -79,6 +79,24 @@ struct Movement {
 bool conflict(const Movement& a, const Movement& b);
 using Movements = std::vector<std::vector<std::vector<Movement>>>;  ///< by rank, stream, order
 
+/// Visits what movements write on the ranks below `period`: visit(rank, place, movement).
+template <class Visit>
+void each_written(const plan::Plan& plan, const Movements& movements, int period, Visit&& visit) {
+  for (const auto& streams : movements) {
+    for (const auto& stream : streams) {
+      for (const Movement& movement : stream) {
+        for (const Place& place : movement.destinations) {
+          const std::vector<int> one{place.rank};
+          for (const int rank :
+               place.group < 0 ? one : plan.groups[static_cast<std::size_t>(place.group)]) {
+            if (rank < period) visit(rank, place, movement);
+          }
+        }
+      }
+    }
+  }
+}
+
 /// Transfers one by one; groups as stores and loads of every member, or through the switch;
 /// collectives as exchanges between a meeting of all members and another. Behind the streams of a
 /// code come those of its launches that wait for transfers (lower_launches.h).

@@ -60,16 +60,13 @@ class GroupMaker {
 
   /// What movements write, and what of computes they wait for, on the ranks below the period.
   void find_users() {
+    each_written(plan_, movements_, symmetry_.period,
+                 [&](int rank, const Place& place, const Movement&) {
+                   written_[{rank, place.area.tensor}].push_back(place.area);
+                 });
     for (const auto& streams : movements_) {
       for (const auto& stream : streams) {
         for (const Movement& movement : stream) {
-          for (const Place& place : movement.destinations) {
-            const std::vector<int> one{place.rank};
-            for (const int rank : place.group < 0 ? one : plan_.groups[index(place.group)]) {
-              if (rank < symmetry_.period)
-                written_[{rank, place.area.tensor}].push_back(place.area);
-            }
-          }
           for (const auto& [rank, area] : movement.computed) {
             const Memory memory{symmetry_.representative(rank), area.tensor};
             awaited_[memory].push_back(symmetry_.turned(area, -symmetry_.image(rank)));

@@ -24,7 +24,10 @@ class TileMaker {
         tiles_(groups_of(plan, movements, symmetry)) {}
 
   Tiles make() {
-    find_writers();
+    each_written(plan_, movements_, symmetry_.period,
+                 [&](int rank, const Place& place, const Movement& movement) {
+                   writers_[{rank, place.area.tensor}].push_back(&movement);
+                 });
     for (int rank = 0; rank < symmetry_.period; ++rank) {
       const auto& groups = tiles_[index(rank)].groups;
       for (std::size_t g = 0; g < groups.size(); ++g)
@@ -40,22 +43,6 @@ class TileMaker {
 
  private:
   using Memory = std::pair<int, std::int32_t>;  ///< tensor of a rank
-
-  /// Who writes the tensors of the ranks below the period.
-  void find_writers() {
-    for (const auto& streams : movements_) {
-      for (const auto& stream : streams) {
-        for (const Movement& movement : stream) {
-          for (const Place& place : movement.destinations) {
-            const std::vector<int> one{place.rank};
-            for (const int rank : place.group < 0 ? one : plan_.groups[index(place.group)]) {
-              if (rank < symmetry_.period) writers_[{rank, place.area.tensor}].push_back(&movement);
-            }
-          }
-        }
-      }
-    }
-  }
 
   const Compute& compute_of(int rank, const TileGroup& group) const {
     return plan_.code(rank).computes[index(group.compute)];
