@@ -136,17 +136,6 @@ TEST(Sampled, sends_packets_of_nics_in_trains) {
   }
 }
 
-// One message, in a network without others: trains follow each other as packets do.
-TEST(Sampled, takes_what_packets_take_where_no_messages_meet) {
-  const program::Bound program = repeating_program("send-recv/direct", "clos:1x1x2", MiB(128));
-  const Result line = run_in(program, Engine::line), sampled = run_in(program, Engine::sampled);
-  EXPECT_GT(sampled.sampled.windows, 0);
-  EXPECT_LT(sampled.sampled.share, 0.2);
-  EXPECT_LT(sampled.visited_hops, line.visited_hops / 3);
-  const double error = static_cast<double>(sampled.time.fs) / static_cast<double>(line.time.fs) - 1;
-  EXPECT_LT(std::abs(error), 0.002) << error;
-}
-
 TEST(Sampled, leaves_out_nothing_of_short_runs_through_nics) {
   const program::Bound program = repeating_program("all-gather/direct", "dgx-h100:2", MiB(1));
   const Result sampled = run_in(program, Engine::sampled);
