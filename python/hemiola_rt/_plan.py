@@ -120,7 +120,7 @@ class PlanSchedule:
         held = self._plan.residents(rt.rank)
         names = [name for name, _ in held]
         return {name if names.count(name) == 1 else f"{name} at {','.join(map(str, box.begin))}":
-                _view(t.tensors[name], box.begin, box.extent) for name, box in held}
+                _view(t.tensors[name], box.begin, box.extent, [extent == 1 for extent in t.tensors[name].shape]) for name, box in held}
 
     def run(self, rt, t, **given):
         """One call. `given`: inputs by name, copied to their places; what is not given is there. Returns the outputs."""

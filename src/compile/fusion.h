@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,9 @@ struct FusedConfig {
   /// say.
   std::vector<std::int64_t> compute_tiles;
   std::int64_t turn = 0;  ///< elements of a turn of the fused loop
+
+  /// Whether attention looks at keys up to a query's own only; nothing: no parameter says it.
+  std::optional<bool> is_causal() const;
 };
 
 /// A loop of the kernel along which chunks arrive while it runs: keys and values of attention, the
