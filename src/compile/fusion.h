@@ -93,6 +93,7 @@ struct FusedWave {
   std::int64_t is_wanted = 0;  ///< step at which the first transfer could take them
   std::int32_t launch = 0;     ///< of the grid: its tiles come after those of earlier ones
   std::int32_t place = 0;      ///< of its box among those of all launches, in their order
+  std::int32_t apart = -1;     ///< of Grids::apart: what its tiles make is all in there
 };
 
 /// Tiles that are complete together for somebody.
