@@ -240,6 +240,9 @@ class KernelSchedule(PlanSchedule):
         self._parts = max(first_part)
         self.VALUES = self._grids[0][2]
         self.CONFIGS = [module.KERNEL.values(plan, config) for config in module.CONFIGS]
+        is_causal = any(compute["name"] == "causal attention" for compute in plan.code_of[0]["computes"])
+        if is_causal and any("causal" in name.lower() and not value for config in self.CONFIGS for name, value in config.items()):
+            raise PlanError("its attention is causal, and the kernel of this file looks at keys behind a query")
         all_waves = [waves for *_, waves in self._grids]
         prove(plan, all_waves)
         super().__init__(plan, all_waves)
