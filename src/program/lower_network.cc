@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <tuple>
+#include <utility>
 
 #include "core/index.h"
 #include "machine/machine.h"
@@ -147,6 +148,22 @@ class Rewriter {
     for (const auto& [of, i] : last) moved.after.push_back({of.first, of.second, i});
   }
 
+  /// A sum comes after the messages that it adds, and so after what they have waited for: nobody
+  /// tells its rank of that through a NIC as well.
+  static void leave_out(Movement& sum, const Movement& message) {
+    std::erase_if(sum.computed, [&](const auto& one) {
+      return std::find(message.computed.begin(), message.computed.end(), one) !=
+             message.computed.end();
+    });
+    std::erase_if(sum.after, [&](const Movement::After& one) {
+      return std::any_of(
+          message.after.begin(), message.after.end(), [&](const Movement::After& other) {
+            return std::pair(one.rank, one.stream) == std::pair(other.rank, other.stream) &&
+                   one.index <= other.index;
+          });
+    });
+  }
+
   void replace(const Crossing& at) {
     Movement& m = movements_[index(at.rank)][index(at.stream)][index(at.index)];
     auto& later = later_[index(at.rank)][index(at.stream)];
@@ -167,6 +184,8 @@ class Rewriter {
       const std::size_t sum =
           add(at, sums, false, owner, std::move(sources), m.destinations.front());
       rely_as(added_.back().movement, at);
+      for (const std::size_t message : sent)
+        leave_out(added_.back().movement, added_[message].movement);
       added_.back().after = std::move(sent);
       later.push_back({at.index, sum});
       m.sources.clear();
