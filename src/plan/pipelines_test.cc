@@ -104,17 +104,23 @@ Value attended(const Plan& plan, int rank, std::int64_t head, std::int64_t query
   return sum;
 }
 
-/// What y[head, query, d] of a rank has to be: all ranks have all heads of their own rows.
+/// What y[head, query, d] of a rank has to be: all ranks have all heads of their own rows, and
+/// heads of queries that follow each other share one of keys and values.
 Value attended_by_heads(const Plan& plan, int rank, std::int64_t head, std::int64_t query,
                         std::int64_t d) {
-  const std::int64_t own = extent(plan, 0, 1), depth = extent(plan, 0, 2);
-  const auto at = [&](std::int64_t row, std::int64_t i) { return (head * own + row) * depth + i; };
+  const std::int64_t own = extent(plan, 1, 1), depth = extent(plan, 1, 2);
+  const std::int64_t heads = plan.tensors[0].elements() / (own * depth);
+  const std::int64_t kv_head = head / (heads / extent(plan, 1, 0));
+  const auto at_query = [&](std::int64_t i) { return (head * own + query) * depth + i; };
+  const auto at = [&](std::int64_t row, std::int64_t i) {
+    return (kv_head * own + row) * depth + i;
+  };
   Value sum = 0;
   for (int owner = 0; owner < plan.ranks; ++owner) {
     for (std::int64_t key = 0; key < own; ++key) {
       Value dot = 0;
       for (std::int64_t i = 0; i < depth; ++i)
-        dot += Execution::input(rank, at(query, i), 0) * Execution::input(owner, at(key, i), 1);
+        dot += Execution::input(rank, at_query(i), 0) * Execution::input(owner, at(key, i), 1);
       sum += dot * Execution::input(owner, at(key, d), 2);
     }
   }
@@ -163,8 +169,8 @@ void expect_right_pipeline(const Plan& plan, std::uint32_t seed, const Has& has_
       if (!has_row(rank, i / shape[1])) continue;
       ++there;
       const auto of_blocks = [&](const auto& value_of) {
-        return value_of(plan, rank, i / (shape[1] * shape[2]), i / shape[2] % shape[1],
-                        i % shape[2]);
+        const std::int64_t rows = shape[shape.size() - 2], depth = shape.back();
+        return value_of(plan, rank, i / (rows * depth), i / depth % rows, i % depth);
       };
       const Value wanted = plan.name.starts_with("ulysses-") ? of_blocks(attended_by_heads)
                            : is_attention(plan)              ? of_blocks(attended)
@@ -239,6 +245,8 @@ std::vector<Parameters> shared_variants_of(const TemplateInfo& info) {
                                     {{"split", "3"}, {"transfer", "push"}},
                                     {{"split", "2"}, {"transfer", "pull"}},
                                     {{"waves", "3"}},
+                                    {{"kv_heads", "1"}},
+                                    {{"kv_heads", "1"}, {"transfer", "pull"}, {"causal", "yes"}},
                                     {{"parts", "3"}, {"split", "1"}},
                                     {{"degree", "2"}, {"axis", "m"}, {"transfer", "push"}},
                                     {{"degree", "2"}, {"axis", columns}, {"transfer", "pull"}},
@@ -273,6 +281,25 @@ TEST(Pipelines, all_are_valid_and_right) {
         ASSERT_NO_THROW(validate(plan)) << info.name;
         expect_right_pipeline(plan, static_cast<std::uint32_t>(ranks));
       }
+    }
+  }
+}
+
+TEST(Pipelines, heads_of_queries_share_keys_of_one_rank_or_of_several) {
+  for (const char* name : {"ulysses-attention/direct", "ulysses-attention/split-kv"}) {
+    // Of 4 ranks: two heads of keys each, one each, one for two of them.
+    for (const auto& [kv_heads, codes] :
+         {std::pair("8", 1u), std::pair("4", 1u), std::pair("2", 4u)}) {
+      const Plan plan = make(name, 4,
+                             {{"heads", "16"},
+                              {"kv_heads", kv_heads},
+                              {"sequence", "24"},
+                              {"head", "2"},
+                              {"tile_q", "4"},
+                              {"tile_kv", "5"}});
+      ASSERT_NO_THROW(validate(plan));
+      EXPECT_EQ(plan.codes.size(), codes);
+      expect_right_pipeline(plan, 5);
     }
   }
 }
@@ -379,6 +406,14 @@ TEST(Pipelines, sizes_that_do_not_divide_are_refused) {
                 make("ring-attention/ring", 4, {{"heads", "0"}});
               }),
               HasSubstr("parameter 'heads' of 'ring-attention/ring' cannot be 0"));
+  EXPECT_THAT(test::message_of([] {
+                make("ulysses-attention/direct", 4, {{"heads", "12"}, {"kv_heads", "3"}});
+              }),
+              HasSubstr("cannot give 4 ranks one of kv_heads = 3 each"));
+  EXPECT_THAT(test::message_of([] {
+                make("ulysses-attention/direct", 4, {{"heads", "12"}, {"kv_heads", "8"}});
+              }),
+              HasSubstr("cannot divide heads = 12 into 8 parts"));
   EXPECT_THAT(test::message_of([] {
                 make("gemm-rs/sequence", 4, {{"n", "12"}, {"degree", "8"}, {"axis", "n"}});
               }),

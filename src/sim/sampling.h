@@ -65,7 +65,7 @@ class Sampling {
   /// The run takes at least so long, fs, and moves so many bytes: says how long windows and skips
   /// are.
   void expect(std::int64_t least, std::int64_t bytes) {
-    least_ = least;
+    expected_ = least_ = least;
     bytes_ = bytes;
   }
   /// A GPU's caches hold so many lines: what a skip leaves in them.
@@ -251,8 +251,9 @@ class Sampling {
   Phase phase_ = Phase::settling;
   bool seen_ = false;  ///< something that may be skipped
   std::int64_t least_ = 0, bytes_ = 0, cache_lines_ = 0;
-  std::int64_t from_ = 0;             ///< of the window
-  std::int64_t settled_ = INT64_MAX;  ///< end of settling
+  std::int64_t expected_ = 0, at_this_pace_ = 0;  ///< least_ as it began; of the latest pace alone
+  std::int64_t from_ = 0;                         ///< of the window
+  std::int64_t settled_ = INT64_MAX;              ///< end of settling
   std::int64_t skip_from_ = INT64_MAX, skip_to_ = 0, warm_from_ = INT64_MAX, longest_ = 0;
   std::int64_t left_out_ = 0;
   std::int64_t naps_ = 0;
