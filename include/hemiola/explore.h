@@ -23,6 +23,9 @@ struct OverlapOperator {
   bool gathers_b = false;  ///< ag-gemm: B (weights) is gathered, not A (activations)
   DataType type = DataType::bfloat16;
   bool local = false;  ///< the sizes are those of the product of one rank
+  /// Of experts, how tokens spread over those of each rank: "even", a weight for each as "4/2/1/1",
+  /// or "zipf/S".
+  std::string load = "even";
 };
 
 /// What is tried, and how it is timed. Empty lists: all that the machine has.

@@ -31,6 +31,7 @@ class Operator:
     n: int
     k: int
     gather: str  #: ag-gemm: the operand that is gathered, "a" or "b"
+    load: str  #: tokens for the experts of each rank: "even", "4/2/1/1", "zipf/1.2"
     dtype: str
     ranks: int
 
@@ -239,13 +240,15 @@ def explore(
     *,
     local: Optional[Sequence[int]] = None,
     gather: str = "a",
+    load: str = "even",
     dtype: str = "bf16",
     **options: Any,
 ) -> Exploration:
     """Which schedule overlaps a product with its collective best, and whether it is worth it.
 
     ``operator``: "ag-gemm", "gemm-rs", "gemm-ar", "a2a-gemm" or "gemm-a2a". ``gemm``: (M, N, K) over all GPUs;
-    or ``local``: those of one. ``gather="b"``: ag-gemm gathers B (weights) in place of A.
+    or ``local``: those of one. ``gather="b"``: ag-gemm gathers B (weights) in place of A. ``load``: of experts, how many
+    tokens those of each rank get, as weights: "even", "4/2/1/1", or "zipf/1.2".
 
     ``options``: ``launch`` ("stream" or "graph"), ``warmup``, ``iterations``, ``degrees`` (2, 4, 8, 16),
     ``realizations``, ``places``, ``transfers`` (what may move data, where, how; all by default), ``fluid`` (schedules that are
@@ -260,7 +263,7 @@ def explore(
         raise bad_input(f"'{gather}' is no operand", "gather is 'a' or 'b'")
     sizes = [int(size) for size in (gemm if gemm is not None else local) or ()]
     return Exploration.from_dict(
-        _core.explore(machine_of(machine)._core, operator, sizes, local is not None, gather == "b", dtype, _options(options))
+        _core.explore(machine_of(machine)._core, operator, sizes, local is not None, gather == "b", load, dtype, _options(options))
     )
 
 

@@ -120,7 +120,7 @@ class PlanSchedule:
         held = self._plan.residents(rt.rank)
         names = [name for name, _ in held]
         return {name if names.count(name) == 1 else f"{name} at {','.join(map(str, box.begin))}":
-                _view(t.tensors[name], box.begin, box.extent) for name, box in held}
+                _view(t.tensors[name], box.begin, box.extent, [extent == 1 for extent in t.tensors[name].shape]) for name, box in held}
 
     def run(self, rt, t, **given):
         """One call. `given`: inputs by name, copied to their places; what is not given is there. Returns the outputs."""
@@ -240,6 +240,9 @@ class KernelSchedule(PlanSchedule):
         self._parts = max(first_part)
         self.VALUES = self._grids[0][2]
         self.CONFIGS = [module.KERNEL.values(plan, config) for config in module.CONFIGS]
+        is_causal = any(compute["name"] == "causal attention" for compute in plan.code_of[0]["computes"])
+        if is_causal and any("causal" in name.lower() and not value for config in self.CONFIGS for name, value in config.items()):
+            raise PlanError("its attention is causal, and the kernel of this file looks at keys behind a query")
         all_waves = [waves for *_, waves in self._grids]
         prove(plan, all_waves)
         super().__init__(plan, all_waves)

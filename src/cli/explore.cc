@@ -29,7 +29,7 @@ constexpr const char* kExploreExamples =
 
 struct ExploreOptions {
   std::string op, gemm, local;
-  std::string gather = "a";
+  std::string gather = "a", load = plan::kEvenLoad;
   std::string dtype = "bf16";
   MachineOptions machine;
   SearchTimingOptions timing;
@@ -51,6 +51,9 @@ void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
       "M,N,K");
   add("--local", options.local, "sizes of the product of one GPU", "M,N,K");
   add("--gather", options.gather, "ag-gemm: which operand is gathered, a or b (FSDP)", "a|b");
+  add("--load", options.load,
+      "a2a-gemm, gemm-a2a: tokens for the experts of each GPU: even, weights as 4/2/1/1, zipf/S",
+      "even|LOAD");
   add("--dtype", options.dtype, "type of the elements", "TYPE");
   add_machine_options(verb, options.machine);
   add_search_timing(verb, options.timing,
@@ -121,7 +124,7 @@ class ExploreVerb {
           {.emit = options_.emit, .json = options_.json, .report = options_.report});
     }
     if (!options_.suite.suite.empty()) {
-      return explore_suite(session_, request_, options_.suite,
+      return explore_suite(session_, request_, suite_ranks_, options_.suite,
                            {.json = options_.json, .report = options_.report});
     }
     if (!rows_.empty()) return run_range();
@@ -170,6 +173,8 @@ class ExploreVerb {
     op.type = data_type_value(options_.dtype);
     op.gathers_b = choice_value("--gather", options_.gather, {"a", "b"}) == "b";
     if (op.gathers_b) explore::check_gathers_b(op.kind, {.file = "--gather"});
+    op.load = options_.load;
+    explore::check_load(op, {.file = "--load"});
     request_.machine = machine_choice(options_.machine, one_setting(options_.machine.set));
     op.ranks = session_.laboratory.machine(request_.machine)->ranks();
     read_sizes(op);
@@ -177,11 +182,15 @@ class ExploreVerb {
 
   void understand_block() {
     refuse_suite_options(options_.suite);
-    const std::pair<const char*, bool> given[] = {
-        {"--suite", !options_.suite.suite.empty()}, {"OPERATOR", !options_.op.empty()},
-        {"--gemm", !options_.gemm.empty()},         {"--local", !options_.local.empty()},
-        {"--gather", options_.gather != "a"},       {"--thresholds", !options_.thresholds.empty()},
-        {"--bench", !options_.bench.empty()},       {"--measured", !options_.measured.empty()}};
+    const std::pair<const char*, bool> given[] = {{"--suite", !options_.suite.suite.empty()},
+                                                  {"OPERATOR", !options_.op.empty()},
+                                                  {"--gemm", !options_.gemm.empty()},
+                                                  {"--local", !options_.local.empty()},
+                                                  {"--gather", options_.gather != "a"},
+                                                  {"--load", options_.load != plan::kEvenLoad},
+                                                  {"--thresholds", !options_.thresholds.empty()},
+                                                  {"--bench", !options_.bench.empty()},
+                                                  {"--measured", !options_.measured.empty()}};
     refuse_with(given, "--block", "--tokens, --hidden and what follows say what is explored");
     request_.op.type = data_type_value(options_.dtype);
     request_.machine = machine_choice(options_.machine, one_setting(options_.machine.set));
@@ -197,15 +206,23 @@ class ExploreVerb {
 
   /// Scenarios say what is explored.
   void understand_suite() {
-    const std::pair<const char*, bool> given[] = {
-        {"OPERATOR", !options_.op.empty()},    {"--gemm", !options_.gemm.empty()},
-        {"--local", !options_.local.empty()},  {"--gather", options_.gather != "a"},
-        {"--dtype", options_.dtype != "bf16"}, {"--ranks", !options_.machine.ranks.empty()},
-        {"--emit", !options_.emit.empty()},    {"--thresholds", !options_.thresholds.empty()},
-        {"--bench", !options_.bench.empty()}};
+    const std::pair<const char*, bool> given[] = {{"OPERATOR", !options_.op.empty()},
+                                                  {"--gemm", !options_.gemm.empty()},
+                                                  {"--local", !options_.local.empty()},
+                                                  {"--gather", options_.gather != "a"},
+                                                  {"--load", options_.load != plan::kEvenLoad},
+                                                  {"--dtype", options_.dtype != "bf16"},
+                                                  {"--emit", !options_.emit.empty()},
+                                                  {"--thresholds", !options_.thresholds.empty()},
+                                                  {"--bench", !options_.bench.empty()}};
     refuse_with(given, "--suite", "the suite's scenarios say what is explored");
     check_suite_options(options_.suite);
-    request_.machine = machine_choice(options_.machine, one_setting(options_.machine.set));
+    MachineOptions machine = options_.machine;
+    // Each scenario takes the first GPUs of the machine.
+    if (!machine.ranks.empty())
+      suite_ranks_ = static_cast<int>(count_value("--ranks", machine.ranks, 2, 65536));
+    machine.ranks.clear();
+    request_.machine = machine_choice(machine, one_setting(machine.set));
   }
 
   void understand_search() {
@@ -335,6 +352,7 @@ class ExploreVerb {
   }
 
   const ExploreOptions& options_;
+  int suite_ranks_ = 0;  ///< of each scenario of a suite; 0: as many as it says
   Session& session_;
   explore::Request request_;
   explore::Exploration found_;

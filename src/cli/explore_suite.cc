@@ -63,13 +63,14 @@ void refuse_suite_options(const SuiteOptions& options) {
   }
 }
 
-ExitCode explore_suite(Session& session, const explore::Request& request,
+ExitCode explore_suite(Session& session, const explore::Request& request, int ranks,
                        const SuiteOptions& options, const SuiteOutputs& outputs) {
   const Together together(options.together, session, options.out + ".parts");
   if (together.submitted()) return ExitCode::done;
   Progress progress(session);
   progress.doing("reading " + options.suite);
-  const explore::Suite suite = explore::read_scenarios(options.suite);
+  explore::Suite suite = explore::read_scenarios(options.suite);
+  if (ranks > 0) suite = explore::with_ranks(std::move(suite), ranks);
   explore::SuiteDatabase database(
       options.out, explore::head_of(session.laboratory, suite, request, HEMIOLA_VERSION));
   session.kept_safe = "what is done is in " + options.out + ": the same command goes on there";

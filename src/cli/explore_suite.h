@@ -25,10 +25,10 @@ void refuse_suite_options(const SuiteOptions& options);
 struct SuiteOutputs {
   std::string json, report;
 };
-/// Explores what the database has not yet, and prints all of it. `request.options.threads`:
-/// scenarios at a time. Bad input where no scenario can be explored, an internal error where one
-/// had one.
-ExitCode explore_suite(Session& session, const explore::Request& request,
+/// Explores, each scenario by `ranks` GPUs or, with 0, by as many as it says, what the database has
+/// not yet, and prints all of it. `request.options.threads`: scenarios at a time. Bad input where
+/// no scenario can be explored, an internal error where one had one.
+ExitCode explore_suite(Session& session, const explore::Request& request, int ranks,
                        const SuiteOptions& options, const SuiteOutputs& outputs);
 
 }  // namespace hemiola::cli

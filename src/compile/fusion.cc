@@ -386,6 +386,8 @@ class Fuser {
 
   /// Whether all chunks are whole tiles.
   bool fits(const FusedConfig& config, std::string& why) const {
+    if (const std::string mask = missing_mask(compute(), config); !mask.empty())
+      refuse(mask, kernel_.definition, "--constexpr gives the kernel its mask");
     for (std::size_t i = 0; i < ends_.axes.size(); ++i) {
       if (made_.axes[i].splits_reduction) continue;
       for (const std::int64_t cut : ends_.axes[i]) {

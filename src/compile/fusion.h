@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,9 @@ struct FusedConfig {
   /// say.
   std::vector<std::int64_t> compute_tiles;
   std::int64_t turn = 0;  ///< elements of a turn of the fused loop
+
+  /// Whether attention looks at keys up to a query's own only; nothing: no parameter says it.
+  std::optional<bool> is_causal() const;
 };
 
 /// A loop of the kernel along which chunks arrive while it runs: keys and values of attention, the
@@ -89,6 +93,7 @@ struct FusedWave {
   std::int64_t is_wanted = 0;  ///< step at which the first transfer could take them
   std::int32_t launch = 0;     ///< of the grid: its tiles come after those of earlier ones
   std::int32_t place = 0;      ///< of its box among those of all launches, in their order
+  std::int32_t apart = -1;     ///< of Grids::apart: what its tiles make is all in there
 };
 
 /// Tiles that are complete together for somebody.

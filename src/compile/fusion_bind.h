@@ -84,6 +84,9 @@ bool goes_over_tile(const Description& kernel, const AxisIndex& index);
 std::string broken_turn(const Description& kernel, std::size_t axis, std::int64_t block,
                         const Names& names);
 
+/// Why a kernel with these values looks at keys that the compute's mask hides; empty: it does not.
+std::string missing_mask(const plan::Compute& compute, const FusedConfig& config);
+
 /// Whether tiles of one sum take turns: each reads what those before it left and writes both
 /// together, with an atomic that says whose turn it is (split-KV).
 bool merges(const Pairing& pairing, const plan::Compute& compute);

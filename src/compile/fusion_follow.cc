@@ -49,6 +49,14 @@ void check_reach(const AccessDescription& access, const AxisIndex& index, std::i
 
 }  // namespace
 
+std::optional<bool> FusedConfig::is_causal() const {
+  for (const auto& [name, value] : values) {
+    if (name.find("causal") != name.npos || name.find("CAUSAL") != name.npos)
+      return value != "False" && value != "0";
+  }
+  return std::nullopt;
+}
+
 bool goes_over_tile(const Description& kernel, const AxisIndex& index) {
   if (index.tiles.size() != 1 || index.loops.size() != 1) return false;
   const AxisIndex::LoopPart& turn = index.loops.front();
@@ -71,6 +79,11 @@ std::string broken_turn(const Description& kernel, std::size_t axis, std::int64_
     }
   }
   return {};
+}
+
+std::string missing_mask(const plan::Compute& compute, const FusedConfig& config) {
+  if (compute.name != plan::kCausalAttention || config.is_causal().value_or(true)) return {};
+  return "the plan's attention is causal, and the kernel's looks at keys behind a query";
 }
 
 bool merges(const Pairing& pairing, const plan::Compute& compute) {

@@ -13,6 +13,7 @@
 namespace hemiola::compile {
 namespace {
 
+constexpr std::size_t kMostParts = 1024;  // of a push: waves of their own
 constexpr const char* kOthers =
     "plans whose kernel makes what a push sends on are, such as gemm-rs/direct with transfer=push";
 
@@ -56,6 +57,37 @@ class PushTaker {
            std::all_of(operands.begin(), operands.end(), [&](const plan::ComputeOperand& one) {
              return (one.tensor == tensor) == plan::makes(one.use);
            });
+  }
+
+  using Pair = std::pair<plan::Rect, plan::Rect>;  ///< what is sent, and where to
+
+  /// A push as parts that lie alike in both tensors. Where an axis that tiles have one element of
+  /// each (heads) is farther apart in one of them, each of its elements is a part. Empty: none.
+  std::vector<Pair> parts_of(int rank, const plan::Transfer& push, const Pair& whole) const {
+    std::vector<Pair> parts{whole};
+    const plan::Compute& compute = plan_.code(rank).computes.front();
+    for (std::size_t axis = 0; axis < whole.first.begin.size(); ++axis) {
+      if (lie_alike(push, parts.front().first, parts.front().second)) return parts;
+      const bool is_single = std::any_of(
+          compute.operands.begin(), compute.operands.end(), [&](const plan::ComputeOperand& one) {
+            return one.tensor == push.source.tensor && one.axes[axis] >= 0 &&
+                   compute.axes[index(one.axes[axis])].tile == 1;
+          });
+      if (!is_single) return {};
+      std::vector<Pair> finer;
+      for (const Pair& part : parts) {
+        for (std::int64_t i = 0; i < part.first.end[axis] - part.first.begin[axis]; ++i) {
+          finer.push_back(part);
+          for (plan::Rect* rect : {&finer.back().first, &finer.back().second}) {
+            rect->begin[axis] += i;
+            rect->end[axis] = rect->begin[axis] + 1;
+          }
+        }
+      }
+      parts = std::move(finer);
+      if (parts.size() > kMostParts) return {};
+    }
+    return lie_alike(push, parts.front().first, parts.front().second) ? parts : std::vector<Pair>{};
   }
 
   /// Rows of both are equally far apart.
@@ -111,12 +143,16 @@ class PushTaker {
         const plan::Area source = plan::evaluate(push.source, here),
                          target = plan::evaluate(push.destination, here);
         if (source.rects.size() != 1 || target.rects.size() != 1 ||
-            !lie_alike(push, source.rects[0], target.rects[0]) ||
             is_read_elsewhere(rank, source, push))
           continue;
-        gone_[{rank, s, static_cast<std::int64_t>(i)}] = stores_.size();
-        stores_.push_back({rank, source.tensor, source.rects[0], static_cast<int>(push.peer(here)),
-                           target.tensor, target.rects[0]});
+        const std::vector<Pair> parts = parts_of(rank, push, {source.rects[0], target.rects[0]});
+        if (parts.empty()) continue;
+        gone_[{rank, s, static_cast<std::int64_t>(i)}] = {source.tensor, source.rects[0]};
+        for (const auto& [from, to] : parts) {
+          stores_.push_back(
+              {rank, source.tensor, from, static_cast<int>(push.peer(here)), target.tensor, to});
+          grids_.apart.push_back({rank, source.tensor, from});
+        }
       }
     }
   }
@@ -138,9 +174,8 @@ class PushTaker {
         ++left;
         continue;
       }
-      const TileStore& store = stores_[gone->second];
       plan::Dependency made{.rank = constant(of)};
-      made.computed = region_of(store.tensor, store.source);
+      made.computed = region_of(gone->second.first, gone->second.second);
       if (i == position || !gone_.contains({of, one.stream, position})) keep(std::move(made));
     }
     if (left == 0) return;
@@ -168,7 +203,7 @@ class PushTaker {
   const std::string& file_;
   plan::Plan plan_;
   std::vector<TileStore> stores_;
-  std::map<Point, std::size_t> gone_;  ///< by transfer: which of `stores_`
+  std::map<Point, std::pair<std::int32_t, plan::Rect>> gone_;  ///< by transfer: what it sent
 };
 
 }  // namespace

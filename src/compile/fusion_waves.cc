@@ -49,6 +49,7 @@ class WaveFinder {
       claim_taken();
     }
     choose_loop();
+    find_apart();
     std::set<std::int64_t> along_loop;
     std::vector<std::set<std::int64_t>> all(fusion_.axes.size());
     for (int rank = 0; rank < plan_.ranks; ++rank) {
@@ -294,6 +295,26 @@ class WaveFinder {
     }
   }
 
+  /// What is kept apart, as boxes of tiles.
+  void find_apart() {
+    for (const KeptApart& one : grids_.apart) {
+      plan::Rect box = whole();
+      bool is_made = false;
+      for (const plan::ComputeOperand& operand : compute(one.rank).operands) {
+        if (operand.tensor != one.tensor || !plan::makes(operand.use)) continue;
+        is_made = true;
+        for (std::size_t i = 0; i < operand.axes.size(); ++i) {
+          for (std::size_t a = 0; a < fusion_.axes.size(); ++a) {
+            if (operand.axes[i] < 0 || fusion_.axes[a].compute != operand.axes[i]) continue;
+            box.begin[a] = one.rect.begin[i] - operand.first(i, one.rank);
+            box.end[a] = one.rect.end[i] - operand.first(i, one.rank);
+          }
+        }
+      }
+      apart_.push_back(is_made ? box : plan::Rect{});
+    }
+  }
+
   std::vector<std::vector<std::int64_t>> cuts_of(int rank) const {
     std::vector<std::set<std::int64_t>> cuts(fusion_.axes.size());
     for (std::size_t a = 0; a < cuts.size(); ++a) cuts[a] = {0, fusion_.axes[a].extent};
@@ -303,12 +324,15 @@ class WaveFinder {
         cuts[a].insert(claim.box.end[a]);
       }
     }
-    for (const LaunchBox& one : boxes_[static_cast<std::size_t>(rank)]) {
-      for (std::size_t a = 0; a < cuts.size(); ++a) {
-        cuts[a].insert(one.box.begin[a]);
-        cuts[a].insert(one.box.end[a]);
+    const auto cut_at = [&](const plan::Rect& box) {
+      for (std::size_t a = 0; a < box.begin.size(); ++a) {
+        cuts[a].insert(box.begin[a]);
+        cuts[a].insert(box.end[a]);
       }
-    }
+    };
+    for (const LaunchBox& one : boxes_[static_cast<std::size_t>(rank)]) cut_at(one.box);
+    for (std::size_t i = 0; i < apart_.size(); ++i)
+      if (grids_.apart[i].rank == rank) cut_at(apart_[i]);
     std::vector<std::vector<std::int64_t>> all;
     for (const std::set<std::int64_t>& of_axis : cuts)
       all.emplace_back(of_axis.begin(), of_axis.end());
@@ -376,6 +400,10 @@ class WaveFinder {
     for (const LaunchBox& one : boxes_[static_cast<std::size_t>(rank)])
       if (!plan::intersection(one.box, wave.box).empty())
         std::tie(wave.launch, wave.place) = std::tie(one.launch, one.place);
+    for (std::size_t i = 0; i < apart_.size(); ++i)
+      if (grids_.apart[i].rank == rank && !apart_[i].begin.empty() &&
+          !plan::intersection(apart_[i], wave.box).empty())
+        wave.apart = static_cast<std::int32_t>(i);
     LastNeeds needs;
     std::set<Point> takers;
     for (const Claim& claim : claims_[static_cast<std::size_t>(rank)]) {
@@ -417,6 +445,7 @@ class WaveFinder {
         const auto found = by_end.find(before);
         const bool continues = found != by_end.end() && joined[found->second].needs == wave.needs &&
                                joined[found->second].part == wave.part &&
+                               joined[found->second].apart == wave.apart &&
                                joined[found->second].launch == wave.launch;
         std::size_t at = joined.size();
         if (continues) {
@@ -439,6 +468,7 @@ class WaveFinder {
   plan::Timeline timeline_;
   std::vector<std::vector<Claim>> claims_;     ///< by the rank whose tiles they are
   std::vector<std::vector<LaunchBox>> boxes_;  ///< by rank; none: there are no launches
+  std::vector<plan::Rect> apart_;              ///< of Grids::apart; empty: of another grid
 };
 
 }  // namespace

@@ -34,12 +34,20 @@ struct TakenLaunch {
   auto operator<=>(const TakenLaunch&) const = default;
 };
 
+/// Elements that are made by tiles of waves of their own: those that go elsewhere.
+struct KeptApart {
+  int rank = 0;
+  std::int32_t tensor = 0;
+  plan::Rect rect;
+};
+
 struct Grids {
   /// The plan with one compute for each grid in the code of every rank, in their order.
   plan::Plan plan;
   /// By grid and rank, in the order in which tiles are taken.
   std::vector<std::vector<std::vector<GridLaunch>>> launches;
   std::map<Point, std::vector<TakenLaunch>> taken;  ///< by transfer
+  std::vector<KeptApart> apart{};                   ///< see fusion_stores.h
   std::vector<std::string> reasons;  ///< by grid but the first: why it is none with the one before
   bool are_of_launches = false;  ///< false: the plan is as it was, one compute that waits by tile
 

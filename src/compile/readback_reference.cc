@@ -1,6 +1,8 @@
 // What reference() of a fused file says: sums over all ranks, and what is put together from the
 // parts of several.
 #include <algorithm>
+#include <charconv>
+#include <optional>
 
 #include "compile/kernel_needs.h"
 #include "compile/readback_program.h"
@@ -9,7 +11,7 @@
 namespace hemiola::compile::readback {
 namespace {
 
-constexpr std::string_view kChunk = ".chunk(RANKS)[rank]", kColumns = ".chunk(RANKS,1)[rank]";
+constexpr std::string_view kChunk = ".chunk(RANKS)[rank]";
 
 std::string without_spaces(std::string_view text) {
   std::string made;
@@ -28,6 +30,51 @@ plan::Region part_of_tensor(const plan::Plan& plan, std::int32_t tensor, std::si
   }
   return {.tensor = tensor, .boxes = {std::move(box)}};
 }
+
+/// "torch.cat([of["x_k"].chunk(2)[rank//4]forofinheld],1)", or of what ranks made,
+/// "torch.cat([of.chunk(RANKS,1)[rank]forofino])".
+struct Gathered {
+  std::string_view from;
+  std::size_t axis = 0;  ///< beside each other along this
+  std::size_t cut = 0;   ///< each a part along this
+  std::int64_t parts = 1, sharers = 1;
+
+  static std::optional<Gathered> of(std::string_view text, int ranks) {
+    Gathered made;
+    const auto take = [&](std::string_view word) {
+      const bool is_there = text.starts_with(word);
+      if (is_there) text.remove_prefix(word.size());
+      return is_there;
+    };
+    const auto until = [&](std::string_view end) {
+      const std::string_view before = text.substr(0, text.find(end));
+      text.remove_prefix(before.size());
+      return before;
+    };
+    const auto number = [&] {
+      std::int64_t value = 0;
+      const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+      text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
+      return read.ec == std::errc{} && value > 0 ? value : 0;
+    };
+    if (!take("torch.cat([of")) return std::nullopt;
+    const bool is_held = take("[\"");
+    if (is_held) made.from = until("\"");
+    if (is_held && !take("\"]")) return std::nullopt;
+    if (!take(".chunk(")) return std::nullopt;
+    made.parts = take("RANKS") ? ranks : number();
+    if (take(",")) made.cut = static_cast<std::size_t>(number());
+    if (!take(")[rank")) return std::nullopt;
+    if (take("//")) made.sharers = number();
+    if (!take("]forofin")) return std::nullopt;
+    const std::string_view in = until("]");
+    if (is_held != (in == "held")) return std::nullopt;
+    if (!is_held) made.from = in;
+    if (take("],")) made.axis = static_cast<std::size_t>(number());
+    const bool is_known = made.parts > 0 && made.sharers > 0;
+    return is_known ? std::optional(made) : std::nullopt;
+  }
+};
 
 class Expecter {
  public:
@@ -65,35 +112,23 @@ class Expecter {
     const Node* right = node.child(Field::right);
     if (tensor < 0 || right == nullptr) return;
     const std::string text = without_spaces(source.text(*right));
-    constexpr std::string_view kBegin = "torch.cat([of[\"", kMade = "torch.cat([of.chunk";
-    const bool is_made = text.starts_with(kMade);
-    if (!is_made && !text.starts_with(kBegin)) return;
-    const std::size_t end = is_made ? kMade.find(".chunk") : text.find("\"]", kBegin.size());
-    if (end == text.npos) return;
-    constexpr std::string_view kIn = "[rank]forofin";
-    const std::size_t in = is_made ? text.find(kIn) : 0, last = text.find(']', in + kIn.size());
-    if (in == text.npos || last == text.npos) return;
-    const std::int32_t from =
-        tensor_of(is_made ? text.substr(in + kIn.size(), last - in - kIn.size())
-                          : text.substr(kBegin.size(), end - kBegin.size()));
+    const std::optional<Gathered> found = Gathered::of(text, plan_.ranks);
+    if (!found) return;
+    const std::int32_t from = tensor_of(found->from);
     if (from < 0 || from == tensor) return;  // gathered in its own place
     // Where tiles read copies, these say nothing of their places.
     if (!is_read(0, tensor) && !is_moved_output(tensor)) return;
-    std::string_view rest = std::string_view(text).substr(is_made ? end : end + 2);
-    const bool is_rows = rest.starts_with(kChunk);
-    if (!is_rows && !rest.starts_with(kColumns)) return;
-    rest.remove_prefix((is_rows ? kChunk : kColumns).size());
-    if (!is_made && !rest.starts_with("forofinheld]")) return;
-    const std::size_t axis = rest.ends_with(",1)") ? 1 : 0, cut = is_rows ? 0 : 1;
     const auto& shape = plan_.tensors[index(tensor)].shape;
     const auto& source_shape = plan_.tensors[index(from)].shape;
-    if (axis >= shape.size() || shape[axis] % plan_.ranks != 0 || cut >= source_shape.size() ||
-        source_shape[cut] % plan_.ranks != 0)
+    if (found->axis >= shape.size() || shape[found->axis] % plan_.ranks != 0 ||
+        found->cut >= source_shape.size() || source_shape[found->cut] % found->parts != 0 ||
+        (plan_.ranks - 1) / found->sharers >= found->parts)
       return;
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       for (int holder = 0; holder < plan_.ranks; ++holder) {
-        plan::Expectation one{.region = part_of_tensor(plan_, tensor, axis, holder, plan_.ranks)};
-        one.of = part_of_tensor(plan_, from, cut, rank, plan_.ranks);
+        plan::Expectation one{.region =
+                                  part_of_tensor(plan_, tensor, found->axis, holder, plan_.ranks)};
+        one.of = part_of_tensor(plan_, from, found->cut, rank / found->sharers, found->parts);
         one.holder = constant(holder);
         if (one.region.elements() != one.of->elements()) return;
         plan_.codes[index(rank)].expected.push_back(std::move(one));

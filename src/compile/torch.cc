@@ -72,7 +72,7 @@ class Writer {
 
  private:
   std::string text() const {
-    const std::string reference = reference_of(plan_, names_, softmax_scale());
+    const std::string reference = reference_of(plan_, names_, softmax());
     return header() + "\n\n" + kernel() + setup() + "\n\n" + inputs() + "\n\n" + run() + "\n\n" +
            (reference.empty() ? "reference = None  # of this plan none is known\n" : reference) +
            "\n\nif __name__ == \"__main__\":\n    hemiola_rt.main(sys.modules[__name__])\n";
@@ -170,16 +170,12 @@ class Writer {
     return options_.digest.empty() ? study::digest(plan::write_plan(plan_)) : options_.digest;
   }
 
-  /// Of a kernel that looks at all keys: what its scores are multiplied by.
-  std::string softmax_scale() const {
+  Softmax softmax() const {
     if (!has_kernel() || fusion().kernel->family != Family::attention) return {};
-    for (const auto& [name, value] : fusion().configs.front().values) {
-      const bool is_causal = name.find("causal") != name.npos || name.find("CAUSAL") != name.npos;
-      if (is_causal && value != "False" && value != "0") return {};
-    }
+    const bool is_causal = fusion().configs.front().is_causal().value_or(false);
     for (const FusedArgument& one : fusion().arguments) {
       if (one.parameter.find("scale") != one.parameter.npos)
-        return "VALUES[\"" + one.parameter + "\"]";
+        return {"VALUES[\"" + one.parameter + "\"]", is_causal};
     }
     return {};
   }
@@ -376,6 +372,8 @@ class Writer {
       const std::vector<plan::Area> residents = plan::residents(plan_, rank);
       for (const plan::Area& area : residents) {
         const auto index = static_cast<std::size_t>(area.tensor);
+        std::vector<bool> kept;  // an axis that has one element is no place among several
+        for (const std::int64_t extent : plan_.tensors[index].shape) kept.push_back(extent == 1);
         for (std::size_t i = 0; i < area.rects.size(); ++i) {
           const bool is_one =
               area.rects.size() == 1 &&
@@ -386,7 +384,7 @@ class Writer {
           all.add(is_one ? fmt::format("\"{}\": ", names_[index])
                          : fmt::format("\"{} at {}\": ", names_[index],
                                        fmt::join(area.rects[i].begin, ",")));
-          all.add(view_of("t." + names_[index], plan_.tensors[index], area.rects[i]));
+          all.add(view_of("t." + names_[index], plan_.tensors[index], area.rects[i], kept));
         }
       }
       by_rank.push_back({all.add("}}")});

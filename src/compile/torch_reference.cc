@@ -203,8 +203,10 @@ std::string collective_text(const plan::Plan& plan, const std::vector<std::strin
 }
 
 /// Queries of the own part of the sequence, keys and values of all of it.
-std::string attention_text(const plan::Plan& plan, const std::string& softmax_scale) {
-  const bool is_it = plan.name.find("ring-attention/") != plan.name.npos && !softmax_scale.empty();
+std::string attention_text(const plan::Plan& plan, const Softmax& softmax) {
+  // With a mask, rows would have to be counted from where the own part begins.
+  const bool is_it = plan.name.find("ring-attention/") != plan.name.npos &&
+                     !softmax.scale.empty() && !softmax.is_causal;
   if (!is_it) return {};
   for (const char* name : {"q", "k", "v"}) {
     const plan::Tensor* tensor = tensor_named(plan, name, plan::Role::input);
@@ -213,42 +215,62 @@ std::string attention_text(const plan::Plan& plan, const std::string& softmax_sc
   return "    k, v = (torch.cat([of[name] for of in held], 1).to(WIDE) for name in (\"k\", "
          "\"v\"))\n"
          "    weights = torch.softmax(held[rank][\"q\"].to(WIDE) @ k.transpose(1, 2) * " +
-         softmax_scale +
+         softmax.scale +
          ", -1)\n"
          "    return {\"o\": weights @ v}\n";
 }
 
 /// The own part of the sequence with all heads; each rank attends with some heads to all of it.
-std::string ulysses_text(const plan::Plan& plan, const std::string& softmax_scale) {
-  if (!plan.name.starts_with("ulysses-attention/") || softmax_scale.empty()) return {};
-  for (const char* name : {"x_q", "x_k", "x_v"}) {
-    const plan::Tensor* tensor = tensor_named(plan, name, plan::Role::input);
-    if (tensor == nullptr || tensor->shape.size() != 3 || !holds(plan, name, false)) return {};
+std::string ulysses_text(const plan::Plan& plan, const Softmax& softmax) {
+  if (!plan.name.starts_with("ulysses-attention/") || softmax.scale.empty()) return {};
+  const plan::Tensor* held[3] = {};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const char* name = std::array{"x_q", "x_k", "x_v"}[i];
+    held[i] = tensor_named(plan, name, plan::Role::input);
+    if (held[i] == nullptr || held[i]->shape.size() < 3 || !holds(plan, name, false)) return {};
   }
-  return "    def made_by(rank):\n"
-         "        \"\"\"By the rank that has these heads of whole sequences.\"\"\"\n"
-         "        q = torch.cat([of[\"x_q\"].chunk(RANKS)[rank] for of in held], 1)\n"
-         "        k = torch.cat([of[\"x_k\"].chunk(RANKS)[rank] for of in held], 1)\n"
-         "        v = torch.cat([of[\"x_v\"].chunk(RANKS)[rank] for of in held], 1)\n"
-         "        weights = torch.softmax(q.to(WIDE) @ k.to(WIDE).transpose(1, 2) * " +
-         softmax_scale +
-         ", -1)\n"
-         "        return (weights @ v.to(WIDE)).to(q.dtype)\n"
-         "    o = [made_by(r) for r in range(RANKS)]\n"
-         "    y = torch.cat([of.chunk(RANKS, 1)[rank] for of in o])\n"
-         "    return {\"y\": y}\n";
+  // A mask that one of the two has and not the other: what is meant is not known.
+  const bool is_causal = plan.codes.front().computes.front().name == plan::kCausalAttention;
+  if (is_causal != softmax.is_causal) return {};
+  // Heads of queries by the head of keys that they share.
+  const bool has_groups = held[0]->shape.size() == 4;
+  const std::int64_t kv_heads = held[1]->shape[0];
+  const std::string of_rank =
+      kv_heads < plan.ranks ? fmt::format(".chunk({})[rank // {}]", kv_heads, plan.ranks / kv_heads)
+                            : ".chunk(RANKS)[rank]";
+  const int rows = has_groups ? 2 : 1;
+  const std::string shared = has_groups ? ".unsqueeze(1)" : "";
+  std::string text = fmt::format(
+      "    def made_by(rank):\n"
+      "        \"\"\"By the rank that has these heads of whole sequences.\"\"\"\n"
+      "        q = torch.cat([of[\"x_q\"].chunk(RANKS)[rank] for of in held], {rows})\n"
+      "        k = torch.cat([of[\"x_k\"]{of_rank} for of in held], 1)\n"
+      "        v = torch.cat([of[\"x_v\"]{of_rank} for of in held], 1)\n"
+      "        scores = q.to(WIDE) @ k.to(WIDE){shared}.transpose(-1, -2) * {scale}\n",
+      fmt::arg("rows", rows), fmt::arg("of_rank", of_rank), fmt::arg("shared", shared),
+      fmt::arg("scale", softmax.scale));
+  if (is_causal)
+    text +=
+        "        scores = scores.masked_fill(torch.ones_like(scores).triu(1) > 0, "
+        "float(\"-inf\"))  # keys behind a query\n";
+  return text + fmt::format(
+                    "        return (torch.softmax(scores, -1) @ v.to(WIDE){}).to(q.dtype)\n"
+                    "    o = [made_by(r) for r in range(RANKS)]\n"
+                    "    y = torch.cat([of.chunk(RANKS, {})[rank] for of in o])\n"
+                    "    return {{\"y\": y}}\n",
+                    shared, rows);
 }
 
 }  // namespace
 
 std::string reference_of(const plan::Plan& plan, const std::vector<std::string>& names,
-                         const std::string& softmax_scale) {
+                         const Softmax& softmax) {
   std::string text = plan.collective == Collective::custom ? std::string(formula_of(plan))
                                                            : collective_text(plan, names);
   if (text.empty()) text = layer_of(plan);
   if (text.empty()) text = experts_of(plan);
-  if (text.empty()) text = attention_text(plan, softmax_scale);
-  if (text.empty()) text = ulysses_text(plan, softmax_scale);
+  if (text.empty()) text = attention_text(plan, softmax);
+  if (text.empty()) text = ulysses_text(plan, softmax);
   if (text.empty()) return {};
   return "def reference(rank, held):\n"
          "    \"\"\"What `rank` has to hold at the end, in one piece; held[r] is what rank r was "

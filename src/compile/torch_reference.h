@@ -7,10 +7,15 @@
 
 namespace hemiola::compile {
 
+/// What attention of a kernel makes of its scores.
+struct Softmax {
+  std::string scale;       ///< what they are multiplied by, Python; empty: the kernel does more
+  bool is_causal = false;  ///< without those of keys behind the query
+};
+
 /// The definition of reference(rank, held) for operators of the templates with products, known by
 /// the plan's name and tensors, and for collectives. Empty: none is known. `names`: of tensors.
-/// `softmax_scale`: of attention, Python; empty: the kernel's attention is another one.
 std::string reference_of(const plan::Plan& plan, const std::vector<std::string>& names,
-                         const std::string& softmax_scale = {});
+                         const Softmax& softmax = {});
 
 }  // namespace hemiola::compile

@@ -36,6 +36,15 @@ bool goes_to_one_by_one(const Schedule& schedule) {
 
 }  // namespace
 
+double batch_of_workgroup(const machine::GpuModel& model) {
+  constexpr double kThreads = 512, kAccess = 16;
+  return kThreads * kAccess * static_cast<double>(model.cu_unroll);
+}
+
+double around_switch(Time handover, Time crossing) {
+  return static_cast<double>((2 * handover + 2 * crossing).fs);
+}
+
 double fs_per_byte(Rate rate) {
   return rate.is_ideal() ? 0 : 1e15 / static_cast<double>(rate.bytes_per_second);
 }
@@ -71,7 +80,7 @@ ClosedForm::ClosedForm(const Operator& op, const machine::Machine& machine)
   shift_ = rates(fabric, true);
   crossing_ = fabric.handover(fabric.way(0, 1));
   crossing_of_line_ = fabric.crossing(fabric.way(0, 1));
-  load_ = fabric.load(0);
+  latency_ = fabric.load(0) + model_.hbm_latency;
 }
 
 ClosedForm::Rates ClosedForm::rates(plan::Fabric& fabric, bool one_by_one) {
@@ -209,7 +218,10 @@ Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
   if (by_engine) {
     const double engines = static_cast<double>(std::max<std::int64_t>(1, model_.dma_engines));
     const double each = std::ceil(peers / engines);
-    fs = std::max(fs, each * bytes * fs_per_byte(model_.dma_rate));
+    // Steps by columns move rows that do not follow each other.
+    const double rows = schedule.family.division == Division::columns ? case_.rows : 0;
+    fs = std::max(fs, each * (bytes * fs_per_byte(model_.dma_rate) +
+                              rows * static_cast<double>(model_.dma_row_time.fs)));
     Time around = model_.dma_sync_latency;
     if (!schedule.prelaunch)
       around = around + model_.dma_control_latency + model_.dma_schedule_latency;
@@ -224,7 +236,10 @@ Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
     const double trip = 2 * static_cast<double>(crossing_of_line_.fs);
     const std::int64_t lines = schedule.pulls ? model_.cu_max_outstanding : model_.cu_max_stores;
     const double under_way = static_cast<double>(lines * model_.line_size.count);
-    double per_byte = std::max(trip / under_way, fair_share(schedule));
+    // Its threads load a batch and wait for it, from a peer or from own memory.
+    const double batch = batch_of_workgroup(model_);
+    const double loaded = schedule.pulls ? trip : static_cast<double>(latency_.fs);
+    double per_byte = std::max({trip / under_way, loaded / batch, fair_share(schedule)});
     if (schedule.pulls) per_byte = std::max(per_byte, fs_per_byte(model_.cu_peer_rate));
     fs = std::max(fs, bytes * per_byte / each);
   }
@@ -245,13 +260,11 @@ Time ClosedForm::sum_time(const Schedule& schedule, double bytes) const {
 double ClosedForm::copied_per_byte(const Schedule& schedule) const {
   if (!schedule.copies) return 0;
   if (schedule.workgroups == 0) return fs_per_byte(model_.dma_rate);
-  const double latency = static_cast<double>((load_ + model_.hbm_latency).fs);
-  const double batch = 512.0 * 16 * static_cast<double>(model_.cu_unroll);
   const double each =
       std::max(1.0, std::floor(static_cast<double>(schedule.workgroups) / (op_.ranks + 1)) /
                         (adds_up(op_.kind) ? 2 : 1));
-  return std::max({latency / batch, fs_per_byte(model_.noc_cu_rate),
-                   fs_per_byte(model_.noc_cu_out_rate)}) /
+  return std::max({static_cast<double>(latency_.fs) / batch_of_workgroup(model_),
+                   fs_per_byte(model_.noc_cu_rate), fs_per_byte(model_.noc_cu_out_rate)}) /
          each;
 }
 
@@ -275,7 +288,8 @@ Time ClosedForm::estimate(const Schedule& schedule) {
   if (division == Division::kernel) {
     double places = transfers.places;
     if (schedule.realization == "multicast" && adds_up(op_.kind))
-      return time_of(model.multicast_kernel(places, all_.wire, static_cast<double>(crossing_.fs)));
+      return time_of(
+          model.multicast_kernel(places, all_.wire, around_switch(crossing_, crossing_of_line_)));
     // What engines bring is added up by the workgroups of a kernel.
     if (adds_up(op_.kind) && schedule.workgroups == 0) places -= kBesideEngines;
     return time_of(

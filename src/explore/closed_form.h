@@ -26,6 +26,11 @@ struct Pipeline {
 
 /// 0 of an ideal rate.
 double fs_per_byte(Rate rate);
+/// Beside the bytes, where a switch adds up what all ranks have made: the flag that it is there,
+/// the load through the switch, the flag that the sum is.
+double around_switch(Time handover, Time crossing);
+/// Bytes that the threads of a workgroup that moves data load before they wait for them.
+double batch_of_workgroup(const machine::GpuModel& model);
 
 class ClosedForm {
  public:
@@ -71,7 +76,7 @@ class ClosedForm {
   Rates all_, shift_;        ///< to all peers at once; to one after the other, the mean of them
   Time crossing_{};          ///< of a chunk, with the flag behind it
   Time crossing_of_line_{};  ///< one way
-  Time load_{};              ///< from the own L2
+  Time latency_{};           ///< of own memory
 };
 std::string_view name_of(ClosedForm::By by);  ///< "links, then products"
 

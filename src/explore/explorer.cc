@@ -56,6 +56,7 @@ class Search {
     check(found_.op, {.file = "--gemm"});
     found_.machine = machine_->name;
     found_.launch = request_.options.launch;
+    busiest_ = as_busiest(found_.op);
     trial_.emplace(laboratory_, request_, found_.op, machine_, watch_.watch.monitor);
     bound_all();
     time_serial();
@@ -69,8 +70,8 @@ class Search {
 
  private:
   void bound_all() {
-    ClosedForm closed_form(found_.op, *machine_);
-    for (Schedule& schedule : space_of(found_.op, *machine_, request_.limits)) {
+    ClosedForm closed_form(busiest_, *machine_);
+    for (Schedule& schedule : space_of(busiest_, *machine_, request_.limits)) {
       Candidate candidate;
       candidate.schedule = std::move(schedule);
       candidate.parameters = parameters_of(found_.op, candidate.schedule, *machine_);
@@ -85,8 +86,8 @@ class Search {
 
   void time_serial() {
     Serial& serial = found_.serial;
-    serial.job = serial_job(found_.op);
-    const machine::GemmShape product = local_product(found_.op);
+    serial.job = serial_job(busiest_);
+    const machine::GemmShape product = local_product(busiest_);
     serial.kernel = program::product_kernel({product.m, product.n, product.k}, found_.op.type,
                                             machine_->model(0));
     const sim::Result result = run_serial(sim::Engine::fluid);
@@ -342,7 +343,7 @@ class Search {
   }
 
   void add_losses() {
-    LossStudy study(*trial_, found_.serial, found_.op, *machine_);
+    LossStudy study(*trial_, found_.serial, busiest_, *machine_);
     std::vector<std::size_t> chosen = found_.shown();
     if (request_.losses == LossesOf::all) {
       chosen.resize(found_.candidates.size());
@@ -354,12 +355,12 @@ class Search {
 
   void ask_rules() {
     const RuleMachine constants = RuleMachine::of(*machine_, found_.op.type);
-    found_.features = features_of(found_.op, constants);
+    found_.features = features_of(busiest_, constants);
     for (const Rule& rule : shipped_rules()) {
-      const Pick pick = rule.pick(found_.op, constants);
+      const Pick pick = rule.pick(busiest_, constants);
       found_.picks.push_back({rule.name(), pick, regret_of(pick)});
     }
-    found_.analytic = analytic_times(found_.op, constants);
+    found_.analytic = analytic_times(busiest_, constants);
   }
 
   std::optional<double> regret_of(const Pick& pick) const {
@@ -382,6 +383,8 @@ class Search {
   const Request& request_;
   const ExploreWatch& watch_;
   machine::SharedMachine machine_;
+  /// What everything but plans goes by: that of which all ranks have as much to do as the busiest.
+  Operator busiest_;
   std::optional<Trial> trial_;
   std::vector<Candidate> candidates_;
   Time best_{};

@@ -40,6 +40,28 @@ TEST(Space, has_copies_in_time_and_prelaunched_or_what_is_asked_for) {
   EXPECT_EQ(count({.copies = {"prelaunched"}}, false), 0);
 }
 
+TEST(Explorer, explores_experts_whose_load_is_uneven) {
+  Operator op{.kind = OperatorKind::gemm_a2a, .m = 2048, .n = 512, .k = 512};
+  study::Laboratory laboratory;
+  Request request = request_of(op, "dgx-h100", "0-3");
+  request.fluid = 8;
+  request.losses = LossesOf::all;
+  const Exploration even = explore(laboratory, request);
+  request.op.load = "1/1/5/1";
+  const Exploration uneven = explore(laboratory, request);
+  ASSERT_GT(uneven.candidates.size(), 4U);
+  EXPECT_GT(uneven.serial.time, even.serial.time) << "rank 2 has 2.5 times the tokens";
+  EXPECT_GT(uneven.best(), even.best());
+  for (const Candidate& candidate : uneven.candidates) {
+    EXPECT_GE(candidate.fluid, candidate.bound.time) << candidate.schedule.text();
+    EXPECT_EQ(candidate.parameters[4].first, "load");
+    const plan::Plan plan =
+        plan::make(template_of(op, candidate.schedule), 4,
+                   {{"m", "2048"}, {"n", "512"}, {"k", "512"}, {"load", "1/1/5/1"}});
+    EXPECT_EQ(KernelTimes(plan).rank(), 2) << "which computes most";
+  }
+}
+
 TEST(Space, has_no_copies_by_engines_where_there_are_none) {
   machine::Machine machine = machine::load("mi300x-8");
   for (machine::GpuModel& model : machine.models) model.dma_engines = 0;

@@ -81,19 +81,30 @@ Bytes buffers(const plan::Plan& plan) {
 
 KernelTimes::KernelTimes(const plan::Plan& plan) : plan_(plan.name) {
   // As lowering names kernels (program/lower_launches.h).
-  for (const plan::Compute& compute : plan.code(0).computes)
+  std::int64_t most = -1;
+  for (int rank = 0; rank < (plan.codes.size() > 1 ? plan.ranks : 1); ++rank) {
+    std::int64_t points = 0;
+    for (const plan::Compute& compute : plan.code(rank).computes) {
+      std::int64_t of_one = 1;
+      for (const plan::ComputeAxis& axis : compute.axes) of_one *= axis.extent;
+      points += of_one;
+    }
+    if (points > most) rank_ = rank;
+    most = std::max(most, points);
+  }
+  for (const plan::Compute& compute : plan.code(rank_).computes)
     names_.insert(plan.name + " " + compute.name);
 }
 
 void KernelTimes::stream(int rank, int, std::string_view name, Time begin, Time end) {
-  if (rank != 0) return;
+  if (rank != rank_) return;
   if (names_.contains(name)) computes_.emplace_back(begin, end);
   if (name == plan_) moves_.emplace_back(begin, end);
 }
 
 void KernelTimes::engine(int rank, std::string_view, std::string_view, Time begin, Time end,
                          const sim::FlowEnds&) {
-  if (rank == 0) moves_.emplace_back(begin, end);
+  if (rank == rank_) moves_.emplace_back(begin, end);
 }
 
 Time KernelTimes::together(Spans spans) {

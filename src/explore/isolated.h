@@ -26,10 +26,13 @@ Bytes extra_traffic(const plan::Plan& plan);
 /// Memory of rank 0 that the caller did not ask for.
 Bytes buffers(const plan::Plan& plan);
 
-/// How long kernels of rank 0 ran, by whether they compute.
+/// How long kernels of the rank that computes most (the first of them) ran, by whether they
+/// compute.
 class KernelTimes : public sim::TraceSink {
  public:
   explicit KernelTimes(const plan::Plan& plan);
+
+  int rank() const { return rank_; }
 
   /// During which at least one launch of a compute ran.
   Time computing() const { return together(computes_); }
@@ -49,6 +52,7 @@ class KernelTimes : public sim::TraceSink {
   using Spans = std::vector<std::pair<Time, Time>>;
   static Time together(Spans spans);
 
+  int rank_ = 0;
   std::string plan_;
   std::set<std::string, std::less<>> names_;
   Spans computes_, moves_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -31,6 +32,15 @@ const KindFacts& facts_of(OperatorKind kind) {
 
 bool is_of_experts(OperatorKind kind) {
   return kind == OperatorKind::a2a_gemm || kind == OperatorKind::gemm_a2a;
+}
+
+bool is_even(const Operator& op) {
+  return op.load == plan::kEvenLoad;
+}
+
+/// Tokens that each rank has for the experts of each; of an operator that check() takes.
+std::vector<std::int64_t> tokens_of(const Operator& op, const SourceLocation& where) {
+  return plan::expert_rows(op.load, op.ranks, op.m / op.ranks, where);
 }
 
 /// Types that products have, as the templates name them.
@@ -65,6 +75,8 @@ std::array<Divided, 2> divided_sizes(const Operator& op) {
       return {{{"M", op.m, n, "gets as many rows"}, {"K", op.k, n, "sums over as many"}}};
     case OperatorKind::a2a_gemm:
     case OperatorKind::gemm_a2a:
+      if (!is_even(op))
+        return {{{"M", op.m, n, "has as many tokens"}, {"K", op.k, 1, "has all of it"}}};
       return {{{"M", op.m, n * n, "has as many tokens for every one"},
                {"K", op.k, 1, "has all of it"}}};
   }
@@ -130,11 +142,27 @@ void check(const Operator& op, const SourceLocation& where) {
                               below > 0 ? std::to_string(below) + " and " : std::string(),
                               below + one.parts));
   }
+  if (!is_even(op)) tokens_of(op, {.file = "--load"});
   if (local_flop(op) > kMostFlop)
     throw Failure(fmt::format("{} is more than 2^60 floating-point operations of one GPU, which "
                               "takes a quarter of an hour at a PFLOP/s",
                               text_of(op)),
                   where, "are the sizes those of one operator?");
+}
+
+void check_load(const Operator& op, const SourceLocation& where) {
+  if (!is_even(op) && !is_of_experts(op.kind))
+    throw Failure(std::string(name_of(op.kind)) + " has no experts", where,
+                  "leave it out, or explore a2a-gemm or gemm-a2a");
+}
+
+Operator as_busiest(const Operator& op) {
+  if (is_even(op)) return op;
+  const std::vector<std::int64_t> tokens = tokens_of(op, {});
+  Operator busiest = op;
+  busiest.load = plan::kEvenLoad;
+  busiest.m = std::int64_t{op.ranks} * op.ranks * *std::max_element(tokens.begin(), tokens.end());
+  return busiest;
 }
 
 bool is_divided(const Operator& op) {
@@ -161,7 +189,8 @@ Operator from_local(Operator local, const SourceLocation& where) {
   return local;
 }
 
-machine::GemmShape local_product(const Operator& op) {
+machine::GemmShape local_product(const Operator& given) {
+  const Operator op = as_busiest(given);
   machine::GemmShape shape{.m = op.m, .n = op.n, .k = op.k, .type = op.type};
   if (is_of_experts(op.kind) || op.gathers_b)
     shape.m /= op.ranks;
@@ -178,7 +207,8 @@ double local_flop(const Operator& op) {
          static_cast<double>(shape.k);
 }
 
-Bytes collective_size(const Operator& op) {
+Bytes collective_size(const Operator& given) {
+  const Operator op = as_busiest(given);
   const std::int64_t bytes = size_of(op.type);
   switch (op.kind) {
     case OperatorKind::ag_gemm:
@@ -223,8 +253,12 @@ std::vector<std::string> who_holds_what(const Operator& op) {
     case OperatorKind::a2a_gemm:
     case OperatorKind::gemm_a2a: {
       const bool first = op.kind == OperatorKind::a2a_gemm;
-      const std::string each = fmt::format("{} tokens on each GPU, {} {} each other", op.m / n,
-                                           op.m / n / n, first ? "of them for" : "of them of");
+      const std::string each =
+          is_even(op) ? fmt::format("{} tokens on each GPU, {} {} each other", op.m / n,
+                                    op.m / n / n, first ? "of them for" : "of them of")
+                      : fmt::format("{} tokens on each GPU, {} {} the experts of GPU 0, 1, ...",
+                                    op.m / n, fmt::join(tokens_of(op, {}), ", "),
+                                    first ? "of them for" : "back from");
       return {tensor("A", op.m, op.k, first ? each : rows_each),
               tensor("B", op.k, op.n, "one of its own on each GPU: its experts' weights"),
               tensor("C", op.m, op.n, first ? rows_each : each)};
@@ -235,16 +269,18 @@ std::vector<std::string> who_holds_what(const Operator& op) {
 
 study::Settings template_sizes(const Operator& op) {
   const bool transposed = op.gathers_b;
-  return {{"m", std::to_string(transposed ? op.n : op.m)},
-          {"n", std::to_string(transposed ? op.m : op.n)},
-          {"k", std::to_string(op.k)},
-          {"dtype", std::string(template_type(op.type))}};
+  study::Settings sizes{{"m", std::to_string(transposed ? op.n : op.m)},
+                        {"n", std::to_string(transposed ? op.m : op.n)},
+                        {"k", std::to_string(op.k)},
+                        {"dtype", std::string(template_type(op.type))}};
+  if (!is_even(op)) sizes.emplace_back("load", op.load);
+  return sizes;
 }
 
 std::string text_of(const Operator& op) {
-  return fmt::format("{}{} {} x {} x {} {} on {} GPUs", name_of(op.kind),
+  return fmt::format("{}{} {} x {} x {} {} on {} GPUs{}", name_of(op.kind),
                      op.gathers_b ? " (B gathered)" : "", op.m, op.n, op.k, name_of(op.type),
-                     op.ranks);
+                     op.ranks, is_even(op) ? "" : ", load " + op.load);
 }
 
 }  // namespace hemiola::explore

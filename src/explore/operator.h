@@ -10,6 +10,7 @@
 #include "core/diagnostics.h"
 #include "core/units.h"
 #include "machine/gemm_model.h"
+#include "plan/expert_load.h"
 #include "study/settings.h"
 
 namespace hemiola::explore {
@@ -33,6 +34,8 @@ struct Operator {
   std::int64_t m = 0, n = 0, k = 0;
   bool gathers_b = false;  ///< ag-gemm: B (weights, FSDP) is gathered, not A (activations)
   DataType type = DataType::bfloat16;
+  /// Of experts: how tokens spread over those of each rank (plan/expert_load.h).
+  std::string load = plan::kEvenLoad;
 
   bool operator==(const Operator&) const = default;
 };
@@ -41,18 +44,23 @@ struct Operator {
 /// 2^60 flop of one rank, which no operator has.
 void check(const Operator& op, const SourceLocation& where);
 
+/// Failure at `where`: the operator has no experts, whose load could be uneven.
+void check_load(const Operator& op, const SourceLocation& where);
+/// The even operator of which every rank has as much to do as the busiest one of this.
+Operator as_busiest(const Operator& op);
+
 /// Whether check() takes its sizes. Makes no text: rules ask it of every operator.
 bool is_divided(const Operator& op);
 
 /// The operator with these sizes on one GPU. Failure as check().
 Operator from_local(Operator local, const SourceLocation& where);
 
-/// What one GPU computes, as the library would: one product.
+/// What one GPU, the busiest, computes, as the library would: one product.
 machine::GemmShape local_product(const Operator& op);
 double local_flop(const Operator& op);
 
 Collective collective_of(OperatorKind kind);
-/// Of the collective, as nccl-tests counts it.
+/// Of the collective, as nccl-tests counts it; of an uneven load that of the busiest rank's.
 Bytes collective_size(const Operator& op);
 bool communicates_first(OperatorKind kind);  ///< else the product comes first
 /// Whether every rank has a part of what is summed over, so that their partial sums are added.

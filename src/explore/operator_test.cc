@@ -45,6 +45,26 @@ TEST(Operator, from_local_sizes_is_the_same_operator) {
   }
 }
 
+TEST(Operator, the_busiest_rank_of_an_uneven_load_decides) {
+  Operator op{.kind = OperatorKind::a2a_gemm, .ranks = 4, .m = 4096, .n = 512, .k = 256};
+  op.load = "4/2/1/1";
+  EXPECT_NO_THROW(check(op, kHere));
+  // Each rank has 1024 tokens, of which 512 are for the experts of the first.
+  EXPECT_EQ(local_product(op).m, 4 * 512);
+  EXPECT_EQ(collective_size(op).count, 4 * 512 * 256 * 2);
+  EXPECT_EQ(as_busiest(op).m, 4 * 4 * 512);
+  EXPECT_EQ(as_busiest(op).load, "even");
+  EXPECT_THAT(who_holds_what(op).front(), HasSubstr("512, 256, 128, 128 of them for the experts"));
+  EXPECT_THAT(text_of(op), HasSubstr("load 4/2/1/1"));
+  EXPECT_EQ(template_sizes(op).back().second, "4/2/1/1");
+  op.m = 4 * 1030;  // which 16 does not divide
+  EXPECT_NO_THROW(check(op, kHere));
+  op.load = "4/2/1";
+  EXPECT_THAT(test::message_of([&] { check(op, kHere); }), HasSubstr("of 3 ranks, not of 4"));
+  op.kind = OperatorKind::gemm_rs;
+  EXPECT_THAT(test::message_of([&] { check_load(op, kHere); }), HasSubstr("has no experts"));
+}
+
 TEST(Operator, what_does_not_divide_is_refused_with_what_does) {
   const auto refusal = [](const Operator& op) {
     return test::message_of([&] { check(op, kHere); });

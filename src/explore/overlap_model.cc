@@ -179,9 +179,10 @@ double OverlapModel::kernel(double places, double chunk, double sum, bool beside
 double OverlapModel::multicast_kernel(double places, double per_byte, double around) const {
   const double n = case_.ranks;
   const auto [product, parts] = waves(places);
-  // What each rank stores of its sums comes down to all; what they add comes up once.
-  const double chunk = case_.bytes * per_byte / (n - 1) * (1 + 1 / n) + around;
-  return std::max(product / parts + n * chunk, product + chunk);
+  // What each rank stores of its sums comes down to all; what they add comes up once. Each adds up
+  // a block of its own: those that are complete are under way at the same time.
+  const double chunk = case_.bytes * per_byte / (n - 1) * (1 + 1 / n);
+  return std::max(product / parts + n * chunk, product + chunk) + around;
 }
 
 double OverlapModel::whole() const {

@@ -71,7 +71,7 @@ class OverlapModel {
   double kernel(double places, double chunk, double sum, bool beside_tiles = false) const;
 
   /// The same where a switch adds up and sends to all: `per_byte` that goes to each peer, over
-  /// links; `around`: of a block, beside that.
+  /// links; `around`: once, beside that.
   double multicast_kernel(double places, double per_byte, double around) const;
 
   /// One block as a launch, with the best of the tiles.

@@ -11,6 +11,7 @@
 #include "explore/closed_form.h"
 #include "explore/overlap_model.h"
 #include "plan/fabric.h"
+#include "program/rccl_tuner.h"
 
 namespace hemiola::explore {
 namespace {
@@ -48,9 +49,8 @@ double workgroups_of(const machine::GpuModel& model, double streams, double each
 
 /// Bytes per femtosecond that a workgroup copies in own memory: what it has under way per load.
 double copy_rate(const machine::GpuModel& model, plan::Fabric& fabric) {
-  constexpr double kBatch = 512 * 16;  ///< bytes that its threads load at a time
   const double latency = static_cast<double>((fabric.load(0) + model.hbm_latency).fs);
-  const double rate = kBatch * static_cast<double>(model.cu_unroll) / std::max(1.0, latency);
+  const double rate = batch_of_workgroup(model) / std::max(1.0, latency);
   const double port = std::max(fs_per_byte(model.noc_cu_rate), fs_per_byte(model.noc_cu_out_rate));
   return port > 0 ? std::min(rate, 1 / port) : rate;
 }
@@ -100,7 +100,15 @@ RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
   rule.link_per_byte = all.lines;
   rule.one_link = peers * shift.port / std::max(all.port, 1e-9);
   rule.library_per_byte = all.lines * (rule.one_link > 1.5 ? peers / ways_of_rings(peers) : 1);
-  rule.chunk = static_cast<double>(fabric.handover(fabric.way(0, 1)).fs);
+  const Time handover = fabric.handover(fabric.way(0, 1));
+  const Time crossing = fabric.crossing(fabric.way(0, 1));
+  rule.chunk = static_cast<double>(handover.fs);
+  rule.around_switch = explore::around_switch(handover, crossing);
+  // RCCL has no such lines within a node.
+  constexpr double kShareOfData = 120.0 / 128;
+  if (program::rccl_model(&machine) == nullptr)
+    rule.flagged_per_byte = rule.library_per_byte / kShareOfData;
+  rule.hop = static_cast<double>((crossing + 2 * fabric.load(0) + model.hbm_latency).fs);
   rule.gap = static_cast<double>(model.launch_stream_interval.fs);
   rule.multicasts = multicasts_to_all(machine);
   rule.pieces = PieceModel::of(model, type);
@@ -137,6 +145,8 @@ RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
   rule.moves[2] = {.per_byte = std::max(all.bursts, of_engine * fs_per_byte(model.dma_rate)),
                    .shift = std::max(shift.bursts, fs_per_byte(model.dma_rate)),
                    .chunk = rule.chunk + of_engine * static_cast<double>(model.dma_sync_latency.fs),
+                   .engine = of_engine * fs_per_byte(model.dma_rate),
+                   .row = of_engine * static_cast<double>(model.dma_row_time.fs),
                    .copied = fs_per_byte(model.dma_rate)};
   rule.sums[2] = rule.moves[2];
   rule.sums[2].units = kBesideEngines;
@@ -219,10 +229,15 @@ class Analysis {
   static constexpr std::size_t kSerial = 0, kShards = 1, kKernel = 2, kRows = 3, kColumns = 7;
   static constexpr std::size_t kUnfused = 1, kHetero = 2;
 
-  /// A step of a ring passes on what came with the step before it.
+  /// A step of a ring passes on what came with the step before it, chunks with a flag behind each
+  /// or, where these are short, lines with flags in them (LL128).
   double serial() const {
-    const double moved = of_.bytes * machine_.library_per_byte + (of_.ranks - 1) * machine_.chunk;
-    return of_.passes() * moved + whole_ + machine_.gap;
+    const double simple = of_.bytes * machine_.library_per_byte + (of_.ranks - 1) * machine_.chunk;
+    const double flagged =
+        machine_.flagged_per_byte > 0 && collective_of(op_.kind) != Collective::all_to_all
+            ? of_.bytes * machine_.flagged_per_byte + (of_.ranks - 1) * machine_.hop
+            : simple;
+    return of_.passes() * std::min(simple, flagged) + whole_ + machine_.gap;
   }
 
   /// All steps together.
@@ -247,7 +262,7 @@ class Analysis {
   double kernel() const {
     if (of_.for_all)
       return model_.multicast_kernel(machine_.pieces.units - kBesideSwitch, machine_.link_per_byte,
-                                     machine_.chunk);
+                                     machine_.around_switch);
     const double places = std::max(1.0, machine_.pieces.units - mover_.units);
     const double chunk = of_.bytes * mover_.shift + mover_.chunk;
     // Of one peer, as it comes, with the own sum so far.
@@ -262,9 +277,10 @@ class Analysis {
     Transfers transfers = all_;
     transfers.chunk = of_.bytes * mover_.shift + mover_.chunk;
     transfers.sum *= 2 / of_.ranks;  // they are added one by one, as they come
-    // On a mesh, which has a link for each peer, what they move is all that counts.
+    // Where transfers are much longer, as on a mesh, which has a link for each peer, tiles do not
+    // matter.
     const double moved = (of_.ranks - 1) * transfers.chunk;
-    if (moved > 2 * whole_) return moved + whole_ / of_.ranks;
+    if (transfers.chunk > 2 * own_) return moved + own_ + (of_.sums ? transfers.sum : 0);
     return model_.time(steps, transfers, model_.step(steps, transfers), own_);
   }
 
@@ -280,7 +296,11 @@ class Analysis {
              std::size_t& tile, std::size_t most = 99) const {
     const Steps steps = steps_of(family, degree, copies);
     Transfers transfers = all_;
-    transfers.chunk = transfers.chunk * steps.per_degree + mover_.chunk;
+    transfers.chunk *= steps.per_degree;
+    if (steps.family.division == Division::columns)
+      transfers.chunk = std::max(
+          transfers.chunk, of_.bytes * steps.per_degree * mover_.engine + of_.rows * mover_.row);
+    transfers.chunk += mover_.chunk;
     transfers.sum *= steps.per_degree;
     const OverlapModel::Step step = model_.step(steps, transfers, tile, most);
     tile = step.tile;

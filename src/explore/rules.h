@@ -17,12 +17,13 @@ namespace hemiola::explore {
 
 /// Who moves data, as rules suppose: by what a machine has, the same for all operators.
 struct RuleMover {
-  double per_byte = 0;  ///< of a byte that goes to each peer, all at once
-  double shift = 0;     ///< of a byte that goes to one peer, one after the other
-  double chunk = 0;     ///< of a transfer, whatever its size
-  double units = 0;     ///< compute units that it takes
-  double adding = 0;    ///< of a byte that is loaded to be added
-  double copied = 0;    ///< of a byte that is copied in own memory
+  double per_byte = 0;         ///< of a byte that goes to each peer, all at once
+  double shift = 0;            ///< of a byte that goes to one peer, one after the other
+  double chunk = 0;            ///< of a transfer, whatever its size
+  double units = 0;            ///< compute units that it takes
+  double engine = 0, row = 0;  ///< of a byte, and of a row apart from others: of copy engines
+  double adding = 0;           ///< of a byte that is loaded to be added
+  double copied = 0;           ///< of a byte that is copied in own memory
 };
 
 /// What rules know of a machine: asked once, used for many operators. Times are femtoseconds.
@@ -30,7 +31,10 @@ struct RuleMachine {
   double link_per_byte = 0;     ///< all peers at once: of a byte that goes to each of them
   double library_per_byte = 0;  ///< the same of the library, whose rings do not take all links
   double one_link = 1;          ///< one peer after the other over all at once
+  double flagged_per_byte = 0;  ///< ... in lines with flags in them; 0: it has none
+  double hop = 0;               ///< of such a line, from rank to rank
   double chunk = 0;             ///< of a transfer, whatever its size
+  double around_switch = 0;     ///< of a sum that a switch makes, whatever its size
   double gap = 0;               ///< between two launches of a stream
   bool multicasts = false;      ///< a switch adds up and sends to all GPUs
   PieceModel pieces;

@@ -1,5 +1,7 @@
 #include "explore/scenarios.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <set>
 
@@ -20,8 +22,8 @@ constexpr std::int64_t kLongest = std::int64_t{1} << 40;  ///< of a size
 const std::vector<std::string> kModelKeys{
     "hidden",   "ffn",       "padded_ffn", "heads", "kv_heads",   "head_dim", "rope_head_dim",
     "q_latent", "kv_latent", "experts",    "top_k", "expert_ffn", "source"};
-const std::vector<std::string> kScenarioKeys{"name",   "model", "set",   "operator",
-                                             "gather", "gemm",  "dtype", "ranks"};
+const std::vector<std::string> kScenarioKeys{"name", "model", "set",   "operator", "gather",
+                                             "gemm", "dtype", "ranks", "load"};
 
 /// "overlap" of "data/scenarios/overlap.yaml"; empty: it is none.
 std::string_view suite_of(std::string_view path) {
@@ -87,6 +89,8 @@ class ScenarioReader : study::YamlFile {
       check_gathers_b(op.kind, at(node["gather"]));
       op.gathers_b = one_of(node, "gather", {"a", "b"}) == "b";
     }
+    op.load = text(node, "load", plan::kEvenLoad);
+    if (node["load"]) check_load(op, at(node["load"]));
     read_sizes(node, op);
     check(op, at(node["gemm"]));
     return scenario;
@@ -161,6 +165,16 @@ Suite read_scenarios(const std::string& name_or_file) {
 
 Suite parse_scenarios(std::string_view yaml, const std::string& file) {
   return ScenarioReader(file).read(yaml);
+}
+
+Suite with_ranks(Suite suite, int ranks) {
+  for (Scenario& scenario : suite.scenarios) {
+    Operator& op = scenario.op;
+    if (op.gathers_b) op.m = op.m / op.ranks * ranks;
+    op.ranks = ranks;
+  }
+  suite.text += fmt::format("\n# each scenario by {} GPUs\n", ranks);
+  return suite;
 }
 
 }  // namespace hemiola::explore

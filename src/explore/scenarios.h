@@ -33,4 +33,8 @@ std::vector<std::string> shipped_suites();
 Suite read_scenarios(const std::string& name_or_file);
 Suite parse_scenarios(std::string_view yaml, const std::string& file);
 
+/// All scenarios by so many GPUs, whatever the file says: with gathered B, whose rows of one rank
+/// it counts, by as many of each rank. Its text says so. What does not divide is left to check().
+Suite with_ranks(Suite suite, int ranks);
+
 }  // namespace hemiola::explore

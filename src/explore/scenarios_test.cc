@@ -120,5 +120,18 @@ TEST(Suites, overlap_has_each_model_in_one_set_and_no_shape_twice) {
   }
 }
 
+TEST(Scenarios, go_to_as_many_gpus_as_asked_for) {
+  const Suite given = parse_scenarios(
+      "scenarios:\n" + kOne +
+          "- {name: b, operator: ag-gemm, gather: b, gemm: [512, 1024, 256], ranks: 8}\n",
+      "s.yaml");
+  const Suite four = with_ranks(given, 4);
+  for (const Scenario& scenario : four.scenarios) EXPECT_EQ(scenario.op.ranks, 4);
+  EXPECT_EQ(four.scenarios[0].op.m, 512);
+  EXPECT_EQ(four.scenarios[1].op.m, 4 * 512) << "rows of one rank are 512 still";
+  EXPECT_EQ(given.scenarios[1].op.m, 8 * 512);
+  EXPECT_NE(four.text, given.text) << "another suite for a database";
+}
+
 }  // namespace
 }  // namespace hemiola::explore

@@ -16,14 +16,15 @@ using study::sqlite::Connection;
 using study::sqlite::Statement;
 using study::sqlite::Transaction;
 
-constexpr const char* kSuiteSchema = "hemiola-explore/1";
+constexpr const char* kSuiteSchema = "hemiola-explore/2";
 
 constexpr const char* kSuiteTables =
     "CREATE TABLE scenarios (\n"
     "  scenario INTEGER PRIMARY KEY,\n"
     "  name TEXT NOT NULL, model TEXT NOT NULL, \"set\" TEXT NOT NULL, operator TEXT NOT NULL,\n"
     "  gather TEXT, m INTEGER NOT NULL, n INTEGER NOT NULL, k INTEGER NOT NULL,\n"
-    "  dtype TEXT NOT NULL, ranks INTEGER NOT NULL, status TEXT NOT NULL, error TEXT,\n"
+    "  dtype TEXT NOT NULL, ranks INTEGER NOT NULL, load TEXT NOT NULL,\n"
+    "  status TEXT NOT NULL, error TEXT,\n"
     "  serial_program TEXT, serial_fs INTEGER, collective_fs INTEGER, product_fs INTEGER,\n"
     "  serial_confirmed_fs INTEGER, best TEXT, best_family TEXT, best_fs INTEGER, speedup REAL,\n"
     "  simulated INTEGER, space INTEGER, features TEXT, picks TEXT);"
@@ -36,7 +37,7 @@ constexpr const char* kSuiteTables =
     "  cil_communication REAL, buffers_bytes INTEGER NOT NULL,\n"
     "  extra_traffic_bytes INTEGER NOT NULL, losses TEXT,\n"
     "  PRIMARY KEY (scenario, position)) WITHOUT ROWID;";
-constexpr int kScenarioResults = 13, kScenarioColumns = 26, kScheduleColumns = 19;
+constexpr int kScenarioResults = 13, kScenarioColumns = 27, kScheduleColumns = 19;
 
 std::string insert_into(const char* table, int columns) {
   std::string sql = fmt::format("INSERT INTO {} VALUES (?", table);
@@ -69,7 +70,7 @@ void bind_scenario(Statement& insert, const ScenarioRow& row) {
   else
     insert.bind_null();
   insert.bind(op.m).bind(op.n).bind(op.k).bind(std::string(name_of(op.type)));
-  insert.bind(std::int64_t{op.ranks}).bind(std::string(name_of(row.status)));
+  insert.bind(std::int64_t{op.ranks}).bind(op.load).bind(std::string(name_of(row.status)));
   if (row.status != ScenarioStatus::done) {
     insert.bind(row.error);
     for (int i = 0; i < kScenarioResults; ++i) insert.bind_null();
@@ -124,6 +125,7 @@ ScenarioRow read_scenario(Statement& select, const std::string& file) {
   if (!known_type) damaged(file, "the element type '" + type + "'");
   op.type = *known_type;
   op.ranks = static_cast<int>(select.integer());
+  op.load = select.text();
   const std::string status = select.text();
   for (const ScenarioStatus known : {ScenarioStatus::refused, ScenarioStatus::internal}) {
     if (status == name_of(known)) row.status = known;

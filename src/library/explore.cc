@@ -26,7 +26,9 @@ explore::Operator inner_operator(const OverlapOperator& op, int ranks) {
                           .n = op.n,
                           .k = op.k,
                           .gathers_b = op.gathers_b,
-                          .type = op.type};
+                          .type = op.type,
+                          .load = op.load};
+  explore::check_load(inner, {.file = "load"});
   if (op.gathers_b) explore::check_gathers_b(inner.kind, {.file = "gather"});
   if (op.local) return explore::from_local(inner, {.file = "gemm"});
   explore::check(inner, {.file = "gemm"});
@@ -39,7 +41,8 @@ OverlapOperator public_operator(const explore::Operator& op) {
           .n = op.n,
           .k = op.k,
           .gathers_b = op.gathers_b,
-          .type = op.type};
+          .type = op.type,
+          .load = op.load};
 }
 
 ExploredSchedule public_schedule(const explore::ScenarioRow& row,

@@ -3,7 +3,11 @@
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "core/failure_test_support.h"
+#include "plan/expert_load.h"
 #include "plan/template.h"
 #include "plan/test_support.h"
 
@@ -100,17 +104,23 @@ Value attended(const Plan& plan, int rank, std::int64_t head, std::int64_t query
   return sum;
 }
 
-/// What y[head, query, d] of a rank has to be: all ranks have all heads of their own rows.
+/// What y[head, query, d] of a rank has to be: all ranks have all heads of their own rows, and
+/// heads of queries that follow each other share one of keys and values.
 Value attended_by_heads(const Plan& plan, int rank, std::int64_t head, std::int64_t query,
                         std::int64_t d) {
-  const std::int64_t own = extent(plan, 0, 1), depth = extent(plan, 0, 2);
-  const auto at = [&](std::int64_t row, std::int64_t i) { return (head * own + row) * depth + i; };
+  const std::int64_t own = extent(plan, 1, 1), depth = extent(plan, 1, 2);
+  const std::int64_t heads = plan.tensors[0].elements() / (own * depth);
+  const std::int64_t kv_head = head / (heads / extent(plan, 1, 0));
+  const auto at_query = [&](std::int64_t i) { return (head * own + query) * depth + i; };
+  const auto at = [&](std::int64_t row, std::int64_t i) {
+    return (kv_head * own + row) * depth + i;
+  };
   Value sum = 0;
   for (int owner = 0; owner < plan.ranks; ++owner) {
     for (std::int64_t key = 0; key < own; ++key) {
       Value dot = 0;
       for (std::int64_t i = 0; i < depth; ++i)
-        dot += Execution::input(rank, at(query, i), 0) * Execution::input(owner, at(key, i), 1);
+        dot += Execution::input(rank, at_query(i), 0) * Execution::input(owner, at(key, i), 1);
       sum += dot * Execution::input(owner, at(key, d), 2);
     }
   }
@@ -135,7 +145,13 @@ bool is_attention(const Plan& plan) {
   return plan.name.find("attention") != std::string::npos;
 }
 
-void expect_right_pipeline(const Plan& plan, std::uint32_t seed) {
+/// Whether a rank has anything in a row of what it gives out; of plans in which all ranks have all.
+bool always(int, std::int64_t) {
+  return true;
+}
+
+template <typename Has>
+void expect_right_pipeline(const Plan& plan, std::uint32_t seed, const Has& has_row) {
   Execution execution(plan, seed);
   ASSERT_TRUE(execution.run()) << plan.name << " over " << plan.ranks << " ranks waits for ever";
   std::int32_t output = 0;
@@ -148,11 +164,13 @@ void expect_right_pipeline(const Plan& plan, std::uint32_t seed) {
     for (const Expectation& expected : plan.code(rank).expected) {
       if (expected.region.tensor == output) promised += expected.region.elements();
     }
-    EXPECT_EQ(promised, plan.tensors[static_cast<std::size_t>(output)].elements());
+    std::int64_t there = 0;
     for (std::int64_t i = 0; i < plan.tensors[static_cast<std::size_t>(output)].elements(); ++i) {
+      if (!has_row(rank, i / shape[1])) continue;
+      ++there;
       const auto of_blocks = [&](const auto& value_of) {
-        return value_of(plan, rank, i / (shape[1] * shape[2]), i / shape[2] % shape[1],
-                        i % shape[2]);
+        const std::int64_t rows = shape[shape.size() - 2], depth = shape.back();
+        return value_of(plan, rank, i / (rows * depth), i / depth % rows, i % depth);
       };
       const Value wanted = plan.name.starts_with("ulysses-") ? of_blocks(attended_by_heads)
                            : is_attention(plan)              ? of_blocks(attended)
@@ -162,7 +180,11 @@ void expect_right_pipeline(const Plan& plan, std::uint32_t seed) {
       ASSERT_EQ(execution.value(rank, output, i), wanted)
           << plan.name << " over " << plan.ranks << " ranks: rank " << rank << ", element " << i;
     }
+    EXPECT_EQ(promised, there) << plan.name;
   }
+}
+void expect_right_pipeline(const Plan& plan, std::uint32_t seed) {
+  expect_right_pipeline(plan, seed, always);
 }
 
 /// Sizes that tiles do not divide.
@@ -223,6 +245,8 @@ std::vector<Parameters> shared_variants_of(const TemplateInfo& info) {
                                     {{"split", "3"}, {"transfer", "push"}},
                                     {{"split", "2"}, {"transfer", "pull"}},
                                     {{"waves", "3"}},
+                                    {{"kv_heads", "1"}},
+                                    {{"kv_heads", "1"}, {"transfer", "pull"}, {"causal", "yes"}},
                                     {{"parts", "3"}, {"split", "1"}},
                                     {{"degree", "2"}, {"axis", "m"}, {"transfer", "push"}},
                                     {{"degree", "2"}, {"axis", columns}, {"transfer", "pull"}},
@@ -259,6 +283,81 @@ TEST(Pipelines, all_are_valid_and_right) {
       }
     }
   }
+}
+
+TEST(Pipelines, heads_of_queries_share_keys_of_one_rank_or_of_several) {
+  for (const char* name : {"ulysses-attention/direct", "ulysses-attention/split-kv"}) {
+    // Of 4 ranks: two heads of keys each, one each, one for two of them.
+    for (const auto& [kv_heads, codes] :
+         {std::pair("8", 1u), std::pair("4", 1u), std::pair("2", 4u)}) {
+      const Plan plan = make(name, 4,
+                             {{"heads", "16"},
+                              {"kv_heads", kv_heads},
+                              {"sequence", "24"},
+                              {"head", "2"},
+                              {"tile_q", "4"},
+                              {"tile_kv", "5"}});
+      ASSERT_NO_THROW(validate(plan));
+      EXPECT_EQ(plan.codes.size(), codes);
+      expect_right_pipeline(plan, 5);
+    }
+  }
+}
+
+TEST(Pipelines, experts_with_uneven_load_get_the_rows_that_are_theirs) {
+  int plans = 0;
+  for (const TemplateInfo& info : pipelines()) {
+    if (info.parameter("load") == nullptr) continue;
+    const bool is_dispatch = info.name.starts_with("dispatch-gemm");
+    for (const Parameters& variant : shared_variants_of(info)) {
+      if (std::count(variant.begin(), variant.end(),
+                     std::pair<std::string, std::string>{"degree", "3"}) > 0)
+        continue;  // does not divide units of rows
+      for (const std::string load : {"zipf/1", "5/1", "2/1/6/1"}) {
+        const int ranks = load == "5/1" ? 2 : load == "zipf/1" ? 3 : 4;
+        Parameters parameters = small(info, ranks);
+        parameters.insert(parameters.end(), variant.begin(), variant.end());
+        parameters.emplace_back("load", load);
+        const Plan plan = make(info.name, ranks, parameters);
+        ASSERT_NO_THROW(validate(plan)) << info.name;
+        const std::vector<std::int64_t> rows = expert_rows(load, ranks, 6 * ranks, {});
+        const std::int64_t most = *std::max_element(rows.begin(), rows.end());
+        ASSERT_GT(most, rows.back());
+        expect_right_pipeline(plan, 1, [&](int rank, std::int64_t row) {
+          const auto expert =
+              is_dispatch ? static_cast<std::size_t>(rank) : static_cast<std::size_t>(row / most);
+          return row % most < rows[expert];
+        });
+        ++plans;
+      }
+    }
+  }
+  EXPECT_GT(plans, 60);
+}
+
+TEST(Pipelines, load_of_experts_is_shared_out_whole) {
+  using Rows = std::vector<std::int64_t>;
+  EXPECT_EQ(expert_rows("even", 4, 1024, {}), (Rows{256, 256, 256, 256}));
+  EXPECT_EQ(expert_rows("1/1/1/1", 4, 1024, {}), (Rows{256, 256, 256, 256}));
+  EXPECT_EQ(expert_rows("4/2/1/1", 4, 1024, {}), (Rows{512, 256, 128, 128}));
+  EXPECT_EQ(expert_rows("1000/1/1", 3, 48, {}), (Rows{16, 16, 16})) << "a unit is 16 rows";
+  EXPECT_EQ(expert_rows("1000/1/1", 3, 480, {}), (Rows{448, 16, 16})) << "each has one";
+  for (const std::int64_t rows : {8, 100, 4096, 12345}) {
+    const Rows zipf = expert_rows("zipf/1.2", 8, rows, {});
+    EXPECT_EQ(std::accumulate(zipf.begin(), zipf.end(), std::int64_t{0}), rows);
+    EXPECT_TRUE(std::is_sorted(zipf.rbegin(), zipf.rend()));
+    EXPECT_GE(zipf.back(), 1);
+  }
+  const auto refusal = [](const std::string& load, std::int64_t rows) {
+    return test::message_of([&] { expert_rows(load, 4, rows, {}); });
+  };
+  EXPECT_THAT(refusal("4/2/1", 1024), HasSubstr("has the load of 3 ranks, not of 4"));
+  EXPECT_THAT(refusal("4/2/1/0", 1024), HasSubstr("'4/2/1/0' is not the load of experts"));
+  EXPECT_THAT(refusal("4/2/1/x", 1024), HasSubstr("is not the load of experts"));
+  EXPECT_THAT(refusal("", 1024), HasSubstr("is not the load of experts"));
+  EXPECT_THAT(refusal("zipf/-1", 1024), HasSubstr("its exponent is a number above 0"));
+  EXPECT_THAT(refusal("zipf/1", 3), HasSubstr("3 tokens of a rank are fewer than its 4 ranks"));
+  EXPECT_THAT(refusal("even", 1023), HasSubstr("cannot be divided by 4 ranks"));
 }
 
 TEST(Pipelines, defaults_are_valid_over_8_ranks) {
@@ -307,6 +406,14 @@ TEST(Pipelines, sizes_that_do_not_divide_are_refused) {
                 make("ring-attention/ring", 4, {{"heads", "0"}});
               }),
               HasSubstr("parameter 'heads' of 'ring-attention/ring' cannot be 0"));
+  EXPECT_THAT(test::message_of([] {
+                make("ulysses-attention/direct", 4, {{"heads", "12"}, {"kv_heads", "3"}});
+              }),
+              HasSubstr("cannot give 4 ranks one of kv_heads = 3 each"));
+  EXPECT_THAT(test::message_of([] {
+                make("ulysses-attention/direct", 4, {{"heads", "12"}, {"kv_heads", "8"}});
+              }),
+              HasSubstr("cannot divide heads = 12 into 8 parts"));
   EXPECT_THAT(test::message_of([] {
                 make("gemm-rs/sequence", 4, {{"n", "12"}, {"degree", "8"}, {"axis", "n"}});
               }),

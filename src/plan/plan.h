@@ -204,6 +204,9 @@ enum class Waits : std::uint8_t {
 };
 std::string_view name_of(Waits waits);
 
+/// Compute::name of attention whose queries meet the keys up to their own row only.
+constexpr const char* kCausalAttention = "causal attention";
+
 /// A kernel that a rank runs beside its streams, tile by tile.
 ///
 /// With neither `stream` nor `after`, and waiting by tiles, it is part of the one persistent kernel

@@ -1,8 +1,10 @@
 #include "plan/sequences.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
+#include "plan/expert_load.h"
 #include "plan/families.h"
 
 namespace hemiola::plan {
@@ -16,6 +18,15 @@ std::vector<ParameterInfo> with_own_tiles(std::vector<ParameterInfo> all) {
 }
 
 }  // namespace
+
+std::vector<ParameterInfo> with_load(std::vector<ParameterInfo> parameters) {
+  parameters.push_back(
+      {"load",
+       kEvenLoad,
+       {},
+       "tokens of the experts of each rank: even, a weight for each rank as 4/2/1/1, or zipf/S"});
+  return parameters;
+}
 
 std::vector<ParameterInfo> sequence_parameters(const char* transfer, const char* columns) {
   return with_own_tiles(
@@ -78,22 +89,51 @@ SequenceShape shards_shape(const TemplateArguments& arguments) {
 }
 
 SequenceMaker::SequenceMaker(const TemplateArguments& arguments, const SequenceShape& shape,
-                             std::int64_t rows, std::int64_t length, const char* name_of_length)
+                             std::vector<std::int64_t> rows, std::int64_t length,
+                             const char* name_of_length)
     : arguments_(arguments),
       shape_(shape),
       ranks_(arguments.ranks),
       ways_{arguments.ranks, shape.pulls},
-      rows_(rows),
-      step_rows_(shape.by_rows ? divided(arguments, "rows of a block", rows, shape.degree) : rows),
+      rows_(rows.front()),
+      step_rows_(shape.by_rows ? divided(arguments, "rows of a block", rows_, shape.degree)
+                               : rows_),
       step_length_(shape.by_rows ? length
-                                 : divided(arguments, name_of_length, length, shape.degree)) {}
+                                 : divided(arguments, name_of_length, length, shape.degree)) {
+  if (std::adjacent_find(rows.begin(), rows.end(), std::not_equal_to<>()) != rows.end())
+    rows_by_expert_ = std::move(rows);
+}
 
 std::int64_t SequenceMaker::rows_of_rank(const TemplateArguments& arguments) {
   return divided(arguments, "m", positive(arguments, "m"), arguments.ranks);
 }
 
-std::int64_t SequenceMaker::rows_of_pair(const TemplateArguments& arguments) {
-  return divided(arguments, "m / ranks", rows_of_rank(arguments), arguments.ranks);
+std::vector<std::int64_t> SequenceMaker::rows_for_experts(const TemplateArguments& arguments) {
+  const std::int64_t rows = rows_of_rank(arguments);
+  const std::string& load = arguments.word("load");
+  if (load == kEvenLoad) return {divided(arguments, "m / ranks", rows, arguments.ranks)};
+  return expert_rows(load, arguments.ranks, rows, kOption);
+}
+
+void SequenceMaker::use_rows_of(std::int64_t rank) {
+  if (is_even()) return;
+  rows_ = rows_by_expert_[static_cast<std::size_t>(rank)];
+  step_rows_ =
+      shape_.by_rows ? divided(arguments_, "rows of a block", rows_, shape_.degree) : rows_;
+}
+
+std::int64_t SequenceMaker::most_rows() const {
+  return is_even() ? rows_ : *std::max_element(rows_by_expert_.begin(), rows_by_expert_.end());
+}
+
+Region SequenceMaker::rows_of_blocks(std::int32_t tensor) const {
+  return slab(plan_, tensor, 1, {}, rows_);
+}
+
+Region SequenceMaker::rows_of_block(std::int32_t tensor, const Affine& block) const {
+  Region region = rows_of_blocks(tensor);
+  region.boxes.front()[0] = {block, 1};
+  return region;
 }
 
 Affine Ways::taker_at(std::int64_t distance) const {
@@ -164,9 +204,10 @@ Compute SequenceMaker::launched_block(std::int64_t step, std::int64_t distance,
   return product;
 }
 
-Plan SequenceMaker::run_by_all(Code code) {
-  plan_.codes = {std::move(code)};
-  plan_.code_of.assign(static_cast<std::size_t>(ranks_), 0);
+Plan SequenceMaker::run_by_ranks(std::vector<Code> codes) {
+  plan_.codes = std::move(codes);
+  for (std::int64_t rank = 0; rank < ranks_; ++rank)
+    plan_.code_of.push_back(is_even() ? 0 : static_cast<std::int32_t>(rank));
   return std::move(plan_);
 }
 

@@ -53,6 +53,8 @@ struct SequenceShape {
   std::int64_t compute_streams = 1;  ///< of unfused products
 };
 
+/// And how tokens spread over experts.
+std::vector<ParameterInfo> with_load(std::vector<ParameterInfo> parameters);
 /// transfer, degree, axis, steps, products, placement, streams, and the tiles of the own block; the
 /// sizes of a product are not among them. `transfer` is the default; `columns` what 2D steps
 /// divide, "k" or "n".
@@ -70,14 +72,26 @@ SequenceShape shards_shape(const TemplateArguments& arguments);
 /// each other, in chunks, where a distance between ranks stands for a stream of transfers.
 class SequenceMaker {
  protected:
-  /// `length` of a row of a block, which steps by columns divide: "k" or "n".
-  SequenceMaker(const TemplateArguments& arguments, const SequenceShape& shape, std::int64_t rows,
-                std::int64_t length, const char* name_of_length);
+  /// `rows`: of a block, or of those of the experts of each rank. `length` of a row of a block,
+  /// which steps by columns divide: "k" or "n".
+  SequenceMaker(const TemplateArguments& arguments, const SequenceShape& shape,
+                std::vector<std::int64_t> rows, std::int64_t length, const char* name_of_length);
 
   /// m over ranks: rows of a rank.
   static std::int64_t rows_of_rank(const TemplateArguments& arguments);
-  /// m over ranks twice: rows that each rank has for each other.
-  static std::int64_t rows_of_pair(const TemplateArguments& arguments);
+  /// What each rank has for the experts of each other, by rank.
+  static std::vector<std::int64_t> rows_for_experts(const TemplateArguments& arguments);
+
+  /// From now on blocks have as many rows as those of the experts of `rank`; without experts, or
+  /// where their load is even, all blocks have the same.
+  void use_rows_of(std::int64_t rank);
+  /// Whether all ranks do the same.
+  bool is_even() const { return rows_by_expert_.empty(); }
+  /// Rows of a rank that have most.
+  std::int64_t most_rows() const;
+  /// The rows that blocks have now, of a tensor [rank, rows, ...]: of all its blocks, or of one.
+  Region rows_of_blocks(std::int32_t tensor) const;
+  Region rows_of_block(std::int32_t tensor, const Affine& block) const;
 
   /// The distance from which on steps take blocks, and how many they take.
   std::int64_t first_block() const { return shape_.hetero ? 1 : 0; }
@@ -116,15 +130,16 @@ class SequenceMaker {
   Compute launched_block(std::int64_t step, std::int64_t distance, std::int64_t columns,
                          std::int64_t depth) const;
 
-  /// The plan, in which all ranks run this.
-  Plan run_by_all(Code code);
+  /// The plan, in which all ranks run the only code, or each its own.
+  Plan run_by_ranks(std::vector<Code> codes);
 
   const TemplateArguments& arguments_;
   SequenceShape shape_;
   std::int64_t ranks_;
   Ways ways_;
-  std::int64_t rows_;                     // of a block
-  std::int64_t step_rows_, step_length_;  // of a chunk
+  std::int64_t rows_;                         // of a block
+  std::vector<std::int64_t> rows_by_expert_;  // where their load is not even
+  std::int64_t step_rows_, step_length_;      // of a chunk
   Plan plan_;
 };
 

@@ -16,10 +16,10 @@ enum class Gathers : std::uint8_t { same_for_all, one_for_each };
 class GatherMaker : SequenceMaker {
  public:
   GatherMaker(const TemplateArguments& arguments, Gathers gathers, const SequenceShape& shape)
-      : SequenceMaker(
-            arguments, shape,
-            gathers == Gathers::one_for_each ? rows_of_pair(arguments) : rows_of_rank(arguments),
-            positive(arguments, "k"), "k"),
+      : SequenceMaker(arguments, shape,
+                      gathers == Gathers::one_for_each ? rows_for_experts(arguments)
+                                                       : std::vector{rows_of_rank(arguments)},
+                      positive(arguments, "k"), "k"),
         is_exchange_(gathers == Gathers::one_for_each),
         columns_(is_exchange_ ? positive(arguments, "n")
                               : divided(arguments, "n", positive(arguments, "n"), ranks_)),
@@ -27,13 +27,45 @@ class GatherMaker : SequenceMaker {
 
   Plan make() {
     start();
+    std::vector<Code> codes;
+    for (std::int64_t rank = 0; rank < (is_even() ? 1 : ranks_); ++rank)
+      codes.push_back(code_of(rank));
+    return run_by_ranks(std::move(codes));
+  }
+
+ private:
+  /// a[rank, m, k] where products read it; x[rank, m, k] (of an exchange) where it comes from.
+  void start() {
+    const DataType type = data_type_of(arguments_);
+    plan_ = start_plan(arguments_, 1);
+    plan_.tensors = {
+        {"a", is_exchange_ ? Role::scratch : Role::input, {ranks_, most_rows(), depth_}, type},
+        {"b", Role::input, {depth_, columns_}, type},
+        {"c", Role::output, {ranks_, most_rows(), columns_}, type}};
+    if (is_exchange_) {
+      source_ = 3;
+      plan_.tensors.push_back({"x", Role::input, {ranks_, most_rows(), depth_}, type});
+    }
+    if (!shape_.copies) return;
+    const std::int64_t most = most_rows() / shape_.degree;
+    // By step and distance to the rank that a block belongs to: what a step needs lies together.
+    staged_ = static_cast<std::int32_t>(plan_.tensors.size());
+    plan_.tensors.push_back(
+        {"staged", Role::scratch, {shape_.degree, blocks() * most, depth_}, type});
+    results_ = staged_ + 1;
+    plan_.tensors.push_back(
+        {"results", Role::scratch, {shape_.degree, blocks() * most, columns_}, type});
+  }
+
+  Code code_of(std::int64_t rank) {
     Code code;
     if (shape_.one_by_one) {
-      code.streams.push_back(transfers_one_by_one());
+      code.streams.push_back(transfers_one_by_one(rank));
     } else {
       for (std::int64_t distance = 1; distance < ranks_; ++distance)
-        code.streams.push_back(transfers_over(distance));
+        code.streams.push_back(transfers_over(rank, distance));
     }
+    use_rows_of(rank);
     if (moves_own_block()) code.streams.push_back(own_chunks());
     if (shape_.hetero) code.computes.push_back(own_product());
     for (std::int64_t step = 0; step < shape_.degree; ++step) {
@@ -45,36 +77,14 @@ class GatherMaker : SequenceMaker {
       }
     }
     if (shape_.copies) code.streams.push_back(results_to_their_rows());
-    return finish(std::move(code));
+    promise(code);
+    return code;
   }
 
- private:
-  /// a[rank, m, k] where products read it; x[rank, m, k] (of an exchange) where it comes from.
-  void start() {
-    const DataType type = data_type_of(arguments_);
-    plan_ = start_plan(arguments_, 1);
-    plan_.tensors = {
-        {"a", is_exchange_ ? Role::scratch : Role::input, {ranks_, rows_, depth_}, type},
-        {"b", Role::input, {depth_, columns_}, type},
-        {"c", Role::output, {ranks_, rows_, columns_}, type}};
-    if (is_exchange_) {
-      source_ = 3;
-      plan_.tensors.push_back({"x", Role::input, {ranks_, rows_, depth_}, type});
-    }
-    if (!shape_.copies) return;
-    // By step and distance to the rank that a block belongs to: what a step needs lies together.
-    staged_ = static_cast<std::int32_t>(plan_.tensors.size());
-    plan_.tensors.push_back(
-        {"staged", Role::scratch, {shape_.degree, blocks() * step_rows_, depth_}, type});
-    results_ = staged_ + 1;
-    plan_.tensors.push_back(
-        {"results", Role::scratch, {shape_.degree, blocks() * step_rows_, columns_}, type});
-  }
-
-  Plan finish(Code code) {
+  void promise(Code& code) const {
     code.resident = {is_exchange_ ? all_of(plan_, source_) : slab(plan_, kA, 0, own_rank(), 1),
                      all_of(plan_, kB)};
-    code.expected = {{all_of(plan_, kC), false}};
+    code.expected = {{rows_of_blocks(kC), false}};
     if (shape_.copies) {
       Expectation copied{{kC, {}}, false, Region{results_, {}}, own_rank()};
       for (std::int64_t step = 0; step < shape_.degree; ++step) {
@@ -94,7 +104,7 @@ class GatherMaker : SequenceMaker {
         }
         code.expected.push_back(std::move(arrived));
       }
-      if (shape_.hetero) code.expected.push_back({slab(plan_, kC, 0, own_rank(), 1), false});
+      if (shape_.hetero) code.expected.push_back({rows_of_block(kC, own_rank()), false});
     }
     // Of an exchange, what rank r computes on is what every other rank has for it. Where own
     // products read it from x, and steps from copies, it is not looked for in a.
@@ -102,10 +112,14 @@ class GatherMaker : SequenceMaker {
       for (std::int64_t d = is_own_in_place() ? 1 : 0; d < ranks_; ++d) {
         const Affine owner = around(ranks_, d);
         code.expected.push_back(
-            {slab(plan_, kA, 0, owner, 1), false, slab(plan_, source_, 0, own_rank(), 1), owner});
+            {rows_of_block(kA, owner), false, rows_of_block(source_, own_rank()), owner});
       }
     }
-    return run_by_all(std::move(code));
+  }
+
+  /// Rows of what `rank` moves with the rank at a distance: those of the experts that it is for.
+  void use_rows_moved(std::int64_t rank, std::int64_t distance) {
+    use_rows_of(shape_.pulls ? rank : (rank + distance) % ranks_);
   }
 
   /// Whether products of the own block read it where the rank has it.
@@ -124,7 +138,8 @@ class GatherMaker : SequenceMaker {
   }
 
   /// All steps between ranks of a distance: those of other distances go on at the same time.
-  Stream transfers_over(std::int64_t distance) const {
+  Stream transfers_over(std::int64_t rank, std::int64_t distance) {
+    use_rows_moved(rank, distance);
     const Affine peer = around(ranks_, distance), owner = sender_to(peer);
     Stream stream = stream_over(distance);
     repeat(stream, shape_.degree,
@@ -134,11 +149,20 @@ class GatherMaker : SequenceMaker {
     return stream;
   }
 
-  Stream transfers_one_by_one() const {
-    const Affine peer = around(ranks_, 1, 1), owner = sender_to(peer);
+  Stream transfers_one_by_one(std::int64_t rank) {
     Stream stream = stream_one_by_one();
-    repeat(stream, ranks_ - 1,
-           moved(peer, source_of(owner, taker_from(peer), {}), landed(owner, {})));
+    const auto transfer = [&](const Affine& peer) {
+      const Affine owner = sender_to(peer);
+      return moved(peer, source_of(owner, taker_from(peer), {}), landed(owner, {}));
+    };
+    if (is_even()) {
+      repeat(stream, ranks_ - 1, transfer(around(ranks_, 1, 1)));
+      return stream;
+    }
+    for (std::int64_t distance = 1; distance < ranks_; ++distance) {
+      use_rows_moved(rank, distance);
+      stream.items.emplace_back(transfer(around(ranks_, distance)));
+    }
     return stream;
   }
 
@@ -255,17 +279,18 @@ TemplateInfo dispatch_gemm_sequence() {
   return sequence_template(
       "dispatch-gemm/sequence",
       "tokens go to the ranks of their experts in steps, each followed by launches of its product",
-      sequence_parameters("pull", "k"), make_gathered<Gathers::one_for_each, sequence_shape>);
+      with_load(sequence_parameters("pull", "k")),
+      make_gathered<Gathers::one_for_each, sequence_shape>);
 }
 TemplateInfo dispatch_gemm_serial() {
   return sequence_template(
       "dispatch-gemm/serial", "all tokens go to the ranks of their experts, then one launch",
-      {transfer_parameter("pull")}, make_gathered<Gathers::one_for_each, serial_shape>);
+      with_load({transfer_parameter("pull")}), make_gathered<Gathers::one_for_each, serial_shape>);
 }
 TemplateInfo dispatch_gemm_shards() {
   return sequence_template(
       "dispatch-gemm/shards", "tokens of one peer after the other, each followed by its product",
-      shards_parameters("pull"), make_gathered<Gathers::one_for_each, shards_shape>);
+      with_load(shards_parameters("pull")), make_gathered<Gathers::one_for_each, shards_shape>);
 }
 
 }  // namespace hemiola::plan

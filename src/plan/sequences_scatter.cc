@@ -19,10 +19,10 @@ enum class Results : std::uint8_t { own_sum, all_sums, returned };
 class ScatterMaker : SequenceMaker {
  public:
   ScatterMaker(const TemplateArguments& arguments, Results results, const SequenceShape& shape)
-      : SequenceMaker(
-            arguments, shape,
-            results == Results::returned ? rows_of_pair(arguments) : rows_of_rank(arguments),
-            positive(arguments, "n"), "n"),
+      : SequenceMaker(arguments, shape,
+                      results == Results::returned ? rows_for_experts(arguments)
+                                                   : std::vector{rows_of_rank(arguments)},
+                      positive(arguments, "n"), "n"),
         adds_up_(results != Results::returned),
         is_for_all_(results == Results::all_sums),
         columns_(positive(arguments, "n")),
@@ -37,12 +37,21 @@ class ScatterMaker : SequenceMaker {
 
   Plan make() {
     start();
+    std::vector<Code> codes;
+    for (std::int64_t rank = 0; rank < (is_even() ? 1 : ranks_); ++rank)
+      codes.push_back(code_of(rank));
+    return run_by_ranks(std::move(codes));
+  }
+
+ private:
+  Code code_of(std::int64_t rank) {
     Code code;
     if (shape_.one_by_one) {
-      code.streams.push_back(transfers_one_by_one());
+      code.streams.push_back(transfers_one_by_one(rank));
     } else {
-      for (std::int64_t d = 1; d < ranks_; ++d) code.streams.push_back(transfers_over(d));
+      for (std::int64_t d = 1; d < ranks_; ++d) code.streams.push_back(transfers_over(rank, d));
     }
+    use_rows_of(rank);
     after_transfers_ = static_cast<std::int32_t>(code.streams.size());
     if (adds_up_) code.streams.push_back(sums());
     if (moves_own_block()) code.streams.push_back(own_results());
@@ -62,22 +71,23 @@ class ScatterMaker : SequenceMaker {
       if (!shape_.hetero) code.computes.push_back(product_of_block(step, 0));
     }
     if (shape_.hetero && !is_own_first()) code.computes.push_back(own_product());
-    return finish(std::move(code));
+    promise_all(code, rank);
+    return code;
   }
 
- private:
   /// a[rank, m, k] and partial[rank, m, n] of the block that belongs to a rank; c as the rank gets
   /// it: all blocks, or the own one.
   void start() {
     const DataType type = data_type_of(arguments_);
     plan_ = start_plan(arguments_, 1);
-    plan_.tensors = {{"a", Role::input, {ranks_, rows_, depth_}, type},
+    const std::int64_t most = most_rows();
+    plan_.tensors = {{"a", Role::input, {ranks_, most, depth_}, type},
                      {"b", Role::input, {depth_, columns_}, type},
-                     {"partial", Role::scratch, {ranks_, rows_, columns_}, type},
-                     {"c", Role::output, {ranks_, rows_, columns_}, type}};
+                     {"partial", Role::scratch, {ranks_, most, columns_}, type},
+                     {"c", Role::output, {ranks_, most, columns_}, type}};
     if (adds_up_ && !is_for_all_) plan_.tensors[kC].shape = {rows_, columns_};
     if (shape_.copies)
-      plan_.tensors[kPartial].shape = {shape_.degree, blocks() * step_rows_, columns_};
+      plan_.tensors[kPartial].shape = {shape_.degree, blocks() * most / shape_.degree, columns_};
     if (adds_up_) {
       slots_ = static_cast<std::int32_t>(plan_.tensors.size());
       plan_.tensors.push_back({"slots", Role::scratch, {ranks_ - 1, rows_, columns_}, type});
@@ -85,10 +95,10 @@ class ScatterMaker : SequenceMaker {
     if (!shape_.copies) return;
     staged_ = static_cast<std::int32_t>(plan_.tensors.size());
     plan_.tensors.push_back(
-        {"staged", Role::scratch, {shape_.degree, blocks() * step_rows_, depth_}, type});
+        {"staged", Role::scratch, {shape_.degree, blocks() * most / shape_.degree, depth_}, type});
   }
 
-  Plan finish(Code code) {
+  void promise_all(Code& code, std::int64_t rank) {
     code.resident = {all_of(plan_, kA), all_of(plan_, kB)};
     if (adds_up_) {
       code.expected.push_back({{kC, {}}, true, Region{kPartial, {}}});
@@ -96,10 +106,12 @@ class ScatterMaker : SequenceMaker {
         promise(code.expected.back(), is_for_all_ ? constant(block) : own_rank(), own_rank(), 0);
     } else {
       for (std::int64_t d = moves_own_block() ? 0 : 1; d < ranks_; ++d) {
+        use_rows_of((rank + (shape_.pulls ? d : ranks_ - d)) % ranks_);
         code.expected.push_back({{kC, {}}, false, Region{kPartial, {}}, sender_at(d)});
         promise(code.expected.back(), own_rank(), sender_at(d), d);
       }
-      if (!moves_own_block()) code.expected.push_back({slab(plan_, kC, 0, own_rank(), 1), false});
+      use_rows_of(rank);
+      if (!moves_own_block()) code.expected.push_back({rows_of_block(kC, own_rank()), false});
     }
     if (shape_.copies) {  // what tiles find beside each other
       Expectation copied{{staged_, {}}, false, Region{kA, {}}, own_rank()};
@@ -112,7 +124,6 @@ class ScatterMaker : SequenceMaker {
       }
       code.expected.push_back(std::move(copied));
     }
-    return run_by_all(std::move(code));
   }
 
   /// The block for `taker`, step by step, where its maker has it at `distance`.
@@ -161,8 +172,14 @@ class ScatterMaker : SequenceMaker {
     return plan::after(moved(peer, from, to), {.rank = maker, .compute = made_by});
   }
 
+  /// Rows of what `rank` moves with the rank at a distance: those of the experts that made it.
+  void use_rows_moved(std::int64_t rank, std::int64_t distance) {
+    use_rows_of(shape_.pulls ? (rank + distance) % ranks_ : rank);
+  }
+
   /// All steps between ranks of a distance: those of other distances go on at the same time.
-  Stream transfers_over(std::int64_t distance) const {
+  Stream transfers_over(std::int64_t rank, std::int64_t distance) {
+    use_rows_moved(rank, distance);
     const Affine peer = around(ranks_, distance);
     Stream stream = stream_over(distance);
     repeat(stream, shape_.degree,
@@ -171,11 +188,19 @@ class ScatterMaker : SequenceMaker {
     return stream;
   }
 
-  Stream transfers_one_by_one() const {
-    const Affine peer = around(ranks_, 1, 1);
+  Stream transfers_one_by_one(std::int64_t rank) {
     Stream stream = stream_one_by_one();
-    repeat(stream, ranks_ - 1,
-           transfer(peer, made(taker_from(peer), 0, {}), counting(), {}, counting()));
+    const auto to = [&](const Affine& peer, const Affine& number) {
+      return transfer(peer, made(taker_from(peer), 0, {}), number, {}, number);
+    };
+    if (is_even()) {
+      repeat(stream, ranks_ - 1, to(around(ranks_, 1, 1), counting()));
+      return stream;
+    }
+    for (std::int64_t distance = 1; distance < ranks_; ++distance) {
+      use_rows_moved(rank, distance);
+      stream.items.emplace_back(to(around(ranks_, distance), constant(distance - 1)));
+    }
     return stream;
   }
 
@@ -333,19 +358,19 @@ TemplateInfo gemm_combine_sequence() {
   return sequence_template("gemm-combine/sequence",
                            "launches of an expert's product in steps, whose results go back to the "
                            "ranks of their tokens",
-                           sequence_parameters("push", "n"),
+                           with_load(sequence_parameters("push", "n")),
                            make_scattered<Results::returned, sequence_shape>);
 }
 TemplateInfo gemm_combine_serial() {
   return sequence_template(
       "gemm-combine/serial",
       "one launch of an expert's product, then all results go back to the ranks of their tokens",
-      {transfer_parameter("push")}, make_scattered<Results::returned, serial_shape>);
+      with_load({transfer_parameter("push")}), make_scattered<Results::returned, serial_shape>);
 }
 TemplateInfo gemm_combine_shards() {
   return sequence_template(
       "gemm-combine/shards", "an expert's products for one peer after the other, each sent back",
-      shards_parameters("push"), make_scattered<Results::returned, shards_shape>);
+      with_load(shards_parameters("push")), make_scattered<Results::returned, shards_shape>);
 }
 
 }  // namespace hemiola::plan

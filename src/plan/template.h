@@ -18,12 +18,15 @@
 
 namespace hemiola::plan {
 
-/// A parameter of a template: a word out of `choices`, or, where there are none, an integer >= 0.
+/// A parameter of a template: a word out of `choices`, or, where there are none, an integer >= 0; a
+/// text that the template reads where the default is no integer.
 struct ParameterInfo {
   std::string name;
   std::string default_value;
   std::vector<std::string> choices;
   std::string description;
+
+  bool is_text() const;
 };
 
 using Parameters =

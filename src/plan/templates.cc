@@ -34,7 +34,9 @@ void set_value(const TemplateInfo& info, Parameters& parameters, const std::stri
       hint = names.empty() ? "it has no parameters" : "its parameters are " + join(names);
     throw Failure("'" + info.name + "' has no parameter '" + name + "'", where, hint);
   }
-  if (known->choices.empty()) {
+  if (known->is_text()) {
+    // Its template reads it.
+  } else if (known->choices.empty()) {
     const auto number = parse_count(value);
     if (!number || *number < 0) {
       throw Failure(
@@ -53,6 +55,10 @@ void set_value(const TemplateInfo& info, Parameters& parameters, const std::stri
 }
 
 }  // namespace
+
+bool ParameterInfo::is_text() const {
+  return choices.empty() && !parse_count(default_value);
+}
 
 const ParameterInfo* TemplateInfo::parameter(std::string_view wanted) const {
   const auto found = std::find_if(parameters.begin(), parameters.end(),

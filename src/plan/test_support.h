@@ -421,10 +421,12 @@ class Execution {
     const std::size_t result = is_gemm ? 2 : 3;  // behind it: what parts of a sum are weighed with
     EXPECT_GE(tile.operands.size(), result + 1);
     const auto length = [&](std::size_t axis) { return tile.end[axis] - tile.begin[axis]; };
-    const std::int64_t batches = is_gemm ? 1 : length(0);
     const std::size_t last = tile.begin.size() - 1;
-    const std::int64_t inner = length(is_gemm ? last : 2);
-    std::int64_t rows = is_gemm ? 1 : length(1);
+    // With groups (a fourth axis) a tile has one head of queries.
+    const std::int64_t batches = is_gemm ? 1 : length(0);
+    EXPECT_TRUE(is_gemm || last == 2 || length(1) == 1);
+    const std::int64_t inner = length(last);
+    std::int64_t rows = is_gemm ? 1 : length(last - 1);
     for (std::size_t axis = 0; is_gemm && axis + 1 < last; ++axis) rows *= length(axis);
     const auto operand = [&](std::size_t o) {
       std::vector<Value> values;

@@ -14,7 +14,7 @@ namespace hemiola::program {
 namespace {
 
 constexpr std::int64_t kUnit = 16;        // bytes of a chunk
-constexpr std::int64_t kStep = 64;        // elements that a step of a product sums over
+constexpr std::int64_t kStepBytes = 128;  // of a row of a that a step of a product takes
 constexpr std::int64_t kFewestSteps = 4;  // of a part of a split, as in the product model
 constexpr std::int32_t kProductThreads = 256;
 constexpr std::int32_t kWorkThreads = 512;
@@ -56,9 +56,8 @@ std::int32_t add_buffer(Program& program, const char* name, BufferKind kind, std
 /// what half of the buffer holds, which leaves room for a second workgroup. CUTLASS
 /// (tools/library/scripts/generator.py, 16 bit, k = 32) has 10 stages for 64x64, 6 for 128x64, 3 to
 /// 5 for 128x128; cuBLAS on Ampere 6 of k = 64 for 64x64.
-std::int32_t library_stages(machine::MatrixTile tile, DataType type,
-                            const machine::GpuModel& model) {
-  const std::int64_t step = (std::int64_t{tile.m} + tile.n) * kStep * size_of(type);
+std::int32_t library_stages(machine::MatrixTile tile, const machine::GpuModel& model) {
+  const std::int64_t step = (std::int64_t{tile.m} + tile.n) * kStepBytes;
   return static_cast<std::int32_t>(
       std::max<std::int64_t>(model.gemm_stages, model.gemm_buffer.count / 2 / step));
 }
@@ -67,7 +66,7 @@ std::int32_t library_stages(machine::MatrixTile tile, DataType type,
 class ProductWriter {
  public:
   ProductWriter(const MatrixProduct& shape, DataType type, const machine::GpuModel& model)
-      : shape_(shape), per_chunk_(kUnit / size_of(type)) {
+      : shape_(shape), step_(kStepBytes / size_of(type)), per_chunk_(kUnit / size_of(type)) {
     const machine::GemmEstimate chosen = product_kernel(shape, type, model);
     tile_m_ = chosen.tile.m;
     tile_n_ = ceil_of(chosen.tile.n, per_chunk_) * per_chunk_;
@@ -82,7 +81,7 @@ class ProductWriter {
     group_ = std::clamp<std::int64_t>(std::llround(side), 1, tiles_m());
     workgroups_ = std::min(model.cu_count, tiles_m() * tiles_n() * parts_);
     stages_ = library_stages(
-        {static_cast<std::int32_t>(tile_m_), static_cast<std::int32_t>(tile_n_)}, type, model);
+        {static_cast<std::int32_t>(tile_m_), static_cast<std::int32_t>(tile_n_)}, model);
     program_ = start(fmt::format("product {}x{}x{}", shape.m, shape.n, shape.k), 1,
                      shape.m * row_c_ * kUnit);
     program_.fixed_type = type;
@@ -113,7 +112,7 @@ class ProductWriter {
   std::int64_t tiles_m() const { return ceil_of(shape_.m, tile_m_); }
   std::int64_t tiles_n() const { return ceil_of(shape_.n, tile_n_); }
 
-  std::int64_t steps() const { return ceil_of(shape_.k, kStep); }
+  std::int64_t steps() const { return ceil_of(shape_.k, step_); }
   /// Chunks of the sums of one part of a tile, which are float32.
   std::int64_t sums_of_part() const { return ceil_of(tile_m_ * tile_n_ * 4, kUnit); }
 
@@ -139,11 +138,11 @@ class ProductWriter {
     const std::int64_t last_step = steps() * (part + 1) / parts_ - 1;
     if (last_step > first) {
       body.ops.push_back({.kind = OpKind::loop, .count = last_step - first});
-      body.ops.push_back(step(row, column, m, n, first * kStep, kStep, true));
+      body.ops.push_back(step(row, column, m, n, first * step_, step_, true));
       body.ops.push_back({.kind = OpKind::end_loop});
     }
-    const std::int64_t depth = std::min(kStep, shape_.k - last_step * kStep);
-    Op last = step(row, column, m, n, last_step * kStep, depth, false);
+    const std::int64_t depth = std::min(step_, shape_.k - last_step * step_);
+    Op last = step(row, column, m, n, last_step * step_, depth, false);
     const std::int64_t width = ceil_of(n, per_chunk_);
     const Operand result{.buffer = c_,
                          .chunk = constant(row * row_c_ + column / per_chunk_),
@@ -189,8 +188,8 @@ class ProductWriter {
     Affine left = constant(row * row_a_ + at / per_chunk_);
     Affine right = constant(at * row_b_ + column / per_chunk_);
     if (is_counted) {
-      left.loop[0] = kStep / per_chunk_;
-      right.loop[0] = kStep * row_b_;
+      left.loop[0] = step_ / per_chunk_;
+      right.loop[0] = step_ * row_b_;
     }
     return {
         .kind = OpKind::compute,
@@ -201,6 +200,7 @@ class ProductWriter {
   }
 
   MatrixProduct shape_;
+  std::int64_t step_;  ///< elements that a step sums over
   std::int64_t per_chunk_;
   std::int64_t tile_m_ = 1, tile_n_ = 1;
   std::int64_t row_a_ = 0, row_b_ = 0, row_c_ = 0;  ///< chunks
@@ -228,7 +228,7 @@ machine::GemmEstimate product_kernel(const MatrixProduct& shape, DataType type,
   Time least{};
   for (const machine::MatrixTile& tile : model.gemm_tiles) {
     for (const std::int64_t split : {1, 2, 3, 4, 6, 8}) {
-      if (split > 1 && shape.k < split * kFewestSteps * kStep) break;
+      if (split > 1 && shape.k * size_of(type) < split * kFewestSteps * kStepBytes) break;
       const machine::GemmEstimate found =
           machine::estimate_gemm(model, gemm, {.split_k = split, .tile = tile, .cold = true});
       const Time time = found.time + (split > 1 ? sum_of_parts(tile, split, model) : Time{});

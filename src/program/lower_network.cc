@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <tuple>
+#include <utility>
 
 #include "core/index.h"
 #include "machine/machine.h"
@@ -113,9 +114,18 @@ class Rewriter {
     return added_.size() - 1;
   }
 
+  /// Whether a movement that writes memory of its own alone (transit) needs what tiles of a rank
+  /// make: it reads it.
+  static bool reads(const Movement& moved, int rank, const plan::Area& area) {
+    return std::any_of(moved.sources.begin(), moved.sources.end(), [&](const Place& source) {
+      return source.rank == rank && overlap(source.area, area);
+    });
+  }
+
   /// What the movement may rely on where it stands, if it touches these places only: all that its
-  /// stream has waited for, and movements of the stream that conflict with it.
-  void rely_as(Movement& moved, const Crossing& at) const {
+  /// stream has waited for, and movements of the stream that conflict with it. One to transit does
+  /// not wait for tiles that its sum is to be added to: each would tell it through a NIC.
+  void rely_as(Movement& moved, const Crossing& at, bool to_transit = false) const {
     const auto& stream = original_[index(at.rank)][index(at.stream)];
     std::map<std::pair<int, std::int32_t>, std::int64_t> last;
     const auto note = [&](int rank, std::int32_t of, std::int64_t i) {
@@ -127,6 +137,7 @@ class Rewriter {
       for (const Movement::After& after : earlier.after)
         note(after.rank, after.stream, after.index);
       for (const auto& computed : earlier.computed) {
+        if (to_transit && !reads(moved, computed.first, computed.second)) continue;
         if (std::find(moved.computed.begin(), moved.computed.end(), computed) ==
             moved.computed.end())
           moved.computed.push_back(computed);
@@ -135,6 +146,22 @@ class Rewriter {
       if (i < at.index && conflict(earlier, moved)) note(at.rank, at.stream, i);
     }
     for (const auto& [of, i] : last) moved.after.push_back({of.first, of.second, i});
+  }
+
+  /// A sum comes after the messages that it adds, and so after what they have waited for: nobody
+  /// tells its rank of that through a NIC as well.
+  static void leave_out(Movement& sum, const Movement& message) {
+    std::erase_if(sum.computed, [&](const auto& one) {
+      return std::find(message.computed.begin(), message.computed.end(), one) !=
+             message.computed.end();
+    });
+    std::erase_if(sum.after, [&](const Movement::After& one) {
+      return std::any_of(
+          message.after.begin(), message.after.end(), [&](const Movement::After& other) {
+            return std::pair(one.rank, one.stream) == std::pair(other.rank, other.stream) &&
+                   one.index <= other.index;
+          });
+    });
   }
 
   void replace(const Crossing& at) {
@@ -151,16 +178,19 @@ class Rewriter {
         }
         const Place arrived = transit(source, owner);
         sent.push_back(add(at, posts, false, m.rank, {source}, arrived));
-        rely_as(added_.back().movement, at);
+        rely_as(added_.back().movement, at, true);
         sources.push_back(arrived);
       }
       const std::size_t sum =
           add(at, sums, false, owner, std::move(sources), m.destinations.front());
       rely_as(added_.back().movement, at);
+      for (const std::size_t message : sent)
+        leave_out(added_.back().movement, added_[message].movement);
       added_.back().after = std::move(sent);
       later.push_back({at.index, sum});
       m.sources.clear();
       m.destinations.clear();
+      taken_out_.push_back(at);
       return;
     }
     std::vector<std::size_t> fetched;
@@ -239,6 +269,24 @@ class Rewriter {
     for (const auto& [of, place] : last) movement.after.push_back({of.first, of.second, place});
   }
 
+  /// What is left of a movement that was taken out waits for nothing: the next one of its stream
+  /// does. Else tiles beyond a NIC would tell it one by one that they are there to be added to.
+  void pass_on_waits() {
+    for (const Crossing& at : taken_out_) {  // in the order of their streams
+      auto& stream = movements_[index(at.rank)][index(at.stream)];
+      const Movement from = stream[index(at.index)];
+      Movement& left = stream[index(at.index)];
+      left.after.clear();
+      left.computed.clear();
+      left.launches.clear();
+      if (index(at.index) + 1 == stream.size()) continue;
+      Movement& next = stream[index(at.index) + 1];
+      next.after.insert(next.after.end(), from.after.begin(), from.after.end());
+      next.computed.insert(next.computed.end(), from.computed.begin(), from.computed.end());
+      next.launches.insert(next.launches.end(), from.launches.begin(), from.launches.end());
+    }
+  }
+
   void put_in_streams() {
     std::vector<std::size_t> order(added_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -265,6 +313,7 @@ class Rewriter {
       complete(added.movement, added.of);
       for (const std::size_t other : added.after) added.movement.after.push_back(place_of(other));
     }
+    pass_on_waits();
     for (const auto& [at, added] : awaited_)
       movements_[index(at.rank)][index(at.stream)][index(at.index)].after.push_back(
           place_of(added));
@@ -281,7 +330,7 @@ class Rewriter {
   std::int32_t transit_ = 0;
   std::vector<std::int64_t> used_;  // units of transit memory, by rank
   Movements original_;
-  std::vector<Crossing> crossing_;
+  std::vector<Crossing> crossing_, taken_out_;
   std::vector<Added> added_;
   std::vector<std::vector<std::vector<Later>>> later_;  // by rank, stream
   std::vector<std::pair<Crossing, std::size_t>> awaited_;

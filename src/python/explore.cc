@@ -43,8 +43,8 @@ py::object fs_or_none(const std::optional<Time>& time) {
 
 py::dict operator_dict(const OverlapOperator& op, int ranks) {
   return py::dict("kind"_a = op.kind, "m"_a = op.m, "n"_a = op.n, "k"_a = op.k,
-                  "gather"_a = op.gathers_b ? "b" : "a", "dtype"_a = std::string(name_of(op.type)),
-                  "ranks"_a = ranks);
+                  "gather"_a = op.gathers_b ? "b" : "a", "load"_a = op.load,
+                  "dtype"_a = std::string(name_of(op.type)), "ranks"_a = ranks);
 }
 
 py::dict schedule_dict(const ExploredSchedule& schedule) {
@@ -78,7 +78,7 @@ py::dict exploration_dict(const Exploration& found) {
 
 py::dict explore_one(const Machine& machine, const std::string& kind,
                      const std::vector<std::int64_t>& sizes, bool local, bool gathers_b,
-                     const std::string& dtype, const py::dict& given) {
+                     const std::string& load, const std::string& dtype, const py::dict& given) {
   const auto type = parse_data_type(dtype);
   if (!type) throw Failure("'" + dtype + "' is not an element type");
   if (sizes.size() != 3)
@@ -90,7 +90,8 @@ py::dict explore_one(const Machine& machine, const std::string& kind,
                            .k = sizes[2],
                            .gathers_b = gathers_b,
                            .type = *type,
-                           .local = local};
+                           .local = local,
+                           .load = load};
   const ExploreOptions options = explore_options(given);
   return exploration_dict(interruptible([&](const std::atomic<bool>* stop) {
     return explore_operator(machine, op, options, {.stop = stop});
@@ -174,7 +175,7 @@ py::dict explore_one_block(const Machine& machine, const std::string& kind, cons
 
 void bind_explore(py::module_& module) {
   module.def("explore", &explore_one, "machine"_a, "kind"_a, "sizes"_a, "local"_a, "gathers_b"_a,
-             "dtype"_a, "options"_a);
+             "load"_a, "dtype"_a, "options"_a);
   module.def("explore_suite", &explore_many, "machine"_a, "suite"_a, "database"_a, "options"_a);
   module.def("explore_block", &explore_one_block, "machine"_a, "kind"_a, "sizes"_a, "dtype"_a,
              "options"_a);

@@ -40,6 +40,8 @@ void print_serial(std::ostream& out, const Exploration& found) {
       serial.program, table_us(serial.collective), table_us(serial.product), serial.kernel.tile.m,
       serial.kernel.tile.n,
       serial.kernel.split_k > 1 ? fmt::format(", split-K {}", serial.kernel.split_k) : "");
+  if (found.op.load != plan::kEvenLoad)
+    out << "#           as if all ranks had as many tokens as the busiest one\n";
   out << fmt::format(
       "# ideal     {} us, the longer of both: {} x\n#\n", table_us(found.ideal()),
       two_decimals(static_cast<double>(serial.time.fs) / static_cast<double>(found.ideal().fs)));

@@ -16,10 +16,10 @@ std::string operator_object(const explore::Operator& op) {
   const machine::GemmShape local = explore::local_product(op);
   return fmt::format(
       "{{\"kind\": {}, \"gather\": {}, \"m\": {}, \"n\": {}, \"k\": {}, \"dtype\": {}, "
-      "\"ranks\": {}, \"local\": {{\"m\": {}, \"n\": {}, \"k\": {}}}, "
+      "\"ranks\": {}, \"load\": {}, \"local\": {{\"m\": {}, \"n\": {}, \"k\": {}}}, "
       "\"collective_size_bytes\": {}}}",
       json_string(name_of(op.kind)), op.gathers_b ? "\"b\"" : "\"a\"", op.m, op.n, op.k,
-      json_string(name_of(op.type)), op.ranks, local.m, local.n, local.k,
+      json_string(name_of(op.type)), op.ranks, json_string(op.load), local.m, local.n, local.k,
       explore::collective_size(op).count);
 }
 

@@ -55,10 +55,11 @@ std::string scenario_object(const ScenarioRow& row) {
   const explore::Operator& op = row.scenario.op;
   std::string text = fmt::format(
       "    {{\"name\": {}, \"model\": {}, \"set\": {}, \"operator\": \"{}\", \"gather\": {}, "
-      "\"m\": {}, \"n\": {}, \"k\": {}, \"dtype\": \"{}\", \"ranks\": {}, \"status\": \"{}\"",
+      "\"m\": {}, \"n\": {}, \"k\": {}, \"dtype\": \"{}\", \"ranks\": {}, "
+      "\"load\": {}, \"status\": \"{}\"",
       json_string(row.scenario.name), json_string(row.scenario.model),
       json_string(row.scenario.set), name_of(op.kind), op.gathers_b ? "\"b\"" : "\"a\"", op.m, op.n,
-      op.k, name_of(op.type), op.ranks, name_of(row.status));
+      op.k, name_of(op.type), op.ranks, json_string(op.load), name_of(row.status));
   if (row.status != ScenarioStatus::done)
     return text + fmt::format(", \"error\": {}}}", json_string(row.error));
   return text + fmt::format(
@@ -134,15 +135,16 @@ void print_suite(std::ostream& out, const SuiteExploration& found) {
 
 std::string suite_csv(const SuiteExploration& found) {
   std::string text =
-      "scenario,name,model,set,operator,gather,m,n,k,dtype,ranks,status,serial_program,serial_ns,"
+      "scenario,name,model,set,operator,gather,m,n,k,dtype,ranks,load,status,serial_program,serial_"
+      "ns,"
       "collective_ns,product_ns,serial_confirmed_ns,best,best_family,best_ns,speedup,simulated,"
       "space,error\n";
   for (const ScenarioRow& row : found.rows) {
     const explore::Operator& op = row.scenario.op;
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},", row.number,
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},", row.number,
                         csv_cell(row.scenario.name), csv_cell(row.scenario.model), row.scenario.set,
                         name_of(op.kind), op.gathers_b ? "b" : "a", op.m, op.n, op.k,
-                        name_of(op.type), op.ranks, name_of(row.status));
+                        name_of(op.type), op.ranks, op.load, name_of(row.status));
     if (row.status != ScenarioStatus::done) {
       text += ",,,,,,,,,,," + csv_cell(row.error) + '\n';
       continue;

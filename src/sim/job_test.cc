@@ -367,5 +367,19 @@ TEST(Jobs, look_for_operands_in_memory_side_caches_that_others_fill) {
   EXPECT_GE(time(2 * machine->model(0).msc_size.count), time(0));
 }
 
+// A step of a library's product is a line of a row, whatever the type: 128 elements of 8 bits.
+TEST(Jobs, multiply_8_bits_twice_as_fast_as_16) {
+  machine::Machine one = *dgx();
+  one.place(std::vector<int>{0});
+  const machine::SharedMachine machine = machine::share(std::move(one));
+  const auto time = [&](DataType type) {
+    const program::Program program =
+        program::product_program({8192, 8192, 8192}, type, machine->model(0));
+    const Bound bound = program::bind(program, machine, {.size = program.fixed_size, .type = type});
+    return static_cast<double>(simulate(bound, {.engine = Engine::fluid}).time.fs);
+  };
+  EXPECT_NEAR(time(DataType::bfloat16) / time(DataType::fp8_e4m3), 2, 0.1);
+}
+
 }  // namespace
 }  // namespace hemiola::sim::jobs

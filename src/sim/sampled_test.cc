@@ -143,6 +143,32 @@ TEST(Sampled, leaves_out_nothing_of_short_runs_through_nics) {
   EXPECT_EQ(differs(sampled, run_in(program, Engine::line)), "");
 }
 
+// A product whose first tiles move little: at that pace it would take far longer than it does.
+TEST(Sampled, leaves_out_nothing_of_a_short_run_that_begins_slowly) {
+  const machine::SharedMachine shared = machine::share(machine::load("mi300x-8"));
+  const program::Program product =
+      program::load("ag-gemm/swizzle", {.ranks = shared->ranks(),
+                                        .parameters = {{"m", "2048"},
+                                                       {"n", "8192"},
+                                                       {"k", "1024"},
+                                                       {"transfer", "push"},
+                                                       {"tile_m", "128"},
+                                                       {"tile_n", "256"},
+                                                       {"tile_k", "64"},
+                                                       {"realization", "load-store"},
+                                                       {"workgroups", "8"},
+                                                       {"stages", "2"},
+                                                       {"compute_workgroups", "296"}},
+                                        .machine = shared});
+  const program::Bound program = program::bind(product, shared, {.size = product.fixed_size});
+  Options options;
+  options.warmup = options.iterations = 1;
+  const Result sampled = run_in(program, Engine::sampled, options);
+  EXPECT_LT(sampled.time, Time{100'000'000'000});  // fs; of less than 0.3 ms nothing is left out
+  EXPECT_EQ(sampled.sampled.windows, 0);
+  EXPECT_EQ(differs(sampled, run_in(program, Engine::line, options)), "");
+}
+
 TEST(Sampled, has_no_recording) {
   const program::Bound program = repeating_program("all-gather/direct", "dgx-h100", KiB(64));
   Profile profile;

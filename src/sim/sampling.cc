@@ -71,10 +71,11 @@ std::int64_t Sampling::window_time() const {
 }
 
 void Sampling::advance(std::int64_t now, std::int64_t moved, std::int64_t lookups) {
-  if (phase_ == Phase::measuring && moved > 0)
-    least_ = std::max<std::int64_t>(
-        least_, std::llround(static_cast<double>(now) * static_cast<double>(bytes_) /
-                             static_cast<double>(moved) * kSure));
+  if (phase_ == Phase::measuring && moved > 0) {
+    at_this_pace_ = std::llround(static_cast<double>(now) * static_cast<double>(bytes_) /
+                                 static_cast<double>(moved) * kSure);
+    least_ = std::max(least_, at_this_pace_);
+  }
   switch (phase_) {
     case Phase::settling:
       if (!seen_) return;
@@ -168,7 +169,8 @@ void Sampling::end_window(std::int64_t now, std::int64_t lookups) {
     return;
   if (!open_end_ && now < from_ + window_time()) return;
   const std::int64_t length = std::max(least_, now) / kSkip;
-  if (least_ < (window_steppers_ > 0 ? kLeastProduct : kLeastRun)) return;
+  // Not least_: a pace that was measured while the run began makes it too long.
+  if (std::max(bound_, at_this_pace_) < (window_steppers_ > 0 ? kLeastProduct : kLeastRun)) return;
   // The run is too short for that: all of it is measured.
   if (!open_end_ &&
       (length < settling_time() + window_time() || kFewestBatches * batches_.time_for(1) > least_))

@@ -270,6 +270,7 @@ class Sampling {
   std::int64_t moving_ = 0, moved_at_ = 0;  ///< wavefronts; fs: when one began or ended a batch
   bool open_end_ = false;                   ///< the skip lasts until some wavefront moves
   std::int64_t least_ = 0, bound_ = 0, bytes_ = 0, cache_lines_ = 0;
+  std::int64_t at_this_pace_ = 0;     ///< what the run takes at the latest pace alone
   std::int64_t from_ = 0;             ///< of the window
   std::int64_t settled_ = INT64_MAX;  ///< end of settling
   std::int64_t skip_from_ = INT64_MAX, skip_to_ = 0, warm_from_ = INT64_MAX, longest_ = 0;

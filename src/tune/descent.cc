@@ -9,6 +9,8 @@ namespace {
 
 /// Values that fluid takes for so much slower are not tried by sampled (docs/fluid_table.md).
 constexpr double kFarByFluid = 1.5;
+/// Of what is left of the budget, so many fifths are fluid's at most (docs/tune.md).
+constexpr std::int64_t kFifthsOfFluid = 2;
 
 }  // namespace
 
@@ -28,7 +30,7 @@ void Descent::run(const Point& first) {
 
 void Descent::descend(Point at, const std::vector<std::size_t>& order) {
   const std::int64_t before = bucket_.simulations;
-  fluid_left_ = (trials_.left() + 1) / 2;
+  fluid_left_ = std::max<std::int64_t>(1, (trials_.left() + 1) * kFifthsOfFluid / 5);
   simulate({at});
   for (bool better = true; better && fluid_left_ > 0;) {
     better = false;
@@ -64,10 +66,25 @@ bool Descent::improve(Point& at, std::size_t dimension) {
   return best != before;
 }
 
-/// What a value costs beside the dimension's best, as fluid knows; 1 where it has not seen it.
-double Descent::cost(std::size_t dimension, std::size_t value) const {
-  const auto known = costs_.find({dimension, value});
-  return known == costs_.end() ? 1 : known->second;
+/// What a value costs beside another one: as sampled has found it, in the mean of all points that
+/// differ in it alone, else as fluid knows; 1 where neither does.
+double Descent::cost(std::size_t dimension, std::size_t value, std::size_t other) const {
+  double sum = 0;
+  int found = 0;
+  for (const Point& point : tried_) {
+    if (point[dimension] != value) continue;
+    const Point beside = space_.with(point, dimension, other);
+    const std::optional<Time> with = trials_.sampled(point), without = trials_.sampled(beside);
+    if (!tried_.contains(beside) || !with || !without) continue;
+    sum += static_cast<double>(with->fs) / static_cast<double>(without->fs);
+    ++found;
+  }
+  if (found > 0) return sum / found;
+  const auto by_fluid = [&](std::size_t of) {
+    const auto known = costs_.find({dimension, of});
+    return known == costs_.end() ? 1 : known->second;
+  };
+  return by_fluid(value) / by_fluid(other);
 }
 
 /// Of each dimension the value that promises most among those that sampled has not tried from here.
@@ -78,7 +95,7 @@ std::vector<Descent::Move> Descent::moves(const Point& at) const {
     for (std::size_t value = 0; value < space_.dimensions()[dimension].values.size(); ++value) {
       const Point other = space_.with(at, dimension, value);
       if (other == at || tried_.contains(other)) continue;
-      const Move move{cost(dimension, value) / cost(dimension, at[dimension]), dimension, value};
+      const Move move{cost(dimension, value, at[dimension]), dimension, value};
       if (move.cost <= kFarByFluid && (!best || move.cost < best->cost)) best = move;
     }
     if (best) all.push_back(*best);

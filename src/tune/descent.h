@@ -35,14 +35,15 @@ class Draws {
 /// by sampled, whose word counts. While there is budget it begins again elsewhere.
 ///
 /// By fluid all values of one dimension are tried, the best of them is kept, then the next
-/// dimension, until a round changes nothing or half of what is left of the budget is gone.
+/// dimension, until a round changes nothing or two fifths of what is left are gone.
 /// Dimensions are few and of few values, and mostly act on one bound each (tiles on the product,
 /// chunks on what is exposed, workgroups on transfers), so that a round, which costs the sum of the
 /// numbers of values and not their product, comes near.
 ///
 /// Fluid is blind in places: it may take two values for equal of which one is far faster. So
 /// sampled tries in each round one value of every dimension, that of which fluid thinks best, those
-/// first that cost least, and goes on from whatever is faster.
+/// first that cost least, and goes on from whatever is faster. What sampled has found of a value
+/// counts from then on in the place of what fluid thinks.
 class Descent {
  public:
   Descent(const Space& space, Trials& trials, Draws& draws, Bucket& bucket)
@@ -58,7 +59,7 @@ class Descent {
   void descend(Point at, const std::vector<std::size_t>& order);
   void simulate(const std::vector<Point>& points);
   bool improve(Point& at, std::size_t dimension);
-  double cost(std::size_t dimension, std::size_t value) const;
+  double cost(std::size_t dimension, std::size_t value, std::size_t other) const;
   std::vector<Move> moves(const Point& at) const;
   void confirm(Point at);
   void sample(const Point& point);

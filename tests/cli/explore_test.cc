@@ -91,9 +91,10 @@ TEST(ExploreSuite, prints_a_table_and_writes_json_csv_and_a_page) {
   EXPECT_EQ(one["best_fs"], single["results"][0]["time_fs"]);
   EXPECT_EQ(json["scenarios"][3]["m"], 512) << "64 of each rank";
   const std::string csv = place.read("c");
-  EXPECT_TRUE(contains(csv, "scenario,name,model,set,operator,gather,m,n,k,dtype,ranks,status,"));
-  EXPECT_TRUE(contains(csv, "\n0,one,x,,ag-gemm,a,512,1024,512,bfloat16,8,done,")) << csv;
-  EXPECT_TRUE(contains(csv, "\n2,many,,,ag-gemm,a,512,1024,512,bfloat16,16,refused,")) << csv;
+  EXPECT_TRUE(
+      contains(csv, "scenario,name,model,set,operator,gather,m,n,k,dtype,ranks,load,status,"));
+  EXPECT_TRUE(contains(csv, "\n0,one,x,,ag-gemm,a,512,1024,512,bfloat16,8,even,done,")) << csv;
+  EXPECT_TRUE(contains(csv, "\n2,many,,,ag-gemm,a,512,1024,512,bfloat16,16,even,refused,")) << csv;
   if (!HEMIOLA_PAGES) return;
   const std::string html = place.read("r.html");
   for (const char* words : {"heat_map", "Speedup over serial", "Not explored", "more experts"})
@@ -142,8 +143,7 @@ TEST(ExploreSuite, refuses_bad_usage_with_code_2) {
          "--gemm: error: does not go with --suite");
   expect("--emit p --suite suite.yaml --out x --machine mi300x-8",
          "--emit: error: does not go with --suite");
-  expect("--ranks 4 --suite suite.yaml --out x --machine mi300x-8",
-         "--ranks: error: does not go with --suite");
+  expect("--ranks 0-3 --suite suite.yaml --out x --machine mi300x-8", "--ranks: error: '0-3'");
   expect("ag-gemm --gemm 512,1024,512 --machine mi300x-8 --out x", "--out: error: goes with");
   expect("ag-gemm --gemm 64:x2,1024,512 --machine mi300x-8",
          "--gemm: error: '64:x2' is not a range");

@@ -109,6 +109,14 @@ class MachineCode(unittest.TestCase):
                     if gpu == "sm_90":  # the loads of its products stay as they were
                         self.assertTrue(overlaps(made))
 
+    def test_is_made_of_kernels_that_store_to_peers(self):
+        for kernel, template in (("gemm", "gemm-rs/direct:transfer=push"), ("attention_gqa", "ulysses-attention/direct:kv_heads=2,causal=yes")):
+            file = kinds.fused(self.folder.name, kernel, kinds.CONSTANTS[kernel], kinds.make_plan(self.folder.name, template), "--store-to-peers")
+            for gpu, target in GPUS.items():
+                with self.subTest(kernel=kernel, gpu=gpu), unittest.mock.patch("torch.version.hip", gpu == "gfx942" or None):
+                    work, arguments = launched(load_file(file))
+                    self.assertIn("cubin" if gpu == "sm_90" else "hsaco", machine_code(work.kernel, arguments, target, work.options))
+
     def test_loads_overlap_products_where_they_do_in_the_original(self):
         for kernel, constants in kinds.PRODUCTS.items():
             for template in ("ag-gemm/swizzle", "gemm-rs/direct"):

@@ -166,6 +166,9 @@ class Emission(unittest.TestCase):
         self.assertIn("parameter 'scale' of kernel 'attention' has no value",
                       self.refused(self.kernel("attention"), rings, "--constexpr", "CAUSAL=False"))
         self.assertIn("attention.py:15:5", self.refused(self.kernel("attention"), rings, "--constexpr", "CAUSAL=False"))
+        masked = kinds.make_plan(self.folder.name, "ulysses-attention/direct:kv_heads=2,causal=yes")
+        self.assertIn("the plan's attention is causal, and the kernel's looks at keys behind a query",
+                      self.refused(self.kernel("attention_gqa"), masked, "--constexpr", "CAUSAL=False", "--constexpr", "scale=0.25"))
         launches = os.path.join(self.folder.name, "launches.json")
         kinds.hemiola("plan", "make", "all-gather/ring", "--ranks", "2", "--shape", "64x64", "--dtype", "fp16", "-o", launches)
         self.assertIn("computes nothing that a kernel could be fused into", self.refused(self.kernel("gemm"), launches))

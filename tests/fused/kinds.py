@@ -10,6 +10,7 @@ KERNELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "
 PRODUCTS = {"gemm": (), "gemm_grouped": ("GROUP_M=2",), "gemm_persistent": ("GROUP_M=2",), "gemm_split_k": ("SPLIT_K=2",),
             "gemm_tma": ("GROUP_M=2",)}
 ATTENTION = {"attention": ("CAUSAL=False", "scale=0.25")}
+GROUPED_ATTENTION = {"attention_gqa": ("CAUSAL=True", "scale=0.25"), "attention_gqa_split_kv": ("CAUSAL=True", "scale=0.25")}  # heads that share keys, with a mask
 SPLIT_ATTENTION = {"attention_split_kv": ("scale=0.25",)}  # programs that have some keys each
 PRODUCT_PLANS = ("ag-gemm/swizzle", "ag-gemm/ring", "ag-gemm/double-ring", "gemm-rs/direct", "gemm-rs/ring", "gemm-rs/collective",
                  "gemm-ar/partitioned", "a2a-gemm/direct")
@@ -18,7 +19,7 @@ LAUNCH_PLANS = ("ag-gemm/sequence:degree=2,steps=hetero", "ag-gemm/sequence:degr
                 "gemm-rs/shards:", "gemm-ar/sequence:degree=2,axis=n", "ag-gemm/sequence:degree=2,axis=k")
 # Products of experts whose tokens have a capacity.
 EXPERTS = {"moe_capacity_gemm": ()}
-CONSTANTS = {**PRODUCTS, **ATTENTION, **SPLIT_ATTENTION, **EXPERTS}
+CONSTANTS = {**PRODUCTS, **ATTENTION, **SPLIT_ATTENTION, **GROUPED_ATTENTION, **EXPERTS}
 EXPERT_PLANS = ("moe/direct:", "moe/direct:transfer=pull")
 LAUNCH_KERNELS = ("gemm", "gemm_persistent")
 # Two products, which are launches of one text.
@@ -30,6 +31,9 @@ MORE = (("gemm_tma", "ag-gemm/sequence:degree=2,steps=hetero"), ("gemm_split_k",
 ATTENTION_PLANS = ("ring-attention/ring", "ring-attention/swizzle", "double-ring-attention/ring", "ulysses-attention/direct:",
                    "ulysses-attention/direct:transfer=pull,waves=2")
 SPLIT_PLANS = ("ulysses-attention/split-kv:", "ulysses-attention/split-kv:waves=2,order=counter-clockwise")
+# A head of keys for each rank, and one for two of them.
+GROUPED_PLANS = {"attention_gqa": ("ulysses-attention/direct:kv_heads=2,causal=yes", "ulysses-attention/direct:kv_heads=1,causal=yes,transfer=pull,waves=2"),
+                 "attention_gqa_split_kv": ("ulysses-attention/split-kv:kv_heads=2,causal=yes,tile_kv=32", "ulysses-attention/split-kv:kv_heads=1,causal=yes,tile_kv=32")}
 
 
 def kinds():
@@ -38,6 +42,9 @@ def kinds():
         for kernel, constants in kernels.items():
             for plan in plans:
                 yield kernel, constants, plan
+    for kernel, plans in GROUPED_PLANS.items():
+        for plan in plans:
+            yield kernel, GROUPED_ATTENTION[kernel], plan
     for kernel, plan in (*((kernel, plan) for kernel in LAUNCH_KERNELS for plan in LAUNCH_PLANS + LAYER_PLANS), *MORE):
         yield kernel, PRODUCTS[kernel], plan
 

@@ -113,6 +113,27 @@ class Moved(unittest.TestCase):
                 with self.assertRaisesRegex(AssertionError, said):
                     kinds.hemiola("check", os.path.join(self.folder.name, "wrong.py"))
 
+    def test_results_of_attention_go_back_without_a_transfer(self):
+        """Heads lie farther apart in the output of the kernel than in what is returned: each is a wave of its own."""
+        files = []
+        for kernel, template in (("attention", "ulysses-attention/direct:"), ("attention_gqa", "ulysses-attention/direct:kv_heads=2,causal=yes")):
+            plan = kinds.make_plan(self.folder.name, template)
+            files.append(kinds.fused(self.folder.name, kernel, kinds.CONSTANTS[kernel], plan, "--store-to-peers", name=f"{kernel}_stores.py"))
+            text = kinds.read(files[-1])
+            self.assertEqual(text.count("copies[1].copy("), 1)  # of the own rows
+            self.assertIn("check: proven", kinds.hemiola("check", files[-1]))
+            schedule = support.module_of(text)
+            for order in support.orders_of(schedule, ranks=(0,), seeds=1)[:: 1 if kinds.tries_all() else 4]:
+                support.run_in_order(schedule, order)
+        support.run_equal(self, files, "--poison", "--permute", "1")
+        support.run_equal(self, files[1:], "--virtual", "--poison")
+        text = kinds.read(files[0])
+        self.assertIn("hm_out + z", text)
+        with open(os.path.join(self.folder.name, "wrong.py"), "w", encoding="utf-8") as out:
+            out.write(text.replace("hm_out + z", "o_ptr + z"))
+        with self.assertRaisesRegex(AssertionError, "not stored where its wave says"):
+            kinds.hemiola("check", os.path.join(self.folder.name, "wrong.py"))
+
     def test_through_the_switch_equals_the_reference_and_is_proven(self):
         """Without a switch, what the instructions for it do is done by stores and sums: the schedule around them is what is executed."""
         files = []

@@ -20,7 +20,8 @@ FILES = [("gemm_persistent", "ag-gemm/ring"), ("gemm", "gemm-rs/direct"), ("gemm
 MORE = [("gemm", "a2a-gemm/direct"), ("gemm_split_k", "gemm-rs/direct"), ("attention", "ring-attention/ring"), ("gemm_tma", "gemm-rs/ring"),
         ("gemm_persistent", "gemm-ar/partitioned"), ("gemm_grouped", "gemm-rs/direct"), ("gemm_split_k", "ag-gemm/ring"), ("gemm_persistent", "a2a-gemm/direct"),
         ("gemm_grouped", "gemm-rs/ring"), ("gemm_tma", "a2a-gemm/direct"), ("gemm", "gemm-rs/sequence:degree=2"), ("gemm_persistent", "mlp/domino:"),
-        ("gemm_persistent", "gemm-rs/direct:n=256,split=2", "--realization", "co-located"), ("gemm", "gemm-rs/direct:transfer=push", "--store-to-peers"), ("moe_capacity_gemm", "moe/direct:"), ("attention", "ulysses-attention/direct:"), ("attention_split_kv", "ulysses-attention/split-kv:")]
+        ("gemm_persistent", "gemm-rs/direct:n=256,split=2", "--realization", "co-located"), ("gemm", "gemm-rs/direct:transfer=push", "--store-to-peers"), ("moe_capacity_gemm", "moe/direct:"), ("attention", "ulysses-attention/direct:"), ("attention_split_kv", "ulysses-attention/split-kv:"),
+        ("attention_gqa", "ulysses-attention/direct:kv_heads=2,causal=yes", "--store-to-peers")]
 
 
 def is_right(text, orders):

@@ -87,6 +87,10 @@ class Shapes(unittest.TestCase):
         with self.assertRaisesRegex(PlanError, "no 'c'|no 'a'|not compiled for"):
             load_plan(kinds.make_plan(self.folder.name, "gemm-rs/direct"), kernel=small)
         attention = self.fused("attention", kinds.ATTENTION["attention"], kinds.make_plan(self.folder.name, "ring-attention/ring"), "ring.py")
+        shared = "ulysses-attention/direct:kv_heads=2"
+        all_keys = self.fused("attention_gqa", ("CAUSAL=False", "scale=0.25"), kinds.make_plan(self.folder.name, shared), "all_keys.py")
+        with self.assertRaisesRegex(PlanError, "is causal, and the kernel of this file looks at keys behind a query"):
+            load_plan(kinds.make_plan(self.folder.name, shared + ",causal=yes"), kernel=all_keys)
         wide = kinds.make_plan(self.folder.name, "ring-attention/ring", sizes=("heads=2", "sequence=128", "head=32"))
         with self.assertRaisesRegex(PlanError, re.escape("has 32 elements, and the kernel's blocks are made for 16")):
             load_plan(wide, kernel=attention)

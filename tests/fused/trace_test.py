@@ -12,7 +12,7 @@ import support
 
 PAIRS = [("gemm_persistent", "ag-gemm/swizzle"), ("gemm_tma", "gemm-rs/direct"), ("gemm_grouped", "a2a-gemm/direct"), ("attention", "ring-attention/swizzle"),
          ("gemm_persistent", "gemm-rs/sequence:degree=2"), ("attention_split_kv", "ulysses-attention/split-kv:")]
-MORE = [("attention", "ulysses-attention/direct:transfer=pull,waves=2"), ("gemm_persistent", "gemm-a2a-gemm/direct:waves=1"), ("gemm", "ag-gemm/double-ring"), ("gemm_persistent", "gemm-rs/ring"), ("gemm_grouped", "gemm-ar/partitioned"), ("gemm", "gemm-rs/ring"), ("gemm_tma", "ag-gemm/ring"), ("gemm_grouped", "gemm-rs/direct"), ("attention", "double-ring-attention/ring")]
+MORE = [("attention_gqa", "ulysses-attention/direct:kv_heads=1,causal=yes,transfer=pull,waves=2"), ("attention_gqa_split_kv", "ulysses-attention/split-kv:kv_heads=2,causal=yes,tile_kv=32"), ("attention", "ulysses-attention/direct:transfer=pull,waves=2"), ("gemm_persistent", "gemm-a2a-gemm/direct:waves=1"), ("gemm", "ag-gemm/double-ring"), ("gemm_persistent", "gemm-rs/ring"), ("gemm_grouped", "gemm-ar/partitioned"), ("gemm", "gemm-rs/ring"), ("gemm_tma", "ag-gemm/ring"), ("gemm_grouped", "gemm-rs/direct"), ("attention", "double-ring-attention/ring")]
 
 
 class Traces(unittest.TestCase):
