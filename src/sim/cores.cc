@@ -394,8 +394,7 @@ Result Cores::result() {
   const Counters c = tallies_.counters();
   result.visited_hops = c.hops;
   result.line_hops = c.hops * copies;
-  if (sampling_ != nullptr)
-    result.line_hops = std::llround(static_cast<double>(c.hops) / result.sampled.share) * copies;
+  if (sampling_ != nullptr) result.line_hops = estimate_hops(c) * copies;
   add_links(result);
   result.counters = {{"requests.loads", c.loads},
                      {"requests.stores", c.stores},
@@ -420,7 +419,7 @@ Result Cores::result() {
                      {"credits.taken", c.credits_taken},
                      {"credits.returned", c.credits_returned}};
   add_reads(c, result);
-  if (sampling_ != nullptr) scale_caches(result);
+  if (sampling_ != nullptr) count_left_out(c, result);
   for (auto& [name, count] : result.counters) count *= copies;
   return result;
 }

@@ -9,7 +9,6 @@
 #include <deque>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "machine/machine.h"
@@ -18,9 +17,8 @@
 #include "sim/engines.h"
 #include "sim/fabric.h"
 #include "sim/fold.h"
-#include "sim/l2.h"
+#include "sim/gpu_state.h"
 #include "sim/launches.h"
-#include "sim/line_map.h"
 #include "sim/multicast_planes.h"
 #include "sim/peer_waits.h"
 #include "sim/pool.h"
@@ -29,7 +27,6 @@
 #include "sim/sampling.h"
 #include "sim/simulate.h"
 #include "sim/spent.h"
-#include "sim/tags.h"
 #include "sim/waiting.h"
 #include "sim/worker.h"
 #include "sim/workgroup.h"
@@ -98,6 +95,8 @@ class Cores {
   virtual void add_reasons(Diagnostics& /*diagnostics*/) const {}
   /// Requests that nobody simulates have been over their links (cores_sampling.cc).
   virtual void carry(const Passage& /*passage*/) {}
+  /// When something of a wavefront may happen at the earliest, fs.
+  virtual std::int64_t open_from() const { return now_; }
   /// A request of an engine of the GPU goes out to another one.
   virtual void leave(std::int32_t id, std::int64_t now) = 0;
 
@@ -177,18 +176,6 @@ class Cores {
   static constexpr std::uint32_t kFromEngines = kFlagsOfNics + 3;
 
   // --- cores_memory.cc: slices and memory, values of flags and packets
-  struct GpuState {
-    L2 l2;
-    Tags msc;
-    std::uint32_t accepted = 0;  ///< requests that its slices have accepted
-    std::vector<SemaphoreState> semaphores;
-    LineMap<PacketLine> packets;
-    /// Waits that slices, and waits that the memory controller looks after (uncached flags): what
-    /// one of them does is never in the other's order.
-    Monitors by_slices{}, by_memory{};
-    LineMap<std::int64_t> flag_lines{};               ///< uncached: when each is free
-    std::unordered_map<std::uint64_t, Flow> flows{};  ///< by (from, to): messages that come here
-  };
   /// What stands for a rank's GPU.
   GpuState& gpu(std::int32_t rank) { return gpus_[index(home(rank))]; }
   const GpuState& gpu(std::int32_t rank) const { return gpus_[index(home(rank))]; }
@@ -372,8 +359,19 @@ class Cores {
   void pass_over(const program::Span& span, std::int64_t begin, std::int64_t end, bool write,
                  std::int32_t cu, bool warms, LeftOut& out);
   void touch_lines(int rank, std::int64_t from, std::int64_t to, bool write, std::int32_t cu);
+  bool dozes(std::int32_t wave, std::int64_t accepted_at, std::int64_t now, std::int64_t interval);
+  void end_doze(std::int32_t wave, std::int64_t now);
   void sample(std::int64_t now);
   Sampled end_sampling();
+  std::int64_t estimate_hops(const Counters& counted) const;
+  void count_left_out(const Counters& counted, Result& result) const;
+  // --- cores_trains.cc: packets of engines that go together
+  std::int64_t packets_together(const EngineRun& engine, const Descriptor& descriptor,
+                                std::int64_t now) const;
+  std::int64_t begin_train(Request& request, const Server& server, std::int64_t packets,
+                           std::int64_t departure);
+  void look_up_train(std::int32_t id, std::int64_t ready);
+  std::int64_t train_through_memory(Request& request, std::int64_t now);
 
   /// What an instant of the simulation is estimated to be in the line engine, fs.
   std::int64_t estimate(std::int64_t time) const;
@@ -404,7 +402,8 @@ class Cores {
   void engine_start(std::int32_t engine, std::int64_t now);
   void engine_inject(std::int32_t engine, std::int64_t now);
   void burst_done(std::int32_t id, std::int64_t now);
-  void inject_burst(std::int32_t engine, std::int32_t descriptor, std::int64_t now);
+  void inject_burst(std::int32_t engine, std::int32_t descriptor, std::int64_t together,
+                    std::int64_t now);
   void delivered(const Request& request, std::int64_t now);
   void finish(std::int32_t engine, std::int32_t descriptor, std::int64_t time);
   void posted_done(std::int32_t group, const Spent& spent, std::int64_t now);
@@ -461,7 +460,9 @@ class Cores {
   LaunchLog launches_;
   Fold fold_;
   std::unique_ptr<Sampling> sampling_;  ///< null: everything is simulated
-  std::vector<std::int32_t> home_;      ///< by rank: the one that stands for it
+  std::vector<std::int32_t> dozing_;    ///< wavefronts, some of which doze
+  std::int64_t polls_passed_ = 0;
+  std::vector<std::int32_t> home_;  ///< by rank: the one that stands for it
   Pool<Request> requests_;
   Pool<Detail> details_;
   std::vector<GpuState> gpus_;

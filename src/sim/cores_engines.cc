@@ -199,8 +199,9 @@ void Cores::engine_inject(std::int32_t id, std::int64_t now) {
   const std::int32_t descriptor_id = engine.queue.front();
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
   while (has_more(engine, descriptor)) {
-    if (engine.outstanding_limit != 0 && engine.in_flight >= engine.outstanding_limit) return;
-    inject_burst(id, descriptor_id, now);
+    engine.held = engine.outstanding_limit != 0 && engine.in_flight >= engine.outstanding_limit;
+    if (engine.held) return;
+    inject_burst(id, descriptor_id, packets_together(engine, descriptor, now), now);
   }
   if (!engine.pipelined) return;
   descriptor.injected = true;
@@ -212,7 +213,8 @@ void Cores::engine_inject(std::int32_t id, std::int64_t now) {
   engine_start(id, now);
 }
 
-void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64_t now) {
+void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64_t together,
+                         std::int64_t now) {
   EngineRun& engine = engines_[index(id)];
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
   const CopyLeg* const leg = descriptor.legs.empty() ? nullptr : &descriptor.legs[engine.leg];
@@ -236,7 +238,7 @@ void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64
   const std::int64_t in_row = run > 0 ? (src.skip + engine.offset) % run : 0;
   const std::int64_t rest_of_row = run > 0 ? run - in_row : bytes;
   request.bytes = static_cast<std::int32_t>(
-      empty ? sector_ : std::min({engine.burst, bytes - engine.offset, rest_of_row}));
+      empty ? sector_ : std::min({together * engine.burst, bytes - engine.offset, rest_of_row}));
   request.line = empty ? -1 : line_of(addresses_.of(src, engine.offset));
   burst.destination = empty ? -1 : line_of(addresses_.of(dst, engine.offset));
   request.slice = static_cast<std::int16_t>(empty ? 0 : slice_of(rank, request.line));
@@ -253,15 +255,16 @@ void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64
     // network messages have a path, or their packets take all in turn.
     std::int64_t path = paths.flow;
     if (!descriptor.remote)
-      path = machine::select_path(burst.destination * line_size_ / engine.burst, paths.count);
+      path = machine::select_path(burst.destination * line_size_ / (together * engine.burst),
+                                  paths.count);
     else if (path < 0)
-      path = engine.offset / engine.burst % paths.count;
+      path = engine.offset / (together * engine.burst) % paths.count;
     request.route = paths.first + static_cast<std::int32_t>(path);
   }
-  ++tally().counters.bursts;
-  ++engine.in_flight;
-  ++descriptor.unacknowledged;
-  ++descriptor.packets;
+  tally().counters.bursts += together;
+  engine.in_flight += together;
+  descriptor.unacknowledged += together;
+  descriptor.packets += together;
   if (engine.offset + request.bytes >= bytes) burst.packets = descriptor.packets;
   if (run > 0 && in_row == 0 && engine.row_time > 0 && (leg == nullptr || !leg->beside)) {
     Server& server = fabric_.servers[index(engine.server)];
@@ -269,7 +272,8 @@ void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64
     server.busy += engine.row_time;
   }
   pass_burst(engine, descriptor, request.bytes);
-  const std::int64_t departure = serve(engine.server, request, now);
+  const std::int64_t departure = begin_train(request, fabric_.servers[index(engine.server)],
+                                             together, serve(engine.server, request, now));
   request.stage = Stage::in;
   request.follow({}, 0);
   push(departure, kLegEnd, request_id, 0, tag_of_burst(descriptor, id, rank, target));
@@ -302,16 +306,23 @@ void Cores::turn_to_destination(Request& request) {
 // A burst covers several lines; one access to memory fetches those that miss.
 void Cores::look_up_burst(std::int32_t id, std::int64_t ready) {
   Request& request = requests_[index(id)];
+  if (request.train) return look_up_train(id, ready);
   const int rank = request.place();
   GpuState& gpu = this->gpu(rank);
   std::int64_t missing = gpu.l2.exists() ? 0 : request.bytes;
+  BurstLookUps found;
   const std::int64_t lines = (request.bytes + line_size_ - 1) / line_size_;
   for (std::int32_t l = 0; l < lines && gpu.l2.exists(); ++l) {
     const std::int32_t line = request.line + l;
     const Tags::Outcome outcome = gpu.l2.access(line, slice_of(rank, line), !request.reads_source);
     ++(outcome.hit ? tally().counters.l2_hits : tally().counters.l2_misses);
+    found.add({1, outcome.hit ? 1 : 0, outcome.evicted_dirty ? 1 : 0});
     if (outcome.evicted_dirty) to_memory(make_write_back(rank, outcome.victim), ready);
     if (!outcome.hit && request.reads_source) missing += line_size_;
+  }
+  if (sampling_ != nullptr) {
+    sampling_->trains().saw(request.reads_source, found);
+    sampling_->saw_packet();
   }
   if (missing == 0) {
     answer_at(id, ready);
@@ -342,7 +353,8 @@ void Cores::delivered(const Request& request, std::int64_t now) {
     message.semaphores = descriptor.semaphores;
     message.span = descriptor.flow.span;
   }
-  ++message.came;
+  message.came += packet.together;
+  flow.came = std::max(flow.came, now + packet.lag);
   while (!flow.messages.empty() && flow.messages.begin()->first == flow.next) {
     const Flow::Message& first = flow.messages.begin()->second;
     if (first.came != first.packets) return;
@@ -350,9 +362,10 @@ void Cores::delivered(const Request& request, std::int64_t now) {
       const std::int32_t flag_id =
           make_flag(semaphore.rank, semaphore, until_accepted(request, now), first.span);
       Request& flag = requests_[index(flag_id)];
+      flag.spent.charge(Reason::link, flow.came - now);
       flag.spent.charge(Reason::nic, 1);
       flag.stage = Stage::in;
-      push(now + 1, kLegEnd, flag_id, 0, kFlagsOfNics);
+      push(flow.came + 1, kLegEnd, flag_id, 0, kFlagsOfNics);
     }
     flow.messages.erase(flow.messages.begin());
     ++flow.next;
@@ -366,17 +379,17 @@ void Cores::burst_done(std::int32_t request_id, std::int64_t now) {
   const std::int32_t descriptor_id = detail(request).descriptor;
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
   const Spent spent = request.spent;
+  const std::int64_t together = detail(request).together;
   release(request_id);
-  --engine.in_flight;
-  --descriptor.unacknowledged;
+  engine.in_flight -= together;
+  descriptor.unacknowledged -= together;
   if (engine.pipelined) {
     descriptor.spent = spent;
     if (descriptor.injected && descriptor.unacknowledged == 0) {
       descriptor.spent.charge(engine.reason, engine.end_latency);
       finish(id, descriptor_id, now + engine.end_latency);
     }
-    if (engine.active &&
-        engine.in_flight + 1 == engine.outstanding_limit) {  // it had stopped at the limit
+    if (engine.active && std::exchange(engine.held, false)) {
       engine.spent = spent;
       engine_inject(id, now);
     }

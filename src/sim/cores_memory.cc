@@ -125,6 +125,8 @@ std::int32_t Cores::make_write_back(int rank, std::int32_t line) {
 // The memory-side cache of the channel where there is one, then the channel itself. When the data
 // are there, or taken.
 std::int64_t Cores::through_memory(Request& request, std::int64_t now) {
+  if (request.train) [[unlikely]]
+    return train_through_memory(request, now);
   const int rank = request.place();
   const GpuLayout& layout = *fabric_.layout[index(rank)];
   GpuState& gpu = this->gpu(rank);
@@ -205,6 +207,7 @@ void Cores::add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment, 
     watched.cause.time = now;
     watched.cause.spent = cause;
     watched.cause_span = by;
+    if (waves_[index(watch.wave)].doze.on) end_doze(watch.wave, now);
     return true;
   });
   if (!semaphore.queues.empty()) wake_queues(semaphore, cause, by, now);

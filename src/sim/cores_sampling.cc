@@ -237,6 +237,41 @@ bool Cores::skip_loads(std::int32_t id, const Step& step, std::int64_t now) {
   return true;
 }
 
+// A poll has found too little. Whether those that would follow it are passed over: nobody but
+// add_to_semaphore() can end the wait.
+bool Cores::dozes(std::int32_t id, std::int64_t accepted_at, std::int64_t now,
+                  std::int64_t interval) {
+  Wave& wave = waves_[index(id)];
+  const int rank = groups_[index(wave.workgroup)].rank;
+  if (!sampling_->skips_polls(now) || uncached_ || policy(rank) != machine::WaitPolicy::spin)
+    return false;
+  for (const Watched& watched : wave.watched)
+    if (!watched.satisfied && (!watched.expected || watched.id.rank != rank)) return false;
+  Doze& doze = wave.doze;
+  doze.on = true;
+  doze.returned = now;
+  doze.way = accepted_at - doze.looked;
+  doze.next = now + interval;
+  if (!std::exchange(doze.listed, true)) dozing_.push_back(id);
+  return true;
+}
+
+// The first poll that would come to the slice behind `now` is made. It begins when it would, or as
+// soon as wavefronts of this engine may.
+void Cores::end_doze(std::int32_t id, std::int64_t now) {
+  Wave& wave = waves_[index(id)];
+  Doze& doze = wave.doze;
+  doze.on = false;
+  const std::int64_t late = std::max<std::int64_t>(0, now - doze.way - doze.next);
+  const std::int64_t passed = (late + doze.period() - 1) / doze.period();
+  const std::int64_t begin = std::max(doze.next + passed * doze.period(), open_from());
+  wave.spent.charge(Reason::poll, begin - doze.returned);
+  const auto lines = std::count_if(wave.watched.begin(), wave.watched.end(),
+                                   [](const Watched& watched) { return watched.missing > 0; });
+  polls_passed_ += passed * lines;
+  push(begin, kWave, id, 1, wave.tag);
+}
+
 // In the order in which they are passed.
 void Cores::touch_lines(int rank, std::int64_t from, std::int64_t to, bool write, std::int32_t cu) {
   GpuState& gpu = this->gpu(rank);
@@ -260,6 +295,12 @@ void Cores::touch_lines(int rank, std::int64_t from, std::int64_t to, bool write
 void Cores::sample(std::int64_t now) {
   const Counters counted = tallies_.counters();
   sampling_->advance(now, counted.moved, (counted.l2_hits + counted.l2_misses) / fold_.period);
+  if (dozing_.empty() || sampling_->skips(now)) return;
+  for (const std::int32_t id : std::exchange(dozing_, {})) {
+    Doze& doze = waves_[index(id)].doze;
+    doze.listed = false;
+    if (doze.on) end_doze(id, now + doze.way);
+  }
 }
 
 // The run is over: what its windows say of the whole.
@@ -268,6 +309,26 @@ Sampled Cores::end_sampling() {
   for (const RankState& rank : ranks_) end = std::max(end, rank.end);
   sampling_->finish(end);
   return sampling_->summary(end, tallies_.counters().moved);
+}
+
+// Visits of servers, if nothing were left out.
+std::int64_t Cores::estimate_hops(const Counters& counted) const {
+  constexpr std::int64_t kHopsOfPoll = 5;
+  return std::llround(static_cast<double>(counted.hops) /
+                      sampling_->share_of_lines(counted.moved)) +
+         sampling_->trains().hops() + kHopsOfPoll * polls_passed_;
+}
+
+void Cores::count_left_out(const Counters& counted, Result& result) const {
+  scale_caches(result, sampling_->share_of_lines(counted.moved));
+  const BurstLookUps& passed = sampling_->trains().passed();
+  for (const char* reads : {"requests.polls", "reads.flag.cu", "reads.poll.cu", "reads.flag.l2",
+                            "reads.poll.l2", "l2.hits"})
+    result.counters[reads] += polls_passed_;
+  result.counters["l2.hits"] += passed.hits;
+  result.counters["l2.misses"] += passed.lines - passed.hits;
+  result.counters["l2.write_backs"] += passed.evicted;
+  result.counters["hbm.written_bytes"] += passed.evicted * line_size_;
 }
 
 std::int64_t Cores::estimate(std::int64_t time) const {

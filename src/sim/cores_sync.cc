@@ -123,6 +123,7 @@ bool Cores::start_wait(std::int32_t id, const Step& step, std::int64_t now) {
 void Cores::poll_round(std::int32_t id, Look look, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   wave.waiting = Waiting::poll;
+  wave.doze.looked = now;
   wave.in_flight = 1;  // held until all are issued
   const auto count = static_cast<std::int32_t>(wave.watched.size());
   for (std::int32_t first = 0; first < count; first = wave.watched[index(first)].end) {
@@ -147,6 +148,7 @@ void Cores::poll_returned(std::int32_t id, std::int64_t now) {
   if (wave.in_flight > 0) return;
   if (wave.missing > 0) {
     const std::int64_t interval = next_sleep(wave, source);
+    if (sampling_ != nullptr && dozes(wave_id, accepted_at, now, interval)) return;
     wave.spent.charge(Reason::poll, interval);
     push(now + interval, kWave, wave_id, 1, wave.tag);
     return;

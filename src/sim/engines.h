@@ -65,6 +65,7 @@ struct EngineRun {
   std::size_t leg = 0;      ///< of the descriptor in front
   std::int64_t offset = 0;  ///< in the leg
   std::int64_t in_flight = 0;
+  bool held = false;                                           ///< by what may be in flight
   std::unordered_map<std::uint64_t, std::int64_t> messages{};  ///< by (from, to): sent so far
   Spent spent{};
 };
@@ -82,6 +83,7 @@ struct Flow {
     SpanId span = 0;  ///< of a trace: of its descriptor
   };
   std::int64_t next = 0;                       ///< the first whose flags are not written
+  std::int64_t came = 0;                       ///< fs: when the last packet was there
   std::map<std::int64_t, Message> messages{};  ///< by number, from that one on
 };
 

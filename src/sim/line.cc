@@ -49,7 +49,7 @@ Line::Line(const machine::Machine& machine, const program::Bound& program, const
   make_engine_stages();
   make_groups_of_switches();
   choose_rounds();
-  if (options.engine == Engine::sampled && !has_engines()) {
+  if (options.engine == Engine::sampled) {
     const machine::GpuModel& model = machine.model(0);
     sampling_ = std::make_unique<Sampling>(index(fold_.period), groups_.size(), waves_.size());
     sampling_->set_caches((model.l2_size + model.msc_size).count / line_size_);
@@ -123,7 +123,7 @@ void Line::add_ways(std::int32_t route) {
   }
 }
 
-Line::Way Line::make_way(const Leg& forward, const Leg& back) const {
+Way Line::make_way(const Leg& forward, const Leg& back) const {
   Way way;
   way.hops = std::make_unique<LinkHop[]>(index(forward.count + back.count));
   LinkHop* hops = way.hops.get();

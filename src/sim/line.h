@@ -20,6 +20,7 @@
 #include "sim/cores.h"
 #include "sim/crew.h"
 #include "sim/growing.h"
+#include "sim/line_ways.h"
 #include "sim/receive_buffers.h"
 #include "sim/timetable.h"
 
@@ -108,25 +109,6 @@ class Line : public Cores {
     SpareRounds spare;      ///< of its stages
     std::int64_t next = 0;  ///< its next round
   };
-  /// A link on a way, and what comes behind it.
-  struct LinkHop {
-    std::int32_t link = 0;
-    std::uint32_t tag = 0;            ///< order tag of what arrives
-    Reason reason = Reason::switch_;  ///< of the node at its end
-    std::int64_t latency = 0;         ///< fs
-    std::int64_t node_latency = 0;
-  };
-  /// A leg of the way between two GPUs.
-  struct WayLeg {
-    const LinkHop* hops = nullptr;
-    std::int16_t count = 0;                  ///< of them
-    std::int16_t out_port = 0, in_port = 0;  ///< of the GPU it leaves, and of the other one
-    std::int32_t to = 0;  ///< what stands for the GPU at its end; below 0: at_switch_of()
-  };
-  struct Way {
-    WayLeg forward, back;
-    std::unique_ptr<LinkHop[]> hops;  ///< of both
-  };
   /// What slices, or those who answer for them, send to the same slices in the round at hand.
   struct Own {
     Arrival arrival;
@@ -186,6 +168,7 @@ class Line : public Cores {
   void depart(std::int32_t id, Request& request, std::int64_t departure) override;
   void leave(std::int32_t id, std::int64_t now) override;
   void carry(const Passage& passage) override;
+  std::int64_t open_from() const override { return (last_round_ + 1) << shift_; }
   void answer_at(std::int32_t id, std::int64_t time) override;
   void to_memory(std::int32_t id, std::int64_t time) override;
   bool waits_in_vain(std::int32_t wave) const override;
@@ -240,7 +223,11 @@ class Line : public Cores {
   std::int32_t engine_stage_of(std::int32_t engine) const {
     return stage_of_engine_[index(engine)];
   }
-  std::int64_t large_io_time(int rank, const Request& request) const;
+  std::int64_t serve_large(std::int64_t& free, std::int64_t service, const Request& request,
+                           std::int64_t arrival);
+  std::int64_t train_at_slices(int rank, const Request& request, std::int64_t now);
+  std::int64_t end_lag(Request& request);
+  std::int64_t large_io_time(int rank, const Request& request);
   std::int64_t large_link_time(std::int32_t link, const Request& request);
   std::int64_t packet_of(const Request& request) const;
 

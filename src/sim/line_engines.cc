@@ -169,10 +169,11 @@ void Line::burst_at_slice(int rank, std::int32_t id, std::int64_t now) {
   const machine::GpuModel& model = machine_.model(rank);
   const std::int64_t service = model.l2_slice_rate.time_for(request.bytes).fs;
   std::int64_t& free = gpu.slice_free[index(request.slice)];
-  free = std::max(free, now) + service;
-  const std::int64_t ready = free + gpu.l2;
+  const std::int64_t left =
+      request.train ? train_at_slices(rank, request, now) : serve_at(free, service, now);
+  const std::int64_t ready = left + gpu.l2;
   request.spent.charge(Reason::l2, ready - now);
-  if (options_.trace != nullptr) show(request, Reason::l2, now, free);
+  if (options_.trace != nullptr) show(request, Reason::l2, now, left);
   request.carried = request.bytes;
   request.accepted = ++gpus_[index(rank)].accepted;
   take_effect(id, now, ready);
@@ -193,6 +194,7 @@ void Line::answer_engine(int rank, std::int32_t id, std::int64_t now) {
     }
     return;
   }
+  if (request.train) now += end_lag(request);  // acknowledgements come together
   request.stage = Stage::back_out;
   if (!request.local) {
     gpu.io_out.push({now, kFromSlices, id});
@@ -210,8 +212,48 @@ void Line::burst_comes_home(std::int32_t id, std::int64_t time, std::uint32_t ta
               {.time = time, .sequence = sequence, .tag = tag, .kind = kComplete, .a = id});
 }
 
+// When the first packet of a burst leaves a server that was busy until `free`. Between packets that
+// come slowly it serves others, so it is busy for as long as it serves.
+std::int64_t Line::serve_large(std::int64_t& free, std::int64_t service, const Request& request,
+                               std::int64_t arrival) {
+  if (!request.train) return serve_at(free, service, arrival);
+  Detail& train = details_[index(request.detail)];
+  const std::int64_t each = service / train.together;
+  const std::int64_t first = std::max(free, arrival) + each;
+  free = first - each + service;
+  train.lag = std::max(free, arrival + train.lag + each) - first;
+  return first;
+}
+
+// Each packet of a train at its own slice.
+std::int64_t Line::train_at_slices(int rank, const Request& request, std::int64_t now) {
+  Detail& train = details_[index(request.detail)];
+  const Modulo& slices = fabric_.layout[index(rank)]->slice_of;
+  const std::int64_t burst = engines_[index(train.engine)].burst;
+  const std::int64_t service = machine_.model(rank).l2_slice_rate.time_for(burst).fs;
+  const auto lines = static_cast<std::int32_t>(burst / line_size_);
+  std::int64_t first = 0, last = 0;
+  for (std::int32_t p = 0; p < train.together; ++p) {
+    std::int64_t& free = stage(rank).slice_free[index(slice_of(slices, request.line + p * lines))];
+    const std::int64_t left = serve_at(free, service, now + train.lag * p / (train.together - 1));
+    if (p == 0) first = left;
+    last = std::max(last, left);
+  }
+  train.lag = last - first;
+  return first;
+}
+
+// The last packet of a train is where the first one is: how much later.
+std::int64_t Line::end_lag(Request& request) {
+  const std::int64_t lag = std::exchange(details_[index(request.detail)].lag, 0);
+  request.spent.charge(Reason::link, lag);
+  return lag;
+}
+
 // What a port takes for a burst, and a link, which counts it.
-std::int64_t Line::large_io_time(int rank, const Request& request) const {
+std::int64_t Line::large_io_time(int rank, const Request& request) {
+  if (request.stage == Stage::back_out)  // acknowledgements of a train
+    return details_[index(request.detail)].together * stage(rank).io[0];
   return machine_.model(rank).noc_io_rate.time_for(request.bytes).fs;
 }
 
@@ -221,8 +263,14 @@ std::int64_t Line::packet_of(const Request& request) const {
 }
 
 std::int64_t Line::large_link_time(std::int32_t link, const Request& request) {
-  return fabric_.service(fabric_.servers[index(fabric_.link_base + link)], request.bytes,
-                         packet_of(request));
+  const std::int32_t together = details_[index(request.detail)].together;
+  if (request.stage == Stage::back_out) {
+    links_[index(link)].requests[0] += static_cast<std::uint32_t>(together);
+    return together * (*links_[index(link)].costs)[0];
+  }
+  Server& server = fabric_.servers[index(fabric_.link_base + link)];
+  server.requests += together - 1;
+  return fabric_.service(server, request.bytes, packet_of(request));
 }
 
 }  // namespace hemiola::sim

@@ -34,7 +34,9 @@ template <bool kWatched>
   link.max_wait = std::max(link.max_wait, link.free - now);
   const bool large = size == kLarge;
   const std::int64_t service = large ? large_link_time(hop.link, request) : (*link.costs)[size];
-  const std::int64_t time = serve_at(link.free, service, now) + hop.latency;
+  const std::int64_t time =
+      (large ? serve_large(link.free, service, request, now) : serve_at(link.free, service, now)) +
+      hop.latency;
   if (kWatched && options_.trace != nullptr)
     show_link(request, hop.link, service, now, time - hop.latency);
   if (!large) ++link.requests[size];
@@ -94,7 +96,9 @@ template <bool kWatched>
   Gpu& gpu = stage(leg.to);
   ++counters.hops;
   const std::int64_t service = size == kLarge ? large_io_time(leg.to, request) : gpu.io[size];
-  const std::int64_t left = serve_at(gpu.io_in_free[index(leg.in_port)], service, now);
+  std::int64_t& free = gpu.io_in_free[index(leg.in_port)];
+  const std::int64_t left =
+      size == kLarge ? serve_large(free, service, request, now) : serve_at(free, service, now);
   std::int64_t time = left + gpu.io_latency;
   request.spent.charge(Reason::io, time - now);
   if (options_.trace != nullptr) show(request, Reason::io, now, left);
@@ -103,12 +107,13 @@ template <bool kWatched>
   std::uint32_t tag = kFromPort + port;
   if (request.stage != Stage::out) {
     next = &gpu.cu_in;
-    if (size == 0) {  // an acknowledgement takes no bandwidth on chip
+    if (size == 0 || request.train) {  // an acknowledgement takes no bandwidth on chip
       request.spent.charge(Reason::noc, gpu.noc);
       time += gpu.noc;
       next = &gpu.done;
       tag = gpu.home_port + port;
       if (request.takes && request.intent == Intent::burst) {
+        if (request.train) time += end_lag(request);
         burst_comes_home(id, time, tag,
                          (std::uint64_t{1} + index(leg.to)) << 40 | gpu.bursts_home++);
         return left;
@@ -158,8 +163,10 @@ template <bool kWatched>
   ++counters.hops;
   const std::size_t size = carried(request);
   const std::int64_t service = size == kLarge ? large_io_time(rank, request) : gpu.io[size];
+  std::int64_t& free = gpu.io_out_free[index(leg.out_port)];
   const std::int64_t time =
-      serve_at(gpu.io_out_free[index(leg.out_port)], service, now) + gpu.io_latency;
+      gpu.io_latency +
+      (size == kLarge ? serve_large(free, service, request, now) : serve_at(free, service, now));
   request.spent.charge(Reason::io, time - now);
   if (kWatched && options_.trace != nullptr) show(request, Reason::io, now, time - gpu.io_latency);
   request.link = 0;

@@ -84,7 +84,7 @@ void Line::prepare_multicast(Request& request) const {
       request.route;
 }
 
-const Line::WayLeg& Line::leg_of_group(const Request& request) const {
+const WayLeg& Line::leg_of_group(const Request& request) const {
   const Way& way = request.is_member() ? replica_ways_[index(request.base)]
                                        : replications_[index(request.base)].way;
   return request.stage == Stage::back_out ? way.back : way.forward;

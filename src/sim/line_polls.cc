@@ -34,6 +34,7 @@ bool Line::is_alone(Wave& wave, std::int32_t first) const {
 bool Line::poll_again(int rank, std::int32_t id, std::int64_t now) {
   if (monitors_ || uncached_ || is_watching() || policy(rank) != machine::WaitPolicy::spin)
     return false;
+  if (sampling_ != nullptr && sampling_->skips_polls(now)) return false;  // see Cores::dozes()
   Request& request = requests_[index(id)];
   Wave& wave = waves_[index(request.wave)];
   if (wave.in_flight != 1 || wave.watched[index(request.epoch)].missing == 0 ||

@@ -59,6 +59,8 @@ LowerBound BoundWalk::run() {
     bound = traffic_.bound();
   }
   bound.moved_bytes = moved_bytes_;
+  bound.posted_bytes = posted_bytes_;
+  bound.ranks = period_;
   const bool complete =
       std::all_of(agents_.begin(), agents_.end(), [](const Agent& agent) { return agent.done; }) &&
       std::all_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.done; });

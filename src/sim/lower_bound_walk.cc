@@ -82,7 +82,10 @@ void BoundWalk::interpret_post(Agent& agent) {
     for (const program::SemaphoreId id : p.semaphores) arrive(agent, id, 1, agent.accepted);
     return;
   }
-  if (p.kind == PrimitiveKind::post) return post(agent);
+  if (p.kind == PrimitiveKind::post) {
+    posted_bytes_ += p.bytes;
+    return post(agent);
+  }
   overhead(agent, false);
   if (p.kind == PrimitiveKind::flush) {
     agent.lead = std::max(agent.lead, agent.posted);

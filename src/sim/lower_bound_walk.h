@@ -114,7 +114,7 @@ class BoundWalk {
   std::size_t first_open_ = 0;           ///< agents before are over and forgotten
   std::vector<program::Totals> totals_;  ///< by rank
   std::map<std::pair<int, std::int32_t>, std::int64_t> events_;  ///< by rank: recorded when
-  std::int64_t moved_bytes_ = 0;
+  std::int64_t moved_bytes_ = 0, posted_bytes_ = 0;
   LineMap<Signals> signals_;
   std::vector<Post> posts_;
   std::map<std::pair<int, std::int32_t>, BarrierRounds> rounds_;

@@ -85,7 +85,8 @@ struct RequestData {
   Look look = Look::first;        ///< polls
   bool uncached : 1 = false;      ///< a flag or poll that goes past the L2
   bool logged : 1 = false;        ///< an access to a monitor's log: less than a line
-  bool near : 1 = false;  ///< looks for a copy in the L2 partition of its CU, or has found it
+  bool near : 1 = false;   ///< looks for a copy in the L2 partition of its CU, or has found it
+  bool train : 1 = false;  ///< burst: several packets together, see Detail
 
   const Hop* hops = nullptr;   ///< of the present leg
   std::int64_t queued_at = 0;  ///< entered an explicit queue
@@ -149,6 +150,8 @@ struct alignas(64) Detail {
   std::int32_t descriptor = -1;        ///< bursts
   std::int64_t packets = -1;           ///< last burst of a descriptor: how many it has
   std::int32_t engine = -1;            ///< bursts, flags of engines: the issuing engine
+  std::int32_t together = 1;           ///< bursts: packets
+  std::int64_t lag = 0;                ///< ... by how much the last one is behind the first, fs
   std::int16_t destination_slice = 0;  ///< bursts
   std::int32_t wait = 0;               ///< polls, wake-ups: the how-manieth of the wavefront
 };

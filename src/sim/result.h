@@ -75,6 +75,13 @@ struct LowerBound {
   std::string bottleneck;        ///< which
   Time latency{};                ///< unloaded dependency path
   std::int64_t moved_bytes = 0;  ///< what operations load, store and copy, once; about
+  /// ... and what they post to engines; of so many ranks, which stand for all.
+  std::int64_t posted_bytes = 0;
+  int ranks = 1;
+  /// Of so many ranks, what an engine counts as moved.
+  std::int64_t moved_by(int of_ranks) const {
+    return (moved_bytes + posted_bytes) / ranks * of_ranks;
+  }
   Time time() const { return bandwidth > latency ? bandwidth : latency; }
 };
 

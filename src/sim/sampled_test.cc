@@ -109,7 +109,45 @@ TEST(Sampled, says_the_same_each_time) {
   EXPECT_EQ(first.sampled.share, again.sampled.share);
 }
 
-TEST(Sampled, leaves_out_nothing_where_data_go_through_nics) {
+// Messages between nodes, most of whose packets go in trains. Pieces have 512 packets.
+TEST(Sampled, sends_packets_of_nics_in_trains) {
+  const program::Bound program = repeating_program("all-gather/direct", "dgx-h100:4", MiB(64));
+  const Result line = run_in(program, Engine::line), sampled = run_in(program, Engine::sampled);
+  EXPECT_GT(sampled.sampled.windows, 0);
+  EXPECT_LT(sampled.sampled.share, 0.5);  // the rest goes inside nodes
+  EXPECT_LT(sampled.visited_hops, line.visited_hops * 8 / 10);
+  EXPECT_EQ(wrong_in(sampled), "");
+  const double error = static_cast<double>(sampled.time.fs) / static_cast<double>(line.time.fs) - 1;
+  EXPECT_LT(std::abs(error), sampled.sampled.error) << error;
+  EXPECT_LT(sampled.sampled.error, 0.15);
+  for (const char* name : {"requests.bursts", "requests.stores", "requests.flags",
+                           "stores.injected_bytes", "stores.delivered_bytes"})
+    EXPECT_EQ(sampled.counters.at(name), line.counters.at(name)) << name;
+  const auto hops = static_cast<double>(line.line_hops);
+  EXPECT_NEAR(static_cast<double>(sampled.line_hops), hops, 0.05 * hops);
+  // Polls that are passed over are counted.
+  const auto polls = static_cast<double>(line.counters.at("requests.polls"));
+  EXPECT_NEAR(static_cast<double>(sampled.counters.at("requests.polls")), polls, 0.15 * polls);
+  ASSERT_EQ(sampled.links.size(), line.links.size());
+  for (std::size_t l = 0; l < line.links.size(); ++l) {
+    EXPECT_EQ(sampled.links[l].wire_bytes, line.links[l].wire_bytes);
+    EXPECT_EQ(sampled.links[l].payload_bytes, line.links[l].payload_bytes);
+    EXPECT_EQ(sampled.links[l].requests, line.links[l].requests);
+  }
+}
+
+// One message, in a network without others: trains follow each other as packets do.
+TEST(Sampled, takes_what_packets_take_where_no_messages_meet) {
+  const program::Bound program = repeating_program("send-recv/direct", "clos:1x1x2", MiB(128));
+  const Result line = run_in(program, Engine::line), sampled = run_in(program, Engine::sampled);
+  EXPECT_GT(sampled.sampled.windows, 0);
+  EXPECT_LT(sampled.sampled.share, 0.2);
+  EXPECT_LT(sampled.visited_hops, line.visited_hops / 3);
+  const double error = static_cast<double>(sampled.time.fs) / static_cast<double>(line.time.fs) - 1;
+  EXPECT_LT(std::abs(error), 0.002) << error;
+}
+
+TEST(Sampled, leaves_out_nothing_of_short_runs_through_nics) {
   const program::Bound program = repeating_program("all-gather/direct", "dgx-h100:2", MiB(1));
   const Result sampled = run_in(program, Engine::sampled);
   EXPECT_EQ(sampled.sampled.windows, 0);

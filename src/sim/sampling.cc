@@ -19,6 +19,7 @@ constexpr std::int64_t kMostOfProduct = 40;
 // Runs that are no longer take little time line by line, and begins and ends are much of them.
 constexpr std::int64_t kLeastRun = 1000 * kUs, kLeastProduct = 300 * kUs;
 constexpr std::int64_t kNapsPerSkip = 24;
+constexpr std::int64_t kForever = std::int64_t{1} << 60;  // fs
 /// A kind of which fewer than that share have been seen says nothing.
 constexpr std::int64_t kFewBytes = 20;
 constexpr std::int64_t kFewestBatches = 24;  // of a wavefront, in a run of which some is left out
@@ -31,6 +32,11 @@ constexpr double kPrior = 0.01;
 // What the table of docs/sampled.md shows beyond that: by how much what is between moves may be
 // wrong, and the time of moves over links that others leave and come to as they drift apart.
 constexpr double kOfPauses = 0.5, kOfDrift = 0.25;
+// Of trains: beside what trains_ says, and of the time beyond the lower bound. There messages wait
+// for each other in the network, and which ones do hangs on chance (docs/sampled.md).
+constexpr double kOfTrains = 0.01, kOfWaits = 0.08;
+/// Of runs through NICs, in which wavefronts pass over what packets share with them inside GPUs.
+constexpr double kOfBoth = 0.04;
 /// How far the pace of moves is off that no window has shown, relative.
 constexpr double kOfUnseen = 0.1;
 
@@ -50,6 +56,11 @@ std::int64_t Sampling::settling_time() const {
   const std::int64_t share = windows_ == 0 ? 0 : least_ / kSettling;
   return std::max({kLeastSettling, 2 * batches_.time_for(1), share,
                    std::min(between_pauses_, least_ / kMostSettling)});
+}
+
+// Whether wavefronts have not moved data for a window's time, but engines have.
+bool Sampling::only_engines(std::int64_t now) const {
+  return packets_ && moving_ == 0 && now - std::max(moved_at_, from_) >= kLeastWindow;
 }
 
 std::int64_t Sampling::window_time() const {
@@ -73,7 +84,7 @@ void Sampling::advance(std::int64_t now, std::int64_t moved, std::int64_t lookup
       if (now >= settled_) begin_window(now, lookups);
       return;
     case Phase::measuring:
-      if (now >= from_ + window_time()) end_window(now, lookups);
+      if (only_engines(now) || now >= from_ + window_time()) end_window(now, lookups);
       return;
     case Phase::skipping:
       if (now >= skip_to_) begin_settling(now);
@@ -144,25 +155,25 @@ void Sampling::begin_window(std::int64_t now, std::int64_t lookups) {
   from_ = now;
   lookups_ = lookups;
   window_pauses_ = window_groups_ = window_steppers_ = window_firsts_ = window_batches_ = 0;
+  packets_ = false;
   if (windows_ == 0) find_filling();
   for (Kind& kind : kinds_) kind.window = {};
 }
 
 void Sampling::end_window(std::int64_t now, std::int64_t lookups) {
   if (window_pauses_ > 0) between_pauses_ = (now - from_) * window_groups_ / window_pauses_;
+  open_end_ = only_engines(now);
   // Tiles of products: their begins are to be seen, too; batches: one of each wavefront.
-  std::int64_t moving = 0;
-  for (const Crowd& crowd : crowds_) moving += crowd.moving;
-  if ((window_firsts_ < window_steppers_ || window_batches_ < moving) &&
+  if ((window_firsts_ < window_steppers_ || window_batches_ < moving_) &&
       now < from_ + least_ / kMostWindow)
     return;
-  if (now < from_ + window_time()) return;
+  if (!open_end_ && now < from_ + window_time()) return;
   const std::int64_t length = std::max(least_, now) / kSkip;
   // Not least_: a pace that was measured while the run began makes it too long.
-  if (std::max(expected_, at_this_pace_) < (window_steppers_ > 0 ? kLeastProduct : kLeastRun))
-    return;
+  if (std::max(bound_, at_this_pace_) < (window_steppers_ > 0 ? kLeastProduct : kLeastRun)) return;
   // The run is too short for that: all of it is measured.
-  if (length < settling_time() + window_time() || kFewestBatches * batches_.time_for(1) > least_)
+  if (!open_end_ &&
+      (length < settling_time() + window_time() || kFewestBatches * batches_.time_for(1) > least_))
     return;
   ++windows_;
   measured_ += (now - from_) * window_groups_;
@@ -179,14 +190,26 @@ void Sampling::end_window(std::int64_t now, std::int64_t lookups) {
   phase_ = Phase::skipping;
   saved_ = 0;
   gap_from_ = skip_from_ = now;
-  skip_to_ = now + length;
-  longest_ = length / kNapsPerSkip;
   const double rate = static_cast<double>(lookups - lookups_) / static_cast<double>(now - from_);
   const double filling = rate > 0 ? kFilling * static_cast<double>(cache_lines_) / rate : 0;
-  warm_from_ = filling >= static_cast<double>(length)
-                   ? skip_from_
-                   : skip_to_ - static_cast<std::int64_t>(filling);
+  filling_ = std::llround(std::min(filling, static_cast<double>(length)));
+  set_end(now, length);
+  // Trains meet what packets would meet: while only engines move no other window need come.
+  if (open_end_) skip_to_ = warm_from_ = kForever;
   for (Steps& steps : steps_) steps.last = -1;
+}
+
+void Sampling::set_end(std::int64_t now, std::int64_t length) {
+  skip_to_ = now + length;
+  longest_ = length / kNapsPerSkip;
+  warm_from_ = skip_to_ - filling_;
+}
+
+// A wavefront does.
+void Sampling::note_move(std::int64_t now) {
+  moved_at_ = now;
+  if (phase_ == Phase::skipping && std::exchange(open_end_, false))
+    set_end(now, std::max(least_, now) / kSkip);
 }
 
 void Sampling::end_skip(std::int64_t now) {
@@ -221,7 +244,9 @@ double Sampling::error_of(const Kind& kind) const {
 Sampled Sampling::summary(std::int64_t end, std::int64_t moved) const {
   Sampled sampled;
   sampled.windows = windows_;
-  if (moved > 0) sampled.share = 1 - static_cast<double>(left_out_) / static_cast<double>(moved);
+  if (moved > 0)
+    sampled.share =
+        1 - static_cast<double>(left_out_ + trains_.bytes()) / static_cast<double>(moved);
   double time = 0, skipped = 0, error = 0;
   for (const Gap& gap : gaps_) time += static_cast<double>(gap.end - gap.begin);
   for (const Kind& kind : kinds_) {
@@ -229,20 +254,26 @@ Sampled Sampling::summary(std::int64_t end, std::int64_t moved) const {
     error += kind.skipped * error_of(kind);
   }
   error = skipped > 0 ? error / skipped : 2 * kPrior;
-  if (measured_ > 0)
+  if (measured_ > 0 && skipped > 0)
     error += kOfPauses * static_cast<double>(paused_) / static_cast<double>(measured_);
   for (const std::vector<std::int32_t>& links : links_)
-    if (links.size() > 2) error = std::max(error, kOfDrift);  // more than one there and one back
+    if (links.size() > 2 && skipped > 0)
+      error = std::max(error, kOfDrift);  // more than one there and one back
+  if (skipped > 0 && engines_) error += kOfBoth;
+  if (trains_.bytes() > 0 && end > 0) {
+    const double waits = 1 - static_cast<double>(bound_) / static_cast<double>(end);
+    error = std::max(error, kOfTrains + trains_.error() + kOfWaits * std::max(0.0, waits));
+  }
   if (end > 0) sampled.error = error * time / static_cast<double>(end);
   return sampled;
 }
 
-void scale_caches(Result& result) {
+void scale_caches(Result& result, double share) {
   for (auto& [name, count] : result.counters) {
     const bool of_caches = name.starts_with("l1.") || name.starts_with("l2.") ||
                            name.starts_with("msc.") || name.starts_with("hbm.") ||
                            name == "reads.data.memory";
-    if (of_caches) count = std::llround(static_cast<double>(count) / result.sampled.share);
+    if (of_caches) count = std::llround(static_cast<double>(count) / share);
   }
 }
 

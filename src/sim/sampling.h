@@ -12,6 +12,7 @@
 
 #include "sim/result.h"
 #include "sim/spent.h"
+#include "sim/trains.h"
 
 namespace hemiola::sim {
 
@@ -65,7 +66,7 @@ class Sampling {
   /// The run takes at least so long, fs, and moves so many bytes: says how long windows and skips
   /// are.
   void expect(std::int64_t least, std::int64_t bytes) {
-    expected_ = least_ = least;
+    least_ = bound_ = least;
     bytes_ = bytes;
   }
   /// A GPU's caches hold so many lines: what a skip leaves in them.
@@ -127,6 +128,13 @@ class Sampling {
   /// Somebody who is through, or -1.
   std::int32_t woken(std::int32_t place, std::int64_t now);
 
+  /// What engines send together in skips. Where nobody else moves there is nothing that another
+  /// window would show.
+  Trains& trains() { return trains_; }
+  void saw_packet() { seen_ = packets_ = engines_ = true; }
+  /// Whether polls are passed over: flags of engines are long in coming.
+  bool skips_polls(std::int64_t now) const { return engines_ && skips(now); }
+
   // Stores of a workgroup that a release waits for.
   void begin_drain(std::int32_t group, std::int64_t now);
   /// Nothing is left to wait for. How long the wavefront goes on waiting, for what was passed over,
@@ -155,6 +163,10 @@ class Sampling {
   std::int64_t estimate(std::int64_t time) const;
   /// `moved`: bytes of the whole program.
   Sampled summary(std::int64_t end, std::int64_t moved) const;
+  /// Of bytes that are looked up line by line, not in trains: so many were simulated.
+  double share_of_lines(std::int64_t moved) const {
+    return 1 - static_cast<double>(left_out_) / static_cast<double>(moved);
+  }
 
  private:
   // Places of a rank: ways, and one for those whom nothing limits together.
@@ -237,6 +249,9 @@ class Sampling {
   bool shares(const Mover& mover) const;
   void count_open_batches(std::int64_t now);
   void begin_settling(std::int64_t now);
+  bool only_engines(std::int64_t now) const;
+  void set_end(std::int64_t now, std::int64_t length);
+  void note_move(std::int64_t now);
   void end_gap(std::int64_t now);
   void begin_window(std::int64_t now, std::int64_t lookups);
   void end_window(std::int64_t now, std::int64_t lookups);
@@ -249,12 +264,17 @@ class Sampling {
   double error_of(const Kind& kind) const;
 
   Phase phase_ = Phase::settling;
-  bool seen_ = false;  ///< something that may be skipped
-  std::int64_t least_ = 0, bytes_ = 0, cache_lines_ = 0;
-  std::int64_t expected_ = 0, at_this_pace_ = 0;  ///< least_ as it began; of the latest pace alone
-  std::int64_t from_ = 0;                         ///< of the window
-  std::int64_t settled_ = INT64_MAX;              ///< end of settling
+  bool seen_ = false;                       ///< something that may be skipped
+  bool packets_ = false;                    ///< ... an engine's, since the last window began
+  bool engines_ = false;                    ///< ... ever
+  std::int64_t moving_ = 0, moved_at_ = 0;  ///< wavefronts; fs: when one began or ended a batch
+  bool open_end_ = false;                   ///< the skip lasts until some wavefront moves
+  std::int64_t least_ = 0, bound_ = 0, bytes_ = 0, cache_lines_ = 0;
+  std::int64_t at_this_pace_ = 0;     ///< what the run takes at the latest pace alone
+  std::int64_t from_ = 0;             ///< of the window
+  std::int64_t settled_ = INT64_MAX;  ///< end of settling
   std::int64_t skip_from_ = INT64_MAX, skip_to_ = 0, warm_from_ = INT64_MAX, longest_ = 0;
+  std::int64_t filling_ = 0;  ///< fs: in which lines fill the caches
   std::int64_t left_out_ = 0;
   std::int64_t naps_ = 0;
   std::int64_t lookups_ = 0;  ///< where the window began
@@ -268,6 +288,7 @@ class Sampling {
   std::vector<std::vector<std::int32_t>> links_;  ///< by rank: those that have a number
   std::map<MoveKind, std::int32_t> numbers_;
   std::vector<Kind> kinds_;
+  Trains trains_;
   Pace batches_;  ///< of all kinds: units are batches
   std::vector<Batch> waves_;
   std::vector<Drain> drains_;               ///< by workgroup
@@ -288,6 +309,6 @@ class Sampling {
 };
 
 /// What caches and memory did with requests that were simulated stands for all.
-void scale_caches(Result& result);
+void scale_caches(Result& result, double share);
 
 }  // namespace hemiola::sim

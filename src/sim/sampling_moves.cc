@@ -38,6 +38,8 @@ std::int32_t Sampling::way_over(int rank, std::int32_t link) {
 
 // One more moves.
 Sampling::Crowd& Sampling::join(const Mover& mover, std::int64_t now) {
+  ++moving_;
+  note_move(now);
   ++movers_[at(mover.rank)].moving;
   ++drains_[at(mover.group)].moving;
   Crowd& crowd = catch_up(place_of(mover), now);
@@ -72,6 +74,8 @@ void Sampling::end_batch(std::int32_t wave, std::int64_t now, const Spent& spent
   Batch& batch = waves_[at(wave)];
   const std::int64_t began = std::exchange(batch.began, -1);
   if (began < 0) return;
+  --moving_;
+  note_move(now);
   Drain& drain = drains_[at(batch.mover.group)];
   drain.stored = true;
   if (--drain.moving == 0) drain.ended = now;
@@ -275,6 +279,7 @@ void Sampling::end_step(std::int32_t group, std::int64_t now, bool others_under_
   Steps& steps = steps_[at(group)];
   const std::int64_t last = std::exchange(steps.last, others_under_way ? now : -1);
   seen_ = true;
+  note_move(now);
   const std::int64_t posted = std::exchange(steps.posted, -1);
   if (phase_ == Phase::measuring) {
     if (posted >= from_) {

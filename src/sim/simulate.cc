@@ -114,10 +114,11 @@ Result run(const machine::Machine& machine, const program::Bound& program, const
       options.replay != nullptr
           ? LowerBound{}
           : lower_bound(machine, program, options, engine->addresses(), engine->fold());
+  const std::int64_t moved = least.moved_by(engine->fold().period) * repetitions;
   if (options.monitor != nullptr) {
-    options.monitor->begin(least.moved_bytes * repetitions);
+    options.monitor->begin(moved);
   }
-  engine->expect(least.time() * repetitions, least.moved_bytes * repetitions);
+  engine->expect(least.time() * repetitions, moved);
   Result result = engine->run();
 
   result.bound = least;

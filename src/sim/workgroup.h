@@ -29,6 +29,15 @@ enum class Waiting : std::uint8_t {
   stage,  ///< for a place for operands
   finished
 };
+/// A wavefront whose polls are passed over until a flag that it waits for comes; fs.
+struct Doze {
+  bool on = false, listed = false;
+  std::int64_t looked = 0;    ///< when its last poll began
+  std::int64_t returned = 0;  ///< ... and was back
+  std::int64_t way = 0;       ///< ... from its begin to the slice
+  std::int64_t next = 0;      ///< when the next one would begin
+  std::int64_t period() const { return next - looked; }
+};
 /// It interprets the primitives of its workgroup, one after the other.
 struct Wave {
   Spent spent{};
@@ -50,6 +59,7 @@ struct Wave {
   std::int64_t sleep = 0;  ///< fs: the next one of a back-off
   std::vector<Watched> watched;
   std::int32_t missing = 0;  ///< of them, that no look has found satisfied
+  Doze doze{};
 };
 struct Granularity {  ///< data bytes per iteration
   std::int64_t wave = 0;
