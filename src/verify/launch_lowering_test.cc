@@ -67,6 +67,23 @@ TEST(LaunchLowering, of_products_before_communication_is_right_with_any_realizat
   }
 }
 
+// What crosses NICs is sent as messages, whose waits are not those of copies.
+TEST(LaunchLowering, over_two_nodes_is_right) {
+  const machine::SharedMachine machine = machine::share(machine::load("clos:2x1x2"));
+  for (const char* name : {"ag-gemm/sequence", "ag-gemm/serial", "ag-gemm/shards",
+                           "gemm-rs/sequence", "gemm-combine/sequence"}) {
+    for (const char* transfer : {"push", "pull"}) {
+      plan::Parameters parameters = plan::small_sizes(*plan::find_template(name), 4);
+      parameters.emplace_back("transfer", transfer);
+      const plan::Plan plan = plan::make(name, 4, parameters, machine.get());
+      const Proof proof = check_lowered(
+          lower(plan, {.workgroups = 4, .compute_workgroups = 4, .machine = machine.get()}),
+          machine);
+      EXPECT_TRUE(test::is_right(proof)) << name << " " << transfer << ": " << proof.summary;
+    }
+  }
+}
+
 TEST(LaunchLowering, of_streams_that_wait_for_each_other_is_right) {
   for (const Realization realization : {Realization::load_store, Realization::bulk}) {
     const Proof proof = check_lowered(
