@@ -34,10 +34,6 @@ bool is_of_experts(OperatorKind kind) {
   return kind == OperatorKind::a2a_gemm || kind == OperatorKind::gemm_a2a;
 }
 
-bool is_even(const Operator& op) {
-  return op.load == plan::kEvenLoad;
-}
-
 /// Tokens that each rank has for the experts of each; of an operator that check() takes.
 std::vector<std::int64_t> tokens_of(const Operator& op, const SourceLocation& where) {
   return plan::expert_rows(op.load, op.ranks, op.m / op.ranks, where);
@@ -90,7 +86,18 @@ bool is_whole(const Divided& divided) {
 /// Floating-point operations of one GPU that no operator has more of.
 const double kMostFlop = std::ldexp(1.0, 60);
 
+/// m of as_busiest(). Rules ask it of every operator: nothing is copied where the load is even.
+std::int64_t rows_of_busiest(const Operator& op) {
+  if (is_even(op)) return op.m;
+  const std::vector<std::int64_t> tokens = tokens_of(op, {});
+  return std::int64_t{op.ranks} * op.ranks * *std::max_element(tokens.begin(), tokens.end());
+}
+
 }  // namespace
+
+bool is_even(const Operator& op) {
+  return op.load == plan::kEvenLoad;
+}
 
 std::string_view name_of(OperatorKind kind) {
   return facts_of(kind).name;
@@ -157,11 +164,9 @@ void check_load(const Operator& op, const SourceLocation& where) {
 }
 
 Operator as_busiest(const Operator& op) {
-  if (is_even(op)) return op;
-  const std::vector<std::int64_t> tokens = tokens_of(op, {});
   Operator busiest = op;
+  busiest.m = rows_of_busiest(op);
   busiest.load = plan::kEvenLoad;
-  busiest.m = std::int64_t{op.ranks} * op.ranks * *std::max_element(tokens.begin(), tokens.end());
   return busiest;
 }
 
@@ -189,9 +194,8 @@ Operator from_local(Operator local, const SourceLocation& where) {
   return local;
 }
 
-machine::GemmShape local_product(const Operator& given) {
-  const Operator op = as_busiest(given);
-  machine::GemmShape shape{.m = op.m, .n = op.n, .k = op.k, .type = op.type};
+machine::GemmShape local_product(const Operator& op) {
+  machine::GemmShape shape{.m = rows_of_busiest(op), .n = op.n, .k = op.k, .type = op.type};
   if (is_of_experts(op.kind) || op.gathers_b)
     shape.m /= op.ranks;
   else if (adds_up(op.kind))
@@ -207,8 +211,7 @@ double local_flop(const Operator& op) {
          static_cast<double>(shape.k);
 }
 
-Bytes collective_size(const Operator& given) {
-  const Operator op = as_busiest(given);
+Bytes collective_size(const Operator& op) {
   const std::int64_t bytes = size_of(op.type);
   switch (op.kind) {
     case OperatorKind::ag_gemm:
@@ -217,9 +220,9 @@ Bytes collective_size(const Operator& given) {
     case OperatorKind::gemm_ar:
       return {op.m * op.n * bytes};
     case OperatorKind::a2a_gemm:
-      return {op.m / op.ranks * op.k * bytes};
+      return {rows_of_busiest(op) / op.ranks * op.k * bytes};
     case OperatorKind::gemm_a2a:
-      return {op.m / op.ranks * op.n * bytes};
+      return {rows_of_busiest(op) / op.ranks * op.n * bytes};
   }
   return {};
 }

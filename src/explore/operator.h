@@ -44,6 +44,8 @@ struct Operator {
 /// 2^60 flop of one rank, which no operator has.
 void check(const Operator& op, const SourceLocation& where);
 
+/// Whether all ranks have as much to do.
+bool is_even(const Operator& op);
 /// Failure at `where`: the operator has no experts, whose load could be uneven.
 void check_load(const Operator& op, const SourceLocation& where);
 /// The even operator of which every rank has as much to do as the busiest one of this.

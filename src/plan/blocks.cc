@@ -94,8 +94,7 @@ Plan BlockMaker::make() {
   code_.streams.push_back(sums());
   code_.resident = {slab(plan_, kX, 0, own_rank(), 1), all_of(plan_, kIn), all_of(plan_, kOut)};
   code_.expected = {{all_of(plan_, kY), true, slab(plan_, kPartial, 0, own_rank(), 1)}};
-  plan_.codes = {std::move(code_)};
-  plan_.code_of.assign(static_cast<std::size_t>(ranks_), 0);
+  run_codes(plan_, {std::move(code_)});
   return std::move(plan_);
 }
 

@@ -79,6 +79,14 @@ inline Dependency done(std::int64_t rank, std::int32_t stream, std::int64_t numb
   return {constant(rank), stream, constant(number), {}};
 }
 
+/// All ranks run the only code, or each its own.
+inline void run_codes(Plan& plan, std::vector<Code> codes) {
+  plan.codes = std::move(codes);
+  plan.code_of.clear();
+  for (std::int32_t rank = 0; rank < plan.ranks; ++rank)
+    plan.code_of.push_back(plan.codes.size() == 1 ? 0 : rank);
+}
+
 /// Writes plans in which every rank has a code of its own: transfers are appended one by one.
 class RankByRank {
  public:
@@ -117,11 +125,7 @@ class RankByRank {
     return done(rank, stream, number);
   }
 
-  void finish(Plan& plan) {
-    plan.codes = std::move(codes_);
-    plan.code_of.clear();
-    for (std::int32_t rank = 0; rank < plan.ranks; ++rank) plan.code_of.push_back(rank);
-  }
+  void finish(Plan& plan) { run_codes(plan, std::move(codes_)); }
 
  private:
   static std::size_t size(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -134,8 +138,7 @@ class RankByRank {
 
 /// Every rank runs `stream`.
 inline void run_everywhere(Plan& plan, Stream stream) {
-  plan.codes = {Code{{std::move(stream)}}};
-  plan.code_of.assign(static_cast<std::size_t>(plan.ranks), 0);
+  run_codes(plan, {Code{{std::move(stream)}}});
 }
 
 }  // namespace hemiola::plan

@@ -156,10 +156,6 @@ Dependency Ways::arrived(std::int64_t distance, std::int32_t stream, const Affin
   return {.rank = pulls ? own_rank() : sender_at(distance), .stream = stream, .transfer = number};
 }
 
-Stream SequenceMaker::stream_one_by_one() const {
-  return {shape_.pulls ? "from the next ranks" : "to the next ranks", {}};
-}
-
 Dependency SequenceMaker::arrived(std::int64_t distance, const Affine& step) const {
   if (shape_.one_by_one) return ways_.arrived(distance, 0, constant(distance - 1));
   return ways_.arrived(distance, static_cast<std::int32_t>(distance - 1), step);
@@ -202,13 +198,6 @@ Compute SequenceMaker::launched_block(std::int64_t step, std::int64_t distance,
   if (shape_.compute_streams > 1)
     product.stream = "compute " + std::to_string(distance % shape_.compute_streams);
   return product;
-}
-
-Plan SequenceMaker::run_by_ranks(std::vector<Code> codes) {
-  plan_.codes = std::move(codes);
-  for (std::int64_t rank = 0; rank < ranks_; ++rank)
-    plan_.code_of.push_back(is_even() ? 0 : static_cast<std::int32_t>(rank));
-  return std::move(plan_);
 }
 
 TemplateInfo sequence_template(const char* name, const char* description,

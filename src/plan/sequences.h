@@ -107,8 +107,6 @@ class SequenceMaker {
   Stream stream_over(std::int64_t distance, const char* what = "") const {
     return ways_.stream_over(distance, what);
   }
-  /// "to the next ranks" of whole shards.
-  Stream stream_one_by_one() const;
   /// That what stream `distance` brings in a step is there.
   Dependency arrived(std::int64_t distance, const Affine& step) const;
 
@@ -130,8 +128,31 @@ class SequenceMaker {
   Compute launched_block(std::int64_t step, std::int64_t distance, std::int64_t columns,
                          std::int64_t depth) const;
 
-  /// The plan, in which all ranks run the only code, or each its own.
-  Plan run_by_ranks(std::vector<Code> codes);
+  /// Transfers with one peer after the other: `make(peer, number)`. `use(distance)` sees to the
+  /// rows of what goes that far, where loads differ.
+  template <typename Use, typename Make>
+  Stream transfers_one_by_one(const Use& use, const Make& make) const {
+    Stream stream{shape_.pulls ? "from the next ranks" : "to the next ranks", {}};
+    if (is_even()) {
+      repeat(stream, ranks_ - 1, make(around(ranks_, 1, 1), counting()));
+      return stream;
+    }
+    for (std::int64_t distance = 1; distance < ranks_; ++distance) {
+      use(distance);
+      stream.items.emplace_back(make(around(ranks_, distance), constant(distance - 1)));
+    }
+    return stream;
+  }
+
+  /// The plan in which ranks run `code_of(rank)`: all the same, or each its own.
+  template <typename CodeOf>
+  Plan run(const CodeOf& code_of) {
+    std::vector<Code> codes;
+    for (std::int64_t rank = 0; rank < (is_even() ? 1 : ranks_); ++rank)
+      codes.push_back(code_of(rank));
+    run_codes(plan_, std::move(codes));
+    return std::move(plan_);
+  }
 
   const TemplateArguments& arguments_;
   SequenceShape shape_;

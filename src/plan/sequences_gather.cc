@@ -27,10 +27,7 @@ class GatherMaker : SequenceMaker {
 
   Plan make() {
     start();
-    std::vector<Code> codes;
-    for (std::int64_t rank = 0; rank < (is_even() ? 1 : ranks_); ++rank)
-      codes.push_back(code_of(rank));
-    return run_by_ranks(std::move(codes));
+    return run([&](std::int64_t rank) { return code_of(rank); });
   }
 
  private:
@@ -60,7 +57,7 @@ class GatherMaker : SequenceMaker {
   Code code_of(std::int64_t rank) {
     Code code;
     if (shape_.one_by_one) {
-      code.streams.push_back(transfers_one_by_one(rank));
+      code.streams.push_back(shards(rank));
     } else {
       for (std::int64_t distance = 1; distance < ranks_; ++distance)
         code.streams.push_back(transfers_over(rank, distance));
@@ -149,21 +146,13 @@ class GatherMaker : SequenceMaker {
     return stream;
   }
 
-  Stream transfers_one_by_one(std::int64_t rank) {
-    Stream stream = stream_one_by_one();
-    const auto transfer = [&](const Affine& peer) {
-      const Affine owner = sender_to(peer);
-      return moved(peer, source_of(owner, taker_from(peer), {}), landed(owner, {}));
-    };
-    if (is_even()) {
-      repeat(stream, ranks_ - 1, transfer(around(ranks_, 1, 1)));
-      return stream;
-    }
-    for (std::int64_t distance = 1; distance < ranks_; ++distance) {
-      use_rows_moved(rank, distance);
-      stream.items.emplace_back(transfer(around(ranks_, distance)));
-    }
-    return stream;
+  Stream shards(std::int64_t rank) {
+    return transfers_one_by_one([&](std::int64_t distance) { use_rows_moved(rank, distance); },
+                                [&](const Affine& peer, const Affine&) {
+                                  const Affine owner = sender_to(peer);
+                                  return moved(peer, source_of(owner, taker_from(peer), {}),
+                                               landed(owner, {}));
+                                });
   }
 
   /// Whether steps look for the own block where those of others land.

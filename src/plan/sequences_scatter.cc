@@ -37,17 +37,14 @@ class ScatterMaker : SequenceMaker {
 
   Plan make() {
     start();
-    std::vector<Code> codes;
-    for (std::int64_t rank = 0; rank < (is_even() ? 1 : ranks_); ++rank)
-      codes.push_back(code_of(rank));
-    return run_by_ranks(std::move(codes));
+    return run([&](std::int64_t rank) { return code_of(rank); });
   }
 
  private:
   Code code_of(std::int64_t rank) {
     Code code;
     if (shape_.one_by_one) {
-      code.streams.push_back(transfers_one_by_one(rank));
+      code.streams.push_back(shards(rank));
     } else {
       for (std::int64_t d = 1; d < ranks_; ++d) code.streams.push_back(transfers_over(rank, d));
     }
@@ -188,20 +185,12 @@ class ScatterMaker : SequenceMaker {
     return stream;
   }
 
-  Stream transfers_one_by_one(std::int64_t rank) {
-    Stream stream = stream_one_by_one();
-    const auto to = [&](const Affine& peer, const Affine& number) {
-      return transfer(peer, made(taker_from(peer), 0, {}), number, {}, number);
-    };
-    if (is_even()) {
-      repeat(stream, ranks_ - 1, to(around(ranks_, 1, 1), counting()));
-      return stream;
-    }
-    for (std::int64_t distance = 1; distance < ranks_; ++distance) {
-      use_rows_moved(rank, distance);
-      stream.items.emplace_back(to(around(ranks_, distance), constant(distance - 1)));
-    }
-    return stream;
+  Stream shards(std::int64_t rank) {
+    return transfers_one_by_one([&](std::int64_t distance) { use_rows_moved(rank, distance); },
+                                [&](const Affine& peer, const Affine& number) {
+                                  return transfer(peer, made(taker_from(peer), 0, {}), number, {},
+                                                  number);
+                                });
   }
 
   /// That the own block is there, or its part in a step.

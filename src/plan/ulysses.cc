@@ -61,12 +61,12 @@ class UlyssesMaker {
 
   Plan make() {
     const bool one_code = heads_.sharers == 1;
+    std::vector<Code> codes;
     for (std::int64_t rank = 0; rank < (one_code ? 1 : plan_.ranks); ++rank) {
       own_ = one_code ? own_rank() : constant(rank);
-      plan_.codes.push_back(code());
+      codes.push_back(code());
     }
-    for (std::int32_t rank = 0; rank < plan_.ranks; ++rank)
-      plan_.code_of.push_back(one_code ? 0 : rank);
+    run_codes(plan_, std::move(codes));
     return std::move(plan_);
   }
 

@@ -92,10 +92,10 @@ Plan make_all_to_all_uneven(const TemplateArguments& arguments) {
     most_received = std::max(most_received, counts.received_before(rank, ranks));
   }
   plan.tensors = {{"input", Role::input, most_sent}, {"output", Role::output, most_received}};
-  for (std::int32_t rank = 0; rank < arguments.ranks; ++rank) {
-    plan.codes.push_back(code_of(counts, ranks, rank, arguments.word("transfer") == "push"));
-    plan.code_of.push_back(rank);
-  }
+  std::vector<Code> codes;
+  for (std::int64_t rank = 0; rank < ranks; ++rank)
+    codes.push_back(code_of(counts, ranks, rank, arguments.word("transfer") == "push"));
+  run_codes(plan, std::move(codes));
   return plan;
 }
 

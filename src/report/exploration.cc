@@ -40,7 +40,7 @@ void print_serial(std::ostream& out, const Exploration& found) {
       serial.program, table_us(serial.collective), table_us(serial.product), serial.kernel.tile.m,
       serial.kernel.tile.n,
       serial.kernel.split_k > 1 ? fmt::format(", split-K {}", serial.kernel.split_k) : "");
-  if (found.op.load != plan::kEvenLoad)
+  if (!explore::is_even(found.op))
     out << "#           as if all ranks had as many tokens as the busiest one\n";
   out << fmt::format(
       "# ideal     {} us, the longer of both: {} x\n#\n", table_us(found.ideal()),

@@ -135,9 +135,9 @@ void print_suite(std::ostream& out, const SuiteExploration& found) {
 
 std::string suite_csv(const SuiteExploration& found) {
   std::string text =
-      "scenario,name,model,set,operator,gather,m,n,k,dtype,ranks,load,status,serial_program,serial_"
-      "ns,"
-      "collective_ns,product_ns,serial_confirmed_ns,best,best_family,best_ns,speedup,simulated,"
+      "scenario,name,model,set,operator,gather,m,n,k,dtype,ranks,load,status,serial_program,"
+      "serial_ns,collective_ns,product_ns,serial_confirmed_ns,best,best_family,best_ns,speedup,"
+      "simulated,"
       "space,error\n";
   for (const ScenarioRow& row : found.rows) {
     const explore::Operator& op = row.scenario.op;
