@@ -26,10 +26,16 @@ bool uses_loops(const Affine& value) {
   return value.loop[0] != 0 || value.loop[1] != 0;
 }
 
-/// Bytes of a slice, as Cursor deals them.
-std::int64_t slice_bytes(std::int64_t bytes, std::int64_t unit, const Op& op) {
+/// Slices differ by one unit at most. Of a chunk that gives each of them so many units, and of a
+/// rest that gives them so many, that does not make them unlike in time: sizes as they are in
+/// training are multiples of nothing.
+constexpr std::int64_t kManyUnits = 1024, kManyOfRest = 64;
+
+/// Bytes of a slice of `bytes`, as Cursor deals them; of all slices where these are `alike`.
+std::int64_t slice_bytes(std::int64_t bytes, std::int64_t unit, const Op& op, bool alike) {
   if (op.slices <= 1) return bytes;
   const std::int64_t units = (bytes + unit - 1) / unit;
+  if (alike && units / op.slices >= kManyOfRest) return bytes / op.slices;
   const auto begin = [&](std::int64_t slice) {
     return std::min((slice * (units / op.slices) + std::min(slice, units % op.slices)) * unit,
                     bytes);
@@ -68,17 +74,19 @@ Signatures::Signatures(const machine::Machine& machine, const program::Bound& pr
         piece.push_back(op.unit.count);
       } else if (op.kind == OpKind::end_loop) {
         if (!piece.empty()) piece.pop_back();
-      } else if (op.slices > 1) {
+      } else if (op.slices > 1 && op.bytes.count == 0) {  // else its size is no part of a chunk
         const std::int64_t unit =
             op.unit.count > 0 ? op.unit.count : program.program().alignment.count;
+        const bool alike = by == AlikeBy::time && unit <= machine.model(0).line_size.count &&
+                           program.chunk_bytes() / unit / op.slices >= kManyUnits;
         for (const auto* operands : {&op.src, &op.dst}) {
           for (const Operand& operand : *operands) {
             const std::int64_t chunk = program.chunk_bytes();
-            colour = mix(colour, slice_bytes(operand.chunks * chunk, unit, op));
+            colour = mix(colour, slice_bytes(operand.chunks * chunk, unit, op, alike));
             for (const std::int64_t part : piece) {
               if (part <= 0) continue;
-              colour = mix(colour, slice_bytes(std::min(part, chunk), unit, op));
-              colour = mix(colour, slice_bytes(chunk % part, unit, op));
+              colour = mix(colour, slice_bytes(std::min(part, chunk), unit, op, alike));
+              colour = mix(colour, slice_bytes(chunk % part, unit, op, alike));
             }
           }
         }

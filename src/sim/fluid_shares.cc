@@ -106,7 +106,8 @@ void Shares::limit_by_queues(Flow& flow) const {
       windows = std::max(windows, 2 * resource.answers) - std::min(windows, 2 * resource.answers);
     longest = std::max(longest, windows * (kSecond >> kWeightBits) / resource.capacity);
   }
-  const __int128 latency = flow.window.latency + longest * flow.window.eighths / 8;
+  const __int128 latency = std::max<__int128>(
+      1, flow.window.latency + longest * flow.window.eighths / 8);  // links may have none
   const __int128 rate = static_cast<__int128>(flow.window.bytes) * kSecond / latency;
   flow.present_limit = static_cast<std::int64_t>(std::clamp<__int128>(rate, 1, flow.present_limit));
 }

@@ -73,6 +73,15 @@ TEST(Shares, a_flow_that_takes_twice_as_much_of_a_link_moves_as_fast_as_the_othe
   EXPECT_EQ(ends(shares), (Ends{{0, 2.0}, {1, 2.0}}));
 }
 
+// An exchange waits for what a link has of one direction more than of the other: here nothing.
+TEST(Shares, loads_over_links_without_latency_are_limited_by_the_link) {
+  Shares shares;
+  const auto link = shares.add_resource({100}, Reason::link);
+  shares.start({{link, kOne, kOne / 2}}, 300, 0, Reason::issue, 0,
+               {.bytes = 10, .latency = 0, .eighths = 8, .exchanges = true});
+  EXPECT_EQ(ends(shares), (Ends{{0, 3.0}}));
+}
+
 TEST(Shares, what_a_limited_flow_leaves_goes_to_the_others) {
   Shares shares;
   const auto link = shares.add_resource({100}, Reason::link);
@@ -239,6 +248,31 @@ TEST(Classes, a_chain_of_more_ranks_than_rounds_carries_what_the_line_engine_say
   Options line;
   line.engine = Engine::line;
   EXPECT_EQ(same_links(simulate(machine, chain, line), simulate(machine, chain, fluid())), "");
+}
+
+// Sizes of gradients are multiples of nothing. Channels that have 16 B more than others, and loads
+// of a fixed size before them, do not make their workgroups unlike in time.
+TEST(Classes, channels_of_almost_equal_size_are_alike) {
+  const machine::Machine machine = machine::load("dgx-h100:4");
+  const auto size_of_classes = [&](Bytes size) {
+    const program::Bound tree =
+        built_in("all-reduce/nccl", machine, size, {{"algorithm", "tree"}, {"protocol", "ll128"}});
+    return Classes(machine, tree, {}, AlikeBy::time).agents().size();
+  };
+  const std::size_t even = size_of_classes(MiB(75));
+  EXPECT_LT(even, 200U);
+  EXPECT_EQ(size_of_classes(MiB(76)), even);
+  EXPECT_EQ(size_of_classes(Bytes{78'473'232}), even);
+  const auto time_of = [&](const Options& options) {
+    return simulate(machine,
+                    built_in("all-reduce/nccl", machine, Bytes{4'194'320},
+                             {{"algorithm", "tree"}, {"protocol", "ll128"}}),
+                    options)
+        .time.ns();
+  };
+  Options unfolded = fluid();
+  unfolded.fold = false;
+  EXPECT_NEAR(time_of(fluid()) / time_of(unfolded), 1.0, 0.002);
 }
 
 // Every rank sums and stores its block of each part; all compute the same tiles in the same order.

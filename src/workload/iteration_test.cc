@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/failure_test_support.h"
 #include "core/long_tests_test_support.h"
@@ -140,6 +141,29 @@ TEST(Iteration, WithOverlapItIsNearTheLinkedJob) {
   }
   std::sort(errors.begin(), errors.end());
   EXPECT_LT(errors[errors.size() / 2], 0.05);
+}
+
+// In a job all pairs of ranks count: beside a kernel, neighbours stand for a large group.
+TEST(Iteration, BesideAKernelALargeGroupIsRepresentedByNeighbours) {
+  WorkloadBuilder builder("large", 128);
+  std::vector<int> all(128);
+  std::iota(all.begin(), all.end(), 0);
+  RealTrace trace(builder, builder.family("all", {all}));
+  trace.call(Collective::all_to_all, 4 << 20);
+  for (int i = 0; i < 4; ++i) trace.product(4096, 4096, 4096);
+  trace.finish(all);
+  std::vector<std::string> simulated;
+  IterationRequest request{.workload = std::make_shared<const Workload>(builder.take()),
+                           .machine = {.name = "dgx-h100:16"}};
+  request.costs.on_simulation = [&](const std::string& text) { simulated.push_back(text); };
+  study::Laboratory laboratory;
+  const IterationOutcome outcome = run_iteration(laboratory, request);
+  const auto has = [&](const char* text) {
+    return std::find(simulated.begin(), simulated.end(), text) != simulated.end();
+  };
+  EXPECT_TRUE(has("all-to-all of 4 MiB on 128 GPUs"));
+  EXPECT_TRUE(has("all-to-all of 4 MiB beside product 4096x4096x4096 on 32 GPUs"));
+  EXPECT_GT(outcome.result.time, outcome.calls.front().alone);
 }
 
 TEST(Iteration, AMachineOfAnotherSizeIsRefused) {

@@ -22,6 +22,19 @@ std::int64_t bytes_in_situation(std::int64_t bytes) {
   return power;
 }
 
+/// What a large call does to the kernels beside it is looked at on so many neighbours of `rank` in
+/// its group, or of the first one: in a job all pairs of ranks count, and those of an all-to-all of
+/// 128 are 16,256. With fewer it would be less: more of it goes inside a node.
+std::vector<int> stand_for(const std::vector<int>& group, int rank) {
+  constexpr std::ptrdiff_t kMostRanks = 64, kStandIns = 32;
+  const auto size = static_cast<std::ptrdiff_t>(group.size());
+  if (size <= kMostRanks) return group;
+  const auto found = std::find(group.begin(), group.end(), rank);
+  const std::ptrdiff_t at = found == group.end() ? 0 : found - group.begin();
+  const auto first = group.begin() + std::min(at / kStandIns * kStandIns, size - kStandIns);
+  return {first, first + kStandIns};
+}
+
 /// All that its program depends on.
 std::string words_of(const Compute& one) {
   const machine::GemmShape& product = one.product;
@@ -67,8 +80,8 @@ Scene Scenes::make(int rank, const std::vector<LaunchKind>& kinds, bool is_situa
         part.bytes = bytes_in_situation(part.bytes);
       const Place& place = places_.place(kind.place);
       for (const std::size_t g : groups_of(kind.place, rank)) {
-        part.groups.push_back(place.groups[g]);
-        ranks.insert(place.groups[g].begin(), place.groups[g].end());
+        part.groups.push_back(is_situation ? stand_for(place.groups[g], rank) : place.groups[g]);
+        ranks.insert(part.groups.back().begin(), part.groups.back().end());
       }
     }
     parts.push_back(std::move(part));
