@@ -46,6 +46,8 @@ std::string read_raw(const std::string& path) {
   const File file(std::fopen(path.c_str(), "rb"));
   if (!file) fail(path, "cannot be read: " + reason(errno));
   std::string content;
+  const std::uintmax_t size = fs::is_regular_file(status) ? fs::file_size(path, error) : 0;
+  if (!error && size <= kMaxFileSize) content.reserve(static_cast<std::size_t>(size));
   std::vector<char> block(kBlock);
   while (true) {
     const std::size_t count = std::fread(block.data(), 1, block.size(), file.get());

@@ -65,6 +65,7 @@ std::optional<std::int64_t> whole_number(const std::string& text) {
 template <typename List>
 std::optional<std::vector<std::int64_t>> all_whole(const List& list) {
   std::vector<std::int64_t> values;
+  values.reserve(static_cast<std::size_t>(list.values().size()));
   for (const auto& value : list.values()) {
     const std::optional<std::int64_t> one = whole_number(value);
     if (!one) return std::nullopt;
