@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -78,12 +79,20 @@ ClosedForm::ClosedForm(const Operator& op, const machine::Machine& machine)
   plan::Fabric fabric(machine);
   all_ = rates(fabric, false);
   shift_ = rates(fabric, true);
+  levels_ = levels(fabric);
+  const std::int64_t node = ranks_of_node(machine);
+  if (node > 0) crossing_of_nodes_ = fabric.handover(fabric.way(0, static_cast<int>(node)));
   crossing_ = fabric.handover(fabric.way(0, 1));
   crossing_of_line_ = fabric.crossing(fabric.way(0, 1));
   latency_ = fabric.load(0) + model_.hbm_latency;
 }
 
-ClosedForm::Rates ClosedForm::rates(plan::Fabric& fabric, bool one_by_one) {
+namespace {
+
+/// What every rank sends: to whom, and how many blocks.
+using Peers = std::function<void(int from, const std::function<void(int to, double blocks)>& send)>;
+
+ClosedForm::Rates busiest_of(plan::Fabric& fabric, const Peers& peers) {
   const int ranks = fabric.ranks();
   const machine::Machine& machine = fabric.machine();
   const machine::GpuModel& model = machine.model(0);
@@ -108,37 +117,66 @@ ClosedForm::Rates ClosedForm::rates(plan::Fabric& fabric, bool one_by_one) {
     double wire = 0, port = 0;     ///< of data
     double lines = 0, bursts = 0;  ///< and of acknowledgements
   };
-  const auto busiest = [&](int first, int last) {
-    std::map<std::int32_t, Busy> busy;  // by trunk
-    for (int from = 0; from < ranks; ++from) {
-      for (int distance = first; distance <= last; ++distance) {
-        const plan::Way& way = fabric.way(from, (from + distance) % ranks);
-        for (const plan::Way::Use& use : way.uses) {
-          const double wire = static_cast<double>(fabric.wire(way, use, kProbe).fs) / kProbe;
-          Busy& there = busy[use.trunk];
-          there.wire += wire;
-          there.port += static_cast<double>(fabric.busy(way, use, kProbe).fs) / kProbe;
-          const machine::LinkClass& kind = kind_of(use.trunk);
-          const double raw = wire * kProbe / static_cast<double>(kind.wire_bytes(kProbe));
-          const auto of = [&](std::int64_t bytes, std::int64_t unit) {
-            return raw * static_cast<double>(bytes) / static_cast<double>(unit);
-          };
-          there.lines += of(kind.wire_bytes(line), line);
-          there.bursts += of(kind.wire_bytes(burst, model.dma_max_payload.count), burst);
-          Busy& back = busy[reverse_of(use.trunk)];
-          back.lines += of(kind.wire_bytes(0), line);
-          back.bursts += of(kind.wire_bytes(0), burst);
-        }
+  std::map<std::int32_t, Busy> busy;  // by trunk
+  for (int from = 0; from < ranks; ++from) {
+    peers(from, [&](int to, double blocks) {
+      const plan::Way& way = fabric.way(from, to);
+      for (const plan::Way::Use& use : way.uses) {
+        const double wire = blocks * static_cast<double>(fabric.wire(way, use, kProbe).fs) / kProbe;
+        Busy& there = busy[use.trunk];
+        there.wire += wire;
+        there.port += blocks * static_cast<double>(fabric.busy(way, use, kProbe).fs) / kProbe;
+        const machine::LinkClass& kind = kind_of(use.trunk);
+        const double raw = wire * kProbe / static_cast<double>(kind.wire_bytes(kProbe));
+        const auto of = [&](std::int64_t bytes, std::int64_t unit) {
+          return raw * static_cast<double>(bytes) / static_cast<double>(unit);
+        };
+        there.lines += of(kind.wire_bytes(line), line);
+        there.bursts += of(kind.wire_bytes(burst, model.dma_max_payload.count), burst);
+        Busy& back = busy[reverse_of(use.trunk)];
+        back.lines += of(kind.wire_bytes(0), line);
+        back.bursts += of(kind.wire_bytes(0), burst);
       }
-    }
-    Rates rates;
-    for (const auto& [trunk, times] : busy) {
-      rates.wire = std::max(rates.wire, times.wire);
-      rates.port = std::max(rates.port, times.port);
-      rates.lines = std::max({rates.lines, times.port, times.lines});
-      rates.bursts = std::max({rates.bursts, times.port, times.bursts});
-    }
-    return rates;
+    });
+  }
+  ClosedForm::Rates rates;
+  for (const auto& [trunk, times] : busy) {
+    rates.wire = std::max(rates.wire, times.wire);
+    rates.port = std::max(rates.port, times.port);
+    rates.lines = std::max({rates.lines, times.port, times.lines});
+    rates.bursts = std::max({rates.bursts, times.port, times.bursts});
+  }
+  return rates;
+}
+
+}  // namespace
+
+ClosedForm::Levels ClosedForm::levels(plan::Fabric& fabric) {
+  const int ranks = fabric.ranks();
+  const auto inner = static_cast<int>(ranks_of_node(fabric.machine()));
+  if (inner == 0) return {};
+  const double groups = ranks / inner;
+  return {.across = busiest_of(fabric,
+                               [&](int from, const auto& send) {
+                                 for (int d = inner; d < ranks; d += inner)
+                                   send((from + d) % ranks, 1);
+                               }),
+          .inside = busiest_of(fabric,
+                               [&](int from, const auto& send) {
+                                 const int first = from / inner * inner;
+                                 for (int to = first; to < first + inner; ++to)
+                                   if (to != from) send(to, groups);
+                               }),
+          .groups = groups,
+          .inner = static_cast<double>(inner)};
+}
+
+ClosedForm::Rates ClosedForm::rates(plan::Fabric& fabric, bool one_by_one) {
+  const int ranks = fabric.ranks();
+  const auto busiest = [&](int first, int last) {
+    return busiest_of(fabric, [&](int from, const auto& send) {
+      for (int distance = first; distance <= last; ++distance) send((from + distance) % ranks, 1);
+    });
   };
   if (!one_by_one) return busiest(1, ranks - 1);
   Rates mean;
@@ -184,8 +222,10 @@ ClosedForm::Bound ClosedForm::bound(const Schedule& schedule) {
   const Division division = schedule.family.division;
   const bool one_by_one = division == Division::shards;
   const auto steps = static_cast<double>(steps_of(op_, schedule));
-  const double links = static_cast<double>(blocks_of(op_).bytes.count) *
-                       (one_by_one ? shift_.wire * steps : all_.wire);
+  // Links of a node and those between nodes are others: what counts is the busiest of either.
+  const double all = schedule.inner > 0 ? std::max(levels_.across.wire, levels_.inside.wire)
+                                        : (one_by_one ? shift_.wire * steps : all_.wire);
+  const double links = static_cast<double>(blocks_of(op_).bytes.count) * all;
   Bound best{time_of(products), By::products};
   const auto offer = [&](double fs, By by) {
     if (time_of(fs) > best.time) best = {time_of(fs), by};
@@ -210,9 +250,26 @@ double ClosedForm::fair_share(const Schedule& schedule) const {
 }
 
 Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
+  return step_time(schedule, bytes, goes_to_one_by_one(schedule) ? shift_ : all_);
+}
+
+/// The mean of all blocks but the own one: those of a node go out one after the other; behind the
+/// last that comes from another node it goes to the others here.
+double ClosedForm::chunk_of_levels(const Schedule& schedule, double bytes) const {
+  const double copies = (levels_.inner - 1) * levels_.groups;
+  const Rates one{.wire = levels_.inside.wire / copies,
+                  .port = levels_.inside.port / copies,
+                  .lines = levels_.inside.lines / copies,
+                  .bursts = levels_.inside.bursts / copies};
+  const auto inside = static_cast<double>(step_time(schedule, bytes, one).fs);
+  const double across = bytes * levels_.across.bursts +
+                        (levels_.groups - 1) * static_cast<double>(crossing_of_nodes_.fs);
+  return std::max(copies * inside, across + (levels_.inner - 1) * inside) / (op_.ranks - 1);
+}
+
+Time ClosedForm::step_time(const Schedule& schedule, double bytes, const Rates& rates) const {
   const bool one_by_one = goes_to_one_by_one(schedule);
   const double peers = one_by_one ? 1 : op_.ranks - 1;
-  const Rates& rates = one_by_one ? shift_ : all_;
   const bool by_engine = schedule.workgroups == 0 && schedule.realization == "copy-engine";
   double fs = bytes * (by_engine ? rates.bursts : rates.lines);
   if (by_engine) {
@@ -229,8 +286,8 @@ Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
   } else if (schedule.workgroups > 0) {
     // Streams share the workgroups evenly; each keeps so many lines under way.
     const bool sums = adds_up(op_.kind);  // by the other half of them, in a stream of its own
-    const double streams =
-        one_by_one ? 1 : op_.ranks - 1 + (schedule.copies ? 2 : 1) - (sums ? 1 : 0);
+    const double streams = one_by_one ? (schedule.inner > 0 ? 2 : 1)
+                                      : op_.ranks - 1 + (schedule.copies ? 2 : 1) - (sums ? 1 : 0);
     const double moving = sums ? schedule.workgroups / 2.0 : schedule.workgroups;
     const double each = std::max(1.0, std::floor(moving / streams));
     const double trip = 2 * static_cast<double>(crossing_of_line_.fs);
@@ -292,8 +349,10 @@ Time ClosedForm::estimate(const Schedule& schedule) {
           model.multicast_kernel(places, all_.wire, around_switch(crossing_, crossing_of_line_)));
     // What engines bring is added up by the workgroups of a kernel.
     if (adds_up(op_.kind) && schedule.workgroups == 0) places -= kBesideEngines;
+    double chunk = transfers.chunk;
+    if (schedule.inner > 0) chunk = chunk_of_levels(schedule, bytes);
     return time_of(
-        model.kernel(places, transfers.chunk, transfers.sum, schedule.realization == "co-located"));
+        model.kernel(places, chunk, transfers.sum, schedule.realization == "co-located"));
   }
   const Steps of{.family = schedule.family,
                  .degree = static_cast<double>(steps),

@@ -61,10 +61,19 @@ class ClosedForm {
   /// Femtoseconds per byte that every rank sends to every other, to all at once; `one_by_one`: to
   /// one after the other, the mean of them.
   static Rates rates(plan::Fabric& fabric, bool one_by_one);
+  /// The same where blocks go to one rank of every other node (`across`), which spreads them inside
+  /// its own (`inside`): of a byte of every block. Where there are no nodes: 0.
+  struct Levels {
+    Rates across, inside;
+    double groups = 1, inner = 1;  ///< nodes, and ranks of each
+  };
+  static Levels levels(plan::Fabric& fabric);
 
  private:
   Time least_time(const Launch& launch, std::int64_t streams) const;
   Time step_time(const Schedule& schedule, double bytes) const;
+  Time step_time(const Schedule& schedule, double bytes, const Rates& rates) const;
+  double chunk_of_levels(const Schedule& schedule, double bytes) const;
   double copied_per_byte(const Schedule& schedule) const;
   double fair_share(const Schedule& schedule) const;
   Time sum_time(const Schedule& schedule, double bytes) const;
@@ -73,6 +82,8 @@ class ClosedForm {
   const machine::GpuModel& model_;
   PieceModel pieces_;
   OverlapCase case_;
+  Levels levels_;
+  Time crossing_of_nodes_{};
   Rates all_, shift_;        ///< to all peers at once; to one after the other, the mean of them
   Time crossing_{};          ///< of a chunk, with the flag behind it
   Time crossing_of_line_{};  ///< one way

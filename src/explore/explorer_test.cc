@@ -194,6 +194,29 @@ TEST(Explore, confirms_by_sampled_when_asked) {
   EXPECT_FALSE(found.candidates[2].confirmed);
 }
 
+// Blocks that go to every GPU of the other node by themselves take its NICs eight times.
+TEST(Explore, over_several_nodes_blocks_cross_once_and_are_spread_inside) {
+  study::Laboratory laboratory;
+  Request request{.op = {.m = 4096, .n = 16384, .k = 4096}, .machine = {.name = "dgx-h100:2"}};
+  request.top = 0;
+  request.fluid = 12;
+  request.losses = LossesOf::none;
+  const Exploration found = explore(laboratory, request);
+  ASSERT_NE(found.winner(), nullptr);
+  EXPECT_EQ(found.winner()->schedule.inner, 8);
+  for (const Candidate& candidate : found.candidates) {
+    EXPECT_GE(candidate.fluid, candidate.bound.time) << candidate.schedule.text();
+    if (candidate.schedule.inner == 0) continue;
+    const double ratio =
+        static_cast<double>(candidate.estimate.fs) / static_cast<double>(candidate.fluid.fs);
+    EXPECT_NEAR(ratio, 1, 0.3) << candidate.schedule.text();
+  }
+  for (const RulePick& pick : found.picks) {
+    if (pick.rule != "analytic") continue;
+    EXPECT_EQ(pick.pick.family, found.winner()->schedule.family);
+  }
+}
+
 /// The winner is proven and right on real data, as what it is and as what it is lowered to.
 TEST(Explore, the_winner_is_a_plan_that_is_proven) {
   study::Laboratory laboratory;

@@ -100,6 +100,18 @@ RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
   rule.link_per_byte = all.lines;
   rule.one_link = peers * shift.port / std::max(all.port, 1e-9);
   rule.library_per_byte = all.lines * (rule.one_link > 1.5 ? peers / ways_of_rings(peers) : 1);
+  rule.exchange_per_byte = rule.library_per_byte;
+  const ClosedForm::Levels levels = ClosedForm::levels(fabric);
+  const double copies = (levels.inner - 1) * levels.groups;  // of one block to one GPU, in a node
+  if (levels.groups > 1) {
+    rule.nodes = levels.groups;
+    rule.across_per_byte = levels.across.bursts;
+    rule.across_chunk =
+        static_cast<double>(fabric.handover(fabric.way(0, static_cast<int>(levels.inner))).fs);
+    // Rings through a node leave it by every NIC, with a part of all blocks but one.
+    rule.library_per_byte = std::max(
+        levels.inside.lines, levels.across.bursts / (levels.groups - 1) * peers / levels.inner);
+  }
   const Time handover = fabric.handover(fabric.way(0, 1));
   const Time crossing = fabric.crossing(fabric.way(0, 1));
   rule.chunk = static_cast<double>(handover.fs);
@@ -137,13 +149,19 @@ RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
   rule.moves[2] = rule.moves[0];
   rule.sums[2] = rule.sums[0];
   for (auto* movers : {&rule.moves, &rule.sums}) {
-    for (RuleMover& mover : *movers) mover.shift = std::max(shift.lines, mover.per_byte / peers);
+    for (RuleMover& mover : *movers) {
+      mover.shift = std::max(shift.lines, mover.per_byte / peers);
+      // A stream goes across nodes, one inside.
+      if (copies > 0) mover.inside = std::max(levels.inside.lines / copies, 2 * each / mover.units);
+    }
   }
   if (model.dma_engines == 0) return rule;
   // Bursts have fewer headers than lines.
   const double of_engine = ceil_div(peers, static_cast<double>(model.dma_engines));
   rule.moves[2] = {.per_byte = std::max(all.bursts, of_engine * fs_per_byte(model.dma_rate)),
                    .shift = std::max(shift.bursts, fs_per_byte(model.dma_rate)),
+                   .inside = std::max(copies > 0 ? levels.inside.bursts / copies : 0,
+                                      fs_per_byte(model.dma_rate)),
                    .chunk = rule.chunk + of_engine * static_cast<double>(model.dma_sync_latency.fs),
                    .engine = of_engine * fs_per_byte(model.dma_rate),
                    .row = of_engine * static_cast<double>(model.dma_row_time.fs),
@@ -232,9 +250,12 @@ class Analysis {
   /// A step of a ring passes on what came with the step before it, chunks with a flag behind each
   /// or, where these are short, lines with flags in them (LL128).
   double serial() const {
-    const double simple = of_.bytes * machine_.library_per_byte + (of_.ranks - 1) * machine_.chunk;
+    const bool exchanges = collective_of(op_.kind) == Collective::all_to_all;
+    const double simple =
+        of_.bytes * (exchanges ? machine_.exchange_per_byte : machine_.library_per_byte) +
+        (of_.ranks - 1) * machine_.chunk;
     const double flagged =
-        machine_.flagged_per_byte > 0 && collective_of(op_.kind) != Collective::all_to_all
+        machine_.flagged_per_byte > 0 && !exchanges
             ? of_.bytes * machine_.flagged_per_byte + (of_.ranks - 1) * machine_.hop
             : simple;
     return of_.passes() * std::min(simple, flagged) + whole_ + machine_.gap;
@@ -263,6 +284,7 @@ class Analysis {
     if (of_.for_all)
       return model_.multicast_kernel(machine_.pieces.units - kBesideSwitch, machine_.link_per_byte,
                                      machine_.around_switch);
+    if (machine_.nodes > 1 && op_.kind == OperatorKind::ag_gemm) return kernel_across_nodes();
     const double places = std::max(1.0, machine_.pieces.units - mover_.units);
     const double chunk = of_.bytes * mover_.shift + mover_.chunk;
     // Of one peer, as it comes, with the own sum so far.
@@ -270,6 +292,21 @@ class Analysis {
                                                        3 * machine_.pieces.memory_of(of_.cached))
                                 : 0;
     return model_.kernel(places, chunk, sum);
+  }
+
+  /// Blocks go to one GPU of every other node, and from there to the others of it.
+  double kernel_across_nodes() const {
+    const double inner = of_.ranks / machine_.nodes, others = machine_.nodes - 1;
+    const double across = of_.bytes * machine_.across_per_byte + others * machine_.across_chunk;
+    double least = std::numeric_limits<double>::infinity();
+    for (const RuleMover& mover : machine_.moves) {
+      const double inside = of_.bytes * mover.inside + mover.chunk;
+      const double all =
+          std::max((inner - 1) * machine_.nodes * inside, across + (inner - 1) * inside);
+      const double places = std::max(1.0, machine_.pieces.units - mover.units);
+      least = std::min(least, model_.kernel(places, all / (of_.ranks - 1), 0));
+    }
+    return least;
   }
 
   double shards() const {

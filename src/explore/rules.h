@@ -19,6 +19,7 @@ namespace hemiola::explore {
 struct RuleMover {
   double per_byte = 0;         ///< of a byte that goes to each peer, all at once
   double shift = 0;            ///< of a byte that goes to one peer, one after the other
+  double inside = 0;           ///< the same inside a node, where there are several
   double chunk = 0;            ///< of a transfer, whatever its size
   double units = 0;            ///< compute units that it takes
   double engine = 0, row = 0;  ///< of a byte, and of a row apart from others: of copy engines
@@ -28,8 +29,12 @@ struct RuleMover {
 
 /// What rules know of a machine: asked once, used for many operators. Times are femtoseconds.
 struct RuleMachine {
-  double link_per_byte = 0;     ///< all peers at once: of a byte that goes to each of them
-  double library_per_byte = 0;  ///< the same of the library, whose rings do not take all links
+  double link_per_byte = 0;      ///< all peers at once: of a byte that goes to each of them
+  double library_per_byte = 0;   ///< the same of the library, whose rings do not take all links
+  double exchange_per_byte = 0;  ///< ... and of its all-to-all
+  /// Of a byte that goes to one GPU of every other node, and of such a transfer, whatever its size.
+  double across_per_byte = 0, across_chunk = 0;
+  double nodes = 1;             ///< of as many GPUs each
   double one_link = 1;          ///< one peer after the other over all at once
   double flagged_per_byte = 0;  ///< ... in lines with flags in them; 0: it has none
   double hop = 0;               ///< of such a line, from rank to rank

@@ -54,6 +54,7 @@ std::string Schedule::text() const {
   if (family.division == Division::rows && family.fused)
     text += copies ? ", by copies" : ", in place";
   if (streams > 1) text += fmt::format(", {} streams", streams);
+  if (inner > 0) text += ", across nodes, then inside";
   for (const auto& [name, value] : more) text += fmt::format(", {}={}", name, value);
   text += fmt::format(", {} by {}", pulls ? "pull" : "push", realization);
   if (workgroups > 0) text += fmt::format(" ({} workgroups)", workgroups);
@@ -99,7 +100,7 @@ std::string template_of(const Operator& op, const Schedule& schedule) {
   }
   switch (op.kind) {
     case OperatorKind::ag_gemm:
-      return "ag-gemm/swizzle";
+      return schedule.inner > 0 ? "ag-gemm/hierarchical" : "ag-gemm/swizzle";
     case OperatorKind::gemm_rs:
       return "gemm-rs/direct";
     case OperatorKind::gemm_ar:
@@ -137,6 +138,7 @@ study::Settings parameters_of(const Operator& op, const Schedule& schedule,
   const plan::TemplateInfo* info = plan::find_template(template_of(op, schedule));
   if (info != nullptr && info->parameter("transfer") != nullptr)
     add("transfer", schedule.pulls ? "pull" : "push");
+  if (schedule.inner > 0) add("inner", schedule.inner);
   all.insert(all.end(), schedule.more.begin(), schedule.more.end());
   add("realization", schedule.realization);
   const bool adds_beside = family.division == Division::kernel && adds_up(op.kind) &&

@@ -58,7 +58,10 @@ struct Schedule {
   bool prelaunch = false;    ///< commands of copy engines are in their queues before
   std::int64_t streams = 1;  ///< of unfused products
   Tile tile{}, own_tile{};   ///< of the products, of that of the own block
-  study::Settings more;      ///< what else its template takes: "split", "4"
+  /// Ranks of a group (a node): a block goes to one rank of every other group, which spreads it
+  /// among its own. 0: it goes to every rank by itself.
+  std::int64_t inner = 0;
+  study::Settings more;  ///< what else its template takes: "split", "4"
 
   bool operator==(const Schedule&) const = default;
   /// "1D hetero fused, 8 steps, in place, push by copy engines, tiles 256x128"
@@ -99,6 +102,9 @@ struct SpaceLimits {
   std::vector<std::string> copies{};      ///< out of kCopies
 };
 
+/// Ranks of a node, where there are several nodes of as many each: they reach each other by loads
+/// and stores, and others over a network. Else 0.
+std::int64_t ranks_of_node(const machine::Machine& machine);
 /// Whether all GPUs have copy engines; where not, no schedule by default asks for them.
 bool has_copy_engines(const machine::Machine& machine);
 /// Whether a switch adds up what all GPUs have, and sends to all of them.

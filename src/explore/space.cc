@@ -177,6 +177,20 @@ class Space {
         continue;
       }
       add_moved(schedule, op_.ranks - 1, true);
+      if (op_.kind == OperatorKind::ag_gemm) add_across_nodes(std::move(schedule));
+    }
+  }
+
+  /// What goes to every GPU of another node by itself takes the NICs as often.
+  void add_across_nodes(Schedule schedule) {
+    schedule.inner = ranks_of_node(machine_);
+    if (schedule.inner == 0 || !has(limits_.transfers, "push")) return;
+    for (const Mover& mover : movers(static_cast<int>(schedule.inner), true, false)) {
+      if (mover.realization == "multicast" || mover.realization == "co-located") continue;
+      schedule.realization = mover.realization;
+      schedule.workgroups = mover.workgroups;
+      schedule.prelaunch = mover.prelaunch;
+      add_with_tiles(schedule);
     }
   }
 
@@ -221,6 +235,13 @@ bool multicasts_to_all(const machine::Machine& machine) {
   std::vector<int> ranks(static_cast<std::size_t>(machine.ranks()));
   std::iota(ranks.begin(), ranks.end(), 0);
   return !machine.multicast_switches(ranks).empty();
+}
+
+std::int64_t ranks_of_node(const machine::Machine& machine) {
+  const int ranks = machine.ranks();
+  int node = 1;
+  while (node < ranks && machine.reach(0, node) == machine::Reach::load_store) ++node;
+  return node > 1 && node < ranks && ranks % node == 0 ? node : 0;
 }
 
 bool has_copy_engines(const machine::Machine& machine) {

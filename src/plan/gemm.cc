@@ -70,6 +70,12 @@ Plan make_ag_gemm_double_ring(const TemplateArguments& arguments) {
   return finish_gathered(arguments, std::move(parts.plan));
 }
 
+Plan make_ag_gemm_hierarchical(const TemplateArguments& arguments) {
+  GatheredGemm parts = start_gathered(arguments);
+  two_levels_of_blocks(parts.plan, inner_of(arguments), parts.blocks);
+  return finish_gathered(arguments, std::move(parts.plan));
+}
+
 // GEMM-RS and GEMM-AR: partial[m, n] = a[m, k / ranks] b[k / ranks, n] on every rank; the sum of
 // all partials is divided along m (RS), or on every rank (AR).
 
@@ -319,6 +325,12 @@ TemplateInfo ag_gemm_double_ring() {
   return gemm_template("ag-gemm/double-ring",
                        "a product whose left matrix is gathered around two levels of rings",
                        {inner_parameter(), split_parameter()}, make_ag_gemm_double_ring);
+}
+
+TemplateInfo ag_gemm_hierarchical() {
+  return gemm_template("ag-gemm/hierarchical",
+                       "a product whose left matrix is gathered across groups, then inside them",
+                       {inner_parameter(), split_parameter()}, make_ag_gemm_hierarchical);
 }
 
 TemplateInfo gemm_rs_direct() {

@@ -69,8 +69,9 @@ def _all(text):
                     yield f"{place}: {other}", with_line(line.replace(order, other))
         ours = "# hemiola" in line or any(word in line for word in ("needs", "signals", "counters", "peers", "tell", "value", "row", "move", "before", "program"))
         for what, other in CHANGES + (SEVERAL if re.search(r"after=\[\(.*\), \(", text) else []):
-            if ours and re.search(what, line):
-                yield f"{place}: {other}", with_line(re.sub(what, lambda _, other=other: other, line))
+            code, mark, comment = line.partition("  #")
+            if ours and re.search(what, code):
+                yield f"{place}: {other}", with_line(re.sub(what, lambda _, other=other: other, code) + mark + comment)
         yield from _numbers(place, line, with_line)
 
 

@@ -2,7 +2,7 @@
 
 // Names that stand on most pages look the same on all of them, and alike where they are of one kind: blue is memory and
 // the network on the chip, orange the wire, grey the host, violet who issues and copies, red waiting, green computing. The
-// palette's greens come late, so that few names stand beside computing in green.
+// palette's greens come last, so that hardly a name stands beside computing in green.
 const known = {
   noc: '#2f6bd8', l1: '#9cc4f5', l2: '#6299ea', msc: '#8bb6f2', hbm: '#274f9e', io: '#2aa1b3', move: '#4a86dd',
   link: '#e8833a', switch: '#f0b14f', nic: '#c65d1e', 'link use': '#e07b2f',
@@ -12,8 +12,8 @@ const known = {
   compute: '#2e9e5b', kernel: '#3c8f7c', collective: '#e8833a', waiting: '#e58a9b', host: '#7d8a99', idle: '#d9dde2',
   xpu: '#2e9e5b', cpu: '#7d8a99', port: '#9a82d6', memory: '#6299ea', custom: '#c3c9d0',
 };
-const palette = ['#2f6bd8', '#e8833a', '#8161c9', '#c8455c', '#2aa1b3', '#b98a1e', '#d36aa8', '#3a9e6d', '#6d7f8f', '#7a9a2b', '#9c5a3c', '#4b4fa8',
-  '#e0a72e', '#5fb58f', '#a83279', '#5b8fd6', '#c77b5b', '#88939e'];
+const palette = ['#2f6bd8', '#e8833a', '#8161c9', '#c8455c', '#2aa1b3', '#b98a1e', '#d36aa8', '#6d7f8f', '#9c5a3c', '#4b4fa8', '#e0a72e', '#a83279',
+  '#5b8fd6', '#c77b5b', '#88939e', '#7a9a2b', '#5fb58f', '#3a9e6d'];
 
 const names = new Map();
 
