@@ -71,6 +71,7 @@ std::int64_t Sampling::window_time() const {
 }
 
 void Sampling::advance(std::int64_t now, std::int64_t moved, std::int64_t lookups) {
+  if (is_whole_) return;
   if (phase_ == Phase::measuring && moved > 0) {
     at_this_pace_ = std::llround(static_cast<double>(now) * static_cast<double>(bytes_) /
                                  static_cast<double>(moved) * kSure);

@@ -87,6 +87,8 @@ class Sampling {
   std::int64_t longest() const { return longest_; }
   /// Something begins that no window has shown: the skip ends.
   void end_skip(std::int64_t now);
+  /// Nothing is left out: the run is the line engine's.
+  void leave_out_nothing() { is_whole_ = true; }
   /// Bytes that operations would have moved.
   void leave_out(std::int64_t bytes) { left_out_ += bytes; }
 
@@ -268,7 +270,8 @@ class Sampling {
   bool packets_ = false;                    ///< ... an engine's, since the last window began
   bool engines_ = false;                    ///< ... ever
   std::int64_t moving_ = 0, moved_at_ = 0;  ///< wavefronts; fs: when one began or ended a batch
-  bool open_end_ = false;                   ///< the skip lasts until some wavefront moves
+  bool is_whole_ = false;
+  bool open_end_ = false;  ///< the skip lasts until some wavefront moves
   std::int64_t least_ = 0, bound_ = 0, bytes_ = 0, cache_lines_ = 0;
   std::int64_t at_this_pace_ = 0;     ///< what the run takes at the latest pace alone
   std::int64_t from_ = 0;             ///< of the window
