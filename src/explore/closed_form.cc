@@ -80,8 +80,6 @@ ClosedForm::ClosedForm(const Operator& op, const machine::Machine& machine)
   all_ = rates(fabric, false);
   shift_ = rates(fabric, true);
   levels_ = levels(fabric);
-  const std::int64_t node = ranks_of_node(machine);
-  if (node > 0) crossing_of_nodes_ = fabric.handover(fabric.way(0, static_cast<int>(node)));
   crossing_ = fabric.handover(fabric.way(0, 1));
   crossing_of_line_ = fabric.crossing(fabric.way(0, 1));
   latency_ = fabric.load(0) + model_.hbm_latency;
@@ -168,7 +166,8 @@ ClosedForm::Levels ClosedForm::levels(plan::Fabric& fabric) {
                                    if (to != from) send(to, groups);
                                }),
           .groups = groups,
-          .inner = static_cast<double>(inner)};
+          .inner = static_cast<double>(inner),
+          .crossing = fabric.handover(fabric.way(0, inner))};
 }
 
 ClosedForm::Rates ClosedForm::rates(plan::Fabric& fabric, bool one_by_one) {
@@ -253,18 +252,14 @@ Time ClosedForm::step_time(const Schedule& schedule, double bytes) const {
   return step_time(schedule, bytes, goes_to_one_by_one(schedule) ? shift_ : all_);
 }
 
-/// The mean of all blocks but the own one: those of a node go out one after the other; behind the
-/// last that comes from another node it goes to the others here.
-double ClosedForm::chunk_of_levels(const Schedule& schedule, double bytes) const {
-  const double copies = (levels_.inner - 1) * levels_.groups;
+/// Of one block to one rank of the own node.
+double ClosedForm::inside_time(const Schedule& schedule, double bytes) const {
+  const double copies = levels_.copies();
   const Rates one{.wire = levels_.inside.wire / copies,
                   .port = levels_.inside.port / copies,
                   .lines = levels_.inside.lines / copies,
                   .bursts = levels_.inside.bursts / copies};
-  const auto inside = static_cast<double>(step_time(schedule, bytes, one).fs);
-  const double across = bytes * levels_.across.bursts +
-                        (levels_.groups - 1) * static_cast<double>(crossing_of_nodes_.fs);
-  return std::max(copies * inside, across + (levels_.inner - 1) * inside) / (op_.ranks - 1);
+  return static_cast<double>(step_time(schedule, bytes, one).fs);
 }
 
 Time ClosedForm::step_time(const Schedule& schedule, double bytes, const Rates& rates) const {
@@ -349,10 +344,14 @@ Time ClosedForm::estimate(const Schedule& schedule) {
           model.multicast_kernel(places, all_.wire, around_switch(crossing_, crossing_of_line_)));
     // What engines bring is added up by the workgroups of a kernel.
     if (adds_up(op_.kind) && schedule.workgroups == 0) places -= kBesideEngines;
-    double chunk = transfers.chunk;
-    if (schedule.inner > 0) chunk = chunk_of_levels(schedule, bytes);
+    if (schedule.inner > 0) {
+      const double across = bytes * levels_.across.bursts +
+                            (levels_.groups - 1) * static_cast<double>(levels_.crossing.fs);
+      return time_of(
+          model.kernel_across_nodes(places, levels_.groups, across, inside_time(schedule, bytes)));
+    }
     return time_of(
-        model.kernel(places, chunk, transfers.sum, schedule.realization == "co-located"));
+        model.kernel(places, transfers.chunk, transfers.sum, schedule.realization == "co-located"));
   }
   const Steps of{.family = schedule.family,
                  .degree = static_cast<double>(steps),

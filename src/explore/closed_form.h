@@ -66,6 +66,9 @@ class ClosedForm {
   struct Levels {
     Rates across, inside;
     double groups = 1, inner = 1;  ///< nodes, and ranks of each
+    Time crossing{};               ///< of a transfer across
+    /// That each rank sends inside, of one block to one rank.
+    double copies() const { return (inner - 1) * groups; }
   };
   static Levels levels(plan::Fabric& fabric);
 
@@ -73,7 +76,7 @@ class ClosedForm {
   Time least_time(const Launch& launch, std::int64_t streams) const;
   Time step_time(const Schedule& schedule, double bytes) const;
   Time step_time(const Schedule& schedule, double bytes, const Rates& rates) const;
-  double chunk_of_levels(const Schedule& schedule, double bytes) const;
+  double inside_time(const Schedule& schedule, double bytes) const;
   double copied_per_byte(const Schedule& schedule) const;
   double fair_share(const Schedule& schedule) const;
   Time sum_time(const Schedule& schedule, double bytes) const;
@@ -83,7 +86,6 @@ class ClosedForm {
   PieceModel pieces_;
   OverlapCase case_;
   Levels levels_;
-  Time crossing_of_nodes_{};
   Rates all_, shift_;        ///< to all peers at once; to one after the other, the mean of them
   Time crossing_{};          ///< of a chunk, with the flag behind it
   Time crossing_of_line_{};  ///< one way

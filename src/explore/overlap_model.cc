@@ -176,6 +176,15 @@ double OverlapModel::kernel(double places, double chunk, double sum, bool beside
   return std::max({added, last + chunk + sum, product}) + sum;
 }
 
+// Blocks go out inside one after the other; behind the last that comes from another node it goes to
+// the others here.
+double OverlapModel::kernel_across_nodes(double places, double nodes, double across,
+                                         double inside) const {
+  const double peers = case_.ranks / nodes - 1;
+  const double moved = std::max(peers * nodes * inside, across + peers * inside);
+  return kernel(places, moved / (case_.ranks - 1), 0);
+}
+
 double OverlapModel::multicast_kernel(double places, double per_byte, double around) const {
   const double n = case_.ranks;
   const auto [product, parts] = waves(places);

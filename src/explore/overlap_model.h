@@ -70,6 +70,10 @@ class OverlapModel {
   /// `sum`: of one block of one peer. `beside_tiles`: the units move data as well, between tiles.
   double kernel(double places, double chunk, double sum, bool beside_tiles = false) const;
 
+  /// One that gathers across so many nodes, in `across` all in all, and then inside: a block to one
+  /// peer there in `inside`.
+  double kernel_across_nodes(double places, double nodes, double across, double inside) const;
+
   /// The same where a switch adds up and sends to all: `per_byte` that goes to each peer, over
   /// links; `around`: once, beside that.
   double multicast_kernel(double places, double per_byte, double around) const;

@@ -102,12 +102,11 @@ RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
   rule.library_per_byte = all.lines * (rule.one_link > 1.5 ? peers / ways_of_rings(peers) : 1);
   rule.exchange_per_byte = rule.library_per_byte;
   const ClosedForm::Levels levels = ClosedForm::levels(fabric);
-  const double copies = (levels.inner - 1) * levels.groups;  // of one block to one GPU, in a node
+  const double copies = levels.copies();
   if (levels.groups > 1) {
     rule.nodes = levels.groups;
     rule.across_per_byte = levels.across.bursts;
-    rule.across_chunk =
-        static_cast<double>(fabric.handover(fabric.way(0, static_cast<int>(levels.inner))).fs);
+    rule.across_chunk = static_cast<double>(levels.crossing.fs);
     // Rings through a node leave it by every NIC, with a part of all blocks but one.
     rule.library_per_byte = std::max(
         levels.inside.lines, levels.across.bursts / (levels.groups - 1) * peers / levels.inner);
@@ -296,15 +295,13 @@ class Analysis {
 
   /// Blocks go to one GPU of every other node, and from there to the others of it.
   double kernel_across_nodes() const {
-    const double inner = of_.ranks / machine_.nodes, others = machine_.nodes - 1;
-    const double across = of_.bytes * machine_.across_per_byte + others * machine_.across_chunk;
+    const double across =
+        of_.bytes * machine_.across_per_byte + (machine_.nodes - 1) * machine_.across_chunk;
     double least = std::numeric_limits<double>::infinity();
     for (const RuleMover& mover : machine_.moves) {
       const double inside = of_.bytes * mover.inside + mover.chunk;
-      const double all =
-          std::max((inner - 1) * machine_.nodes * inside, across + (inner - 1) * inside);
       const double places = std::max(1.0, machine_.pieces.units - mover.units);
-      least = std::min(least, model_.kernel(places, all / (of_.ranks - 1), 0));
+      least = std::min(least, model_.kernel_across_nodes(places, machine_.nodes, across, inside));
     }
     return least;
   }

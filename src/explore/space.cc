@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "explore/schedule.h"
+#include "plan/fabric.h"
 #include "plan/template.h"
 
 namespace hemiola::explore {
@@ -238,9 +239,7 @@ bool multicasts_to_all(const machine::Machine& machine) {
 }
 
 std::int64_t ranks_of_node(const machine::Machine& machine) {
-  const int ranks = machine.ranks();
-  int node = 1;
-  while (node < ranks && machine.reach(0, node) == machine::Reach::load_store) ++node;
+  const int ranks = machine.ranks(), node = plan::node_size(machine);
   return node > 1 && node < ranks && ranks % node == 0 ? node : 0;
 }
 

@@ -255,4 +255,10 @@ Time Fabric::handover(const Way& way) {
   return machine_.model(way.from).proxy_network_time + flag(way.from, way.to);
 }
 
+int node_size(const machine::Machine& machine) {
+  int size = 1;
+  while (size < machine.ranks() && machine.reach(0, size) == machine::Reach::load_store) ++size;
+  return size;
+}
+
 }  // namespace hemiola::plan

@@ -96,4 +96,8 @@ class Fabric {
   std::map<std::pair<int, int>, Way> ways_;
 };
 
+/// Ranks from 0 on that rank 0 reaches by loads and stores, itself among them: those of a node,
+/// where nodes are alike and their ranks follow each other.
+int node_size(const machine::Machine& machine);
+
 }  // namespace hemiola::plan

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "plan/build.h"
+#include "plan/fabric.h"
 
 namespace hemiola::plan {
 namespace {
@@ -173,10 +174,7 @@ std::int64_t inner_of(const TemplateArguments& arguments) {
   const std::int64_t ranks = arguments.ranks;
   std::int64_t inner = arguments.number("inner");
   if (inner == 0 && arguments.machine != nullptr) {
-    inner = 1;
-    while (inner < ranks &&
-           arguments.machine->reach(0, static_cast<int>(inner)) == machine::Reach::load_store)
-      ++inner;
+    inner = std::min<std::int64_t>(ranks, node_size(*arguments.machine));
     if (ranks % inner != 0 || inner == ranks) inner = 0;
   }
   if (inner == 0) {

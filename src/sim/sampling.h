@@ -270,8 +270,8 @@ class Sampling {
   bool packets_ = false;                    ///< ... an engine's, since the last window began
   bool engines_ = false;                    ///< ... ever
   std::int64_t moving_ = 0, moved_at_ = 0;  ///< wavefronts; fs: when one began or ended a batch
-  bool is_whole_ = false;
-  bool open_end_ = false;  ///< the skip lasts until some wavefront moves
+  bool is_whole_ = false;                   ///< nothing is left out
+  bool open_end_ = false;                   ///< the skip lasts until some wavefront moves
   std::int64_t least_ = 0, bound_ = 0, bytes_ = 0, cache_lines_ = 0;
   std::int64_t at_this_pace_ = 0;     ///< what the run takes at the latest pace alone
   std::int64_t from_ = 0;             ///< of the window

@@ -68,8 +68,8 @@ def _all(text):
                 for other in others:
                     yield f"{place}: {other}", with_line(line.replace(order, other))
         ours = "# hemiola" in line or any(word in line for word in ("needs", "signals", "counters", "peers", "tell", "value", "row", "move", "before", "program"))
+        code, mark, comment = line.partition("  #")
         for what, other in CHANGES + (SEVERAL if re.search(r"after=\[\(.*\), \(", text) else []):
-            code, mark, comment = line.partition("  #")
             if ours and re.search(what, code):
                 yield f"{place}: {other}", with_line(re.sub(what, lambda _, other=other: other, code) + mark + comment)
         yield from _numbers(place, line, with_line)
