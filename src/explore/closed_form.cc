@@ -280,8 +280,9 @@ Time ClosedForm::step_time(const Schedule& schedule, double bytes, const Rates& 
     fs += static_cast<double>(around.fs) * each;
   } else if (schedule.workgroups > 0) {
     // Streams share the workgroups evenly; each keeps so many lines under way.
-    const bool sums = adds_up(op_.kind);  // by the other half of them, in a stream of its own
-    const double streams = one_by_one ? (schedule.inner > 0 ? 2 : 1)
+    // Sums are formed by the other half of them, in a stream of its own; over nodes as they come.
+    const bool sums = adds_up(op_.kind) && schedule.inner == 0;
+    const double streams = one_by_one ? (schedule.inner > 0 && !schedule.pulls ? 2 : 1)
                                       : op_.ranks - 1 + (schedule.copies ? 2 : 1) - (sums ? 1 : 0);
     const double moving = sums ? schedule.workgroups / 2.0 : schedule.workgroups;
     const double each = std::max(1.0, std::floor(moving / streams));

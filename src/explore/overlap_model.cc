@@ -177,12 +177,12 @@ double OverlapModel::kernel(double places, double chunk, double sum, bool beside
 }
 
 // Blocks go out inside one after the other; behind the last that comes from another node it goes to
-// the others here.
+// the others here. Sums go the other way, and where everybody gets them, back behind the last.
 double OverlapModel::kernel_across_nodes(double places, double nodes, double across,
                                          double inside) const {
   const double peers = case_.ranks / nodes - 1;
   const double moved = std::max(peers * nodes * inside, across + peers * inside);
-  return kernel(places, moved / (case_.ranks - 1), 0);
+  return kernel(places, moved / (case_.ranks - 1), 0) + (case_.for_all ? moved : 0);
 }
 
 double OverlapModel::multicast_kernel(double places, double per_byte, double around) const {

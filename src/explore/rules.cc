@@ -75,7 +75,7 @@ std::array<Tile, 4> tiles_of_rules(const machine::GpuModel& model) {
 /// Whether one persistent kernel is a schedule of the operator.
 bool has_kernel(const Operator& op, const RuleMachine& machine) {
   return op.kind == OperatorKind::ag_gemm || op.kind == OperatorKind::gemm_rs ||
-         (op.kind == OperatorKind::gemm_ar && machine.multicasts);
+         (op.kind == OperatorKind::gemm_ar && (machine.multicasts || machine.nodes > 1));
 }
 
 /// Full meshes of 4 and of 6 have no cycles through all nodes that use every link once (Tillson,
@@ -150,8 +150,10 @@ RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
   for (auto* movers : {&rule.moves, &rule.sums}) {
     for (RuleMover& mover : *movers) {
       mover.shift = std::max(shift.lines, mover.per_byte / peers);
-      // A stream goes across nodes, one inside.
-      if (copies > 0) mover.inside = std::max(levels.inside.lines / copies, 2 * each / mover.units);
+      // A stream goes across nodes, one inside; sums are one stream.
+      const double streams = movers == &rule.moves ? 2 : 1;
+      if (copies > 0)
+        mover.inside = std::max(levels.inside.lines / copies, streams * each / mover.units);
     }
   }
   if (model.dma_engines == 0) return rule;
@@ -280,10 +282,10 @@ class Analysis {
   }
 
   double kernel() const {
-    if (of_.for_all)
+    if (of_.for_all && machine_.multicasts)
       return model_.multicast_kernel(machine_.pieces.units - kBesideSwitch, machine_.link_per_byte,
                                      machine_.around_switch);
-    if (machine_.nodes > 1 && op_.kind == OperatorKind::ag_gemm) return kernel_across_nodes();
+    if (machine_.nodes > 1) return kernel_across_nodes();
     const double places = std::max(1.0, machine_.pieces.units - mover_.units);
     const double chunk = of_.bytes * mover_.shift + mover_.chunk;
     // Of one peer, as it comes, with the own sum so far.
@@ -293,12 +295,14 @@ class Analysis {
     return model_.kernel(places, chunk, sum);
   }
 
-  /// Blocks go to one GPU of every other node, and from there to the others of it.
+  /// Blocks go to one GPU of every other node, and from there to the others of it; or the sums of
+  /// a node go to one GPU there. Engines add nothing up.
   double kernel_across_nodes() const {
     const double across =
         of_.bytes * machine_.across_per_byte + (machine_.nodes - 1) * machine_.across_chunk;
     double least = std::numeric_limits<double>::infinity();
-    for (const RuleMover& mover : machine_.moves) {
+    for (const RuleMover& mover : of_.sums ? machine_.sums : machine_.moves) {
+      if (of_.sums && mover.engine > 0) continue;
       const double inside = of_.bytes * mover.inside + mover.chunk;
       const double places = std::max(1.0, machine_.pieces.units - mover.units);
       least = std::min(least, model_.kernel_across_nodes(places, machine_.nodes, across, inside));

@@ -54,7 +54,7 @@ std::string Schedule::text() const {
   if (family.division == Division::rows && family.fused)
     text += copies ? ", by copies" : ", in place";
   if (streams > 1) text += fmt::format(", {} streams", streams);
-  if (inner > 0) text += ", across nodes, then inside";
+  if (inner > 0) text += pulls ? ", inside nodes, then across" : ", across nodes, then inside";
   for (const auto& [name, value] : more) text += fmt::format(", {}={}", name, value);
   text += fmt::format(", {} by {}", pulls ? "pull" : "push", realization);
   if (workgroups > 0) text += fmt::format(" ({} workgroups)", workgroups);
@@ -102,9 +102,9 @@ std::string template_of(const Operator& op, const Schedule& schedule) {
     case OperatorKind::ag_gemm:
       return schedule.inner > 0 ? "ag-gemm/hierarchical" : "ag-gemm/swizzle";
     case OperatorKind::gemm_rs:
-      return "gemm-rs/direct";
+      return schedule.inner > 0 ? "gemm-rs/hierarchical" : "gemm-rs/direct";
     case OperatorKind::gemm_ar:
-      return "gemm-ar/nvls";
+      return schedule.inner > 0 ? "gemm-ar/hierarchical" : "gemm-ar/nvls";
     case OperatorKind::a2a_gemm:
     case OperatorKind::gemm_a2a:
       break;

@@ -30,6 +30,7 @@ sim::Result run_text(study::Laboratory& laboratory, const machine::SharedMachine
                             .alone = job.alone,
                             .options = options};
   request.options.engine = engine;
+  request.options.fold_workgroups = true;  // as schedules are, which are programs alone
   request.options.threads = 1;
   return study::run_job(laboratory, request, watch).result;
 }

@@ -175,18 +175,20 @@ class Space {
           schedule.workgroups = kBesideSwitch;
           add_with_tiles(schedule);
         }
-        continue;
+      } else {
+        add_moved(schedule, op_.ranks - 1, true);
       }
-      add_moved(schedule, op_.ranks - 1, true);
-      if (op_.kind == OperatorKind::ag_gemm) add_across_nodes(std::move(schedule));
+      add_across_nodes(std::move(schedule));
     }
   }
 
-  /// What goes to every GPU of another node by itself takes the NICs as often.
+  /// What goes to every GPU of another node, or comes from there, by itself takes the NICs as
+  /// often. Sums are formed inside a node as they are pulled, and one of each crosses.
   void add_across_nodes(Schedule schedule) {
     schedule.inner = ranks_of_node(machine_);
-    if (schedule.inner == 0 || !has(limits_.transfers, "push")) return;
-    for (const Mover& mover : movers(static_cast<int>(schedule.inner), true, false)) {
+    schedule.pulls = adds_up(op_.kind);
+    if (schedule.inner == 0 || !has(limits_.transfers, schedule.pulls ? "pull" : "push")) return;
+    for (const Mover& mover : movers(static_cast<int>(schedule.inner), true, schedule.pulls)) {
       if (mover.realization == "multicast" || mover.realization == "co-located") continue;
       schedule.realization = mover.realization;
       schedule.workgroups = mover.workgroups;

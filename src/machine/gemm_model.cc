@@ -11,7 +11,6 @@ namespace {
 
 // What the kernels are like, alike on all devices. Fitted to the H100 (docs/gemm.md).
 constexpr double kLoopCycles = 115;    // barriers and address arithmetic of one step along k
-constexpr double kStoreShare = 0.22;   // of a CU's port, which the epilogue's stores reach
 constexpr double kSplitTime = 0.7e-6;  // the parts of a tile wait for each other
 // Kernels of 4-byte types: operands that lie across k go through registers.
 constexpr double kWideShare = 0.71;
@@ -139,7 +138,7 @@ class Problem {
   /// Of one workgroup: its part of C, and with split-K the parts as float32, written and read back.
   double epilogue_time(const Kernel& kernel) const {
     const double port = number(model_.noc_cu_rate.bytes_per_second);
-    const double store = kStoreShare * port;
+    const double store = number(model_.gemm_store_rate.bytes_per_second);
     const double split = number(kernel.split);
     const double bytes = kernel.elements() * size_of(shape_.output.value_or(shape_.type));
     double time = time_for(bytes / split, store);

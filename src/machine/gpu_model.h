@@ -72,6 +72,8 @@ struct GpuModel {
   Bytes gemm_buffer{128 * 1024};  ///< gemm.buffer: operands of a CU, in use or on their way
   /// gemm.l2_rate: of all L2s to all CUs, a line that serves several CUs counted for each
   Rate gemm_l2_rate{};
+  /// gemm.store_rate: results of a tile out of a CU, after its last step along k
+  Rate gemm_store_rate{};
   std::int64_t gemm_tile_cus = 1;    ///< gemm.tile_cus: CUs that can compute one tile together
   std::int64_t gemm_l2_domains = 1;  ///< gemm.l2_domains: L2 caches with copies of their own
   std::vector<MatrixTile> gemm_tiles{{128, 128}};  ///< gemm.tiles: that the kernels have

@@ -259,6 +259,7 @@ constexpr std::array kParameters{
     count<&M::gemm_stages, 64>("gemm.stages", "steps along k whose operands a compute unit holds"),
     bytes<&M::gemm_buffer, 1>("gemm.buffer", "operands of a compute unit, in use or on their way"),
     rate<&M::gemm_l2_rate>("gemm.l2_rate", "operands from the L2, counted at each compute unit"),
+    rate<&M::gemm_store_rate>("gemm.store_rate", "results of a tile out of a compute unit"),
     count<&M::gemm_tile_cus, 64>("gemm.tile_cus", "compute units that can share one tile"),
     count<&M::gemm_l2_domains>("gemm.l2_domains", "L2 caches with copies of their own"),
     Parameter{"gemm.tiles", "tiles", "tiles that the library's kernels have", get<&M::gemm_tiles>,

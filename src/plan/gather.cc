@@ -14,6 +14,13 @@ Affine peers(std::int64_t ranks, bool clockwise) {
   return clockwise ? around(ranks, 1, 1) : around(ranks, -1, -1);
 }
 
+/// Number `first` + i * `step`, with i the counter of the outermost loop.
+Affine numbered(std::int64_t first, std::int64_t step) {
+  return {.constant = first, .loop = {step, 0}};
+}
+
+}  // namespace
+
 void set_codes_by_inner_index(Plan& plan, std::vector<Code> codes) {
   const auto inner = static_cast<std::int32_t>(codes.size());
   plan.mesh = {{"outer", plan.ranks / inner}, {"inner", inner}};
@@ -21,13 +28,6 @@ void set_codes_by_inner_index(Plan& plan, std::vector<Code> codes) {
   plan.code_of.clear();
   for (std::int32_t rank = 0; rank < plan.ranks; ++rank) plan.code_of.push_back(rank % inner);
 }
-
-/// Number `first` + i * `step`, with i the counter of the outermost loop.
-Affine numbered(std::int64_t first, std::int64_t step) {
-  return {.constant = first, .loop = {step, 0}};
-}
-
-}  // namespace
 
 Stream exchange_blocks(std::int64_t ranks, const Blocks& blocks, bool is_push, bool clockwise) {
   Stream stream{"exchange", {}};

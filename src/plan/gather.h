@@ -23,9 +23,12 @@ Stream exchange_blocks(std::int64_t ranks, const Blocks& blocks, bool push, bool
 /// Blocks are passed on from neighbour to neighbour: ranks - 1 steps of `parts` pushes each.
 Stream ring_of_blocks(std::int64_t ranks, const Blocks& blocks);
 
-/// Ranks are a mesh of outer x inner; rank = outer index * inner + inner index. Rings inside every
-/// group of `inner` ranks pass on what rings across the groups bring. One code for each inner
-/// index.
+/// Ranks are a mesh of outer x inner; rank = outer index * inner + inner index. One code for each
+/// inner index.
+void set_codes_by_inner_index(Plan& plan, std::vector<Code> codes);
+
+/// On that mesh: rings inside every group of `inner` ranks pass on what rings across the groups
+/// bring.
 void double_ring_of_blocks(Plan& plan, std::int64_t inner, const Blocks& blocks);
 
 /// The same mesh, directly: every rank sends its block to the ranks of its own inner index, and

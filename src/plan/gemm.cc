@@ -97,11 +97,8 @@ Plan start_partial(const TemplateArguments& arguments, bool scatters) {
   return plan;
 }
 
-/// `sums`: a stream beside the first one; none without items.
-Plan finish_partial(const TemplateArguments& arguments, Plan plan, Stream stream,
-                    Stream sums = {}) {
-  run_everywhere(plan, std::move(stream));
-  if (!sums.items.empty()) plan.codes[0].streams.push_back(std::move(sums));
+/// With the streams that the plan has.
+Plan finish_partial(const TemplateArguments& arguments, Plan plan) {
   // Every rank gets the sum of all rows, or of its own.
   const std::int64_t rows = plan.tensors[kSum].shape[0];
   const bool all = rows == plan.tensors[kPartial].shape[0];
@@ -110,6 +107,14 @@ Plan finish_partial(const TemplateArguments& arguments, Plan plan, Stream stream
       {all_of(plan, kSum), true,
        all ? all_of(plan, kPartial) : slab(plan, kPartial, 0, scaled(own_rank(), rows), rows)});
   return plan;
+}
+
+/// `sums`: a stream beside the first one; none without items.
+Plan finish_partial(const TemplateArguments& arguments, Plan plan, Stream stream,
+                    Stream sums = {}) {
+  run_everywhere(plan, std::move(stream));
+  if (!sums.items.empty()) plan.codes[0].streams.push_back(std::move(sums));
+  return finish_partial(arguments, std::move(plan));
 }
 
 Transfer when_computed(Transfer transfer, const Affine& rank, const Region& region) {
@@ -200,6 +205,93 @@ Plan make_gemm_rs_ring(const TemplateArguments& arguments) {
     stream.items.emplace_back(after(step(around(ranks, 1), part, false, true), left,
                                     constant((ranks - 3) * parts + part)));
   return finish_partial(arguments, std::move(plan), std::move(stream));
+}
+
+/// Inside a group, its rank of inner index i adds up what the group has for the ranks i of all
+/// groups, the others' blocks first: each crosses to its owner once, as one sum, while the next one
+/// is computed. With `all`, sums then go the other way: across, and on inside.
+Plan make_two_levels_of_sums(const TemplateArguments& arguments, bool all) {
+  Plan plan = start_partial(arguments, !all);
+  const std::int64_t ranks = plan.ranks, inner = inner_of(arguments), outer = ranks / inner;
+  const std::int64_t parts = split_of(arguments), n = plan.tensors[kSum].shape[1];
+  const std::int64_t block = divided(arguments, "m", plan.tensors[kPartial].shape[0], ranks);
+  const std::int64_t rows = divided(arguments, "m", block, parts);
+  const std::int32_t collected = kSum + 1, slots = kSum + 2;
+  for (const char* name : {"collected", "slots"}) {
+    const std::int64_t others = std::max<std::int64_t>(1, outer - 1);
+    plan.tensors.push_back({name, Role::scratch, {others * block, n}, plan.tensors[kSum].type});
+  }
+  const auto part_of = [&](std::int32_t tensor, const Affine& number, std::int64_t part) {
+    return slab(plan, tensor, 0, scaled(number, block, part * rows), rows);
+  };
+  const auto sum_of = [&](const Affine& owner, std::int64_t part) {
+    return part_of(kSum, all ? owner : Affine{}, part);
+  };
+  // Of one part: what adds up, and a push.
+  const std::int64_t items = std::max<std::int64_t>(2, inner), arrivals = outer - 1;
+  const std::int64_t before_sums = parts * ((items - 1) * outer + 2 * arrivals);
+  const Affine others = around(ranks, inner, inner), source = around(ranks, -inner, -inner);
+  const auto numbered = [&](std::int64_t first, std::int64_t each) {
+    return Affine{.constant = first, .loop = {parts * each, 0}};
+  };
+  std::vector<Code> codes;
+  for (std::int64_t i = 0; i < inner; ++i) {
+    const auto peer = [&](std::int64_t d) {
+      return Affine{.constant = (i + d) % inner - i, .rank = 1};
+    };
+    // The group's sum of one part of a block.
+    const auto add_up = [&](std::vector<Item>& into, const Region& partial, const Region& sum) {
+      if (inner == 1) into.emplace_back(when_computed(copy(partial, sum), own_rank(), partial));
+      for (std::int64_t d = 1; d < inner; ++d) {
+        Transfer one = pull(peer(d), partial, sum);
+        one = d > 1 ? accumulating(std::move(one))
+                    : when_computed(reducing(std::move(one), partial), own_rank(), partial);
+        into.emplace_back(when_computed(std::move(one), peer(d), partial));
+      }
+    };
+    std::vector<Item> crossing, own, arrived, sent, spread, passed_on;
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const Region held = part_of(collected, counting(), part);
+      const Region slot = part_of(slots, counting(), part), mine = sum_of(own_rank(), part);
+      add_up(crossing, part_of(kPartial, others, part), held);
+      crossing.emplace_back(push(others, held, slot));
+      add_up(own, part_of(kPartial, own_rank(), part), mine);
+      arrived.emplace_back(
+          after(accumulating(copy(slot, mine)), source, numbered((part + 1) * items - 1, items)));
+      sent.emplace_back(push(others, mine, mine));
+      const Region theirs = sum_of(source, part);
+      for (std::int64_t d = 1; d < inner; ++d) {
+        spread.emplace_back(push(peer(d), mine, mine));
+        const Transfer pass = push(peer(d), theirs, theirs);
+        // Those to the other peers come later in the stream.
+        passed_on.emplace_back(d == 1 ? after(pass, source, numbered(before_sums + part, 1))
+                                      : pass);
+      }
+    }
+    Stream stream{"sums", {}};
+    const auto add = [&stream](const std::vector<Item>& more) {
+      stream.items.insert(stream.items.end(), more.begin(), more.end());
+    };
+    repeat(stream, arrivals, std::move(crossing));
+    add(own);
+    repeat(stream, arrivals, std::move(arrived));
+    if (all) {
+      repeat(stream, arrivals, std::move(sent));
+      add(spread);
+      repeat(stream, inner > 1 ? arrivals : 0, std::move(passed_on));
+    }
+    codes.push_back({{std::move(stream)}});
+  }
+  set_codes_by_inner_index(plan, std::move(codes));
+  return finish_partial(arguments, std::move(plan));
+}
+
+Plan make_gemm_rs_hierarchical(const TemplateArguments& arguments) {
+  return make_two_levels_of_sums(arguments, false);
+}
+
+Plan make_gemm_ar_hierarchical(const TemplateArguments& arguments) {
+  return make_two_levels_of_sums(arguments, true);
 }
 
 Transfer library_transfer(Collective collective, const Region& source, const Region& destination) {
@@ -344,6 +436,12 @@ TemplateInfo gemm_rs_ring() {
                        {split_parameter()}, make_gemm_rs_ring);
 }
 
+TemplateInfo gemm_rs_hierarchical() {
+  return gemm_template("gemm-rs/hierarchical",
+                       "a product whose sum is formed inside groups, then across them",
+                       {inner_parameter(), split_parameter()}, make_gemm_rs_hierarchical);
+}
+
 TemplateInfo gemm_rs_collective() {
   return gemm_template("gemm-rs/collective",
                        "a product with a reduce-scatter of a library for each part of its columns",
@@ -354,6 +452,12 @@ TemplateInfo gemm_ar_partitioned() {
   return gemm_template("gemm-ar/partitioned",
                        "a product with an all-reduce of a library for each part of its rows",
                        {split_parameter("2")}, make_gemm_ar_partitioned);
+}
+
+TemplateInfo gemm_ar_hierarchical() {
+  return gemm_template("gemm-ar/hierarchical",
+                       "a product whose sum is formed inside groups, then across, and spread",
+                       {inner_parameter(), split_parameter()}, make_gemm_ar_hierarchical);
 }
 
 TemplateInfo gemm_ar_nvls() {

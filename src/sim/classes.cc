@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "program/job.h"
 #include "program/occupancy.h"
 #include "sim/class_signature.h"
 #include "sim/host_calls.h"
@@ -124,15 +125,24 @@ class Refinement {
     Colour place;
   };
 
+  /// A program of a job, in whose own numbers its bodies are written.
+  struct Part {
+    const program::Bound* bound;
+    Signatures signatures;
+    std::int32_t first_body;  ///< of those of the job
+  };
+
   void add_ranks();
   bool add_references();
   bool add_launches();
+  void find_parts();
+  bool add_references_of(std::size_t member, const Part& part, const program::Frame* frame);
   void add_paths();
   void refine();
   void number();
   Colour colour_of_rank(int rank) const;
   Colour colour_of_kernel(const program::Kernel& kernel, std::size_t workgroup,
-                          const machine::GpuModel& model) const;
+                          const machine::GpuModel& model, bool apart) const;
   bool alone() const { return by_ == AlikeBy::nothing; }
 
   const machine::Machine& machine_;
@@ -143,6 +153,9 @@ class Refinement {
   Classes& fold_;
   std::vector<Colour> agents_, ranks_, semaphores_, pairs_, links_;
   std::vector<Use> uses_;
+  std::vector<PeerUse> references_;  // of one agent
+  std::vector<Part> parts_;
+  std::vector<std::int32_t> part_of_;  // by launch of a job
   std::vector<Step> steps_;
   std::map<std::pair<int, int>, std::int32_t> pair_of_;
 };
@@ -160,9 +173,10 @@ Colour Refinement::colour_of_rank(int rank) const {
   return colour;
 }
 
-// Workgroups that have to wait for room on a compute unit are told apart by their order.
+// Workgroups that have to wait for room on a compute unit are told apart by their order; so are
+// all of a job, whose kernels are many and short, if not asked otherwise.
 Colour Refinement::colour_of_kernel(const program::Kernel& kernel, std::size_t workgroup,
-                                    const machine::GpuModel& model) const {
+                                    const machine::GpuModel& model, bool apart) const {
   const std::int32_t threads = kernel.threads_in(workgroup);
   Colour colour = static_cast<Colour>(threads);
   for (const std::int64_t value :
@@ -176,11 +190,12 @@ Colour Refinement::colour_of_kernel(const program::Kernel& kernel, std::size_t w
   colour = mix(colour, kernel.parts_from(first));
   const std::int64_t each =
       program::blocks_per_unit(program::occupancy_of_block(kernel, first, model), model);
-  if (kernel.block_count() > model.cu_count * each) colour = mix(colour, workgroup + 1);
+  if (apart || kernel.block_count() > model.cu_count * each) colour = mix(colour, workgroup + 1);
   return colour;
 }
 
 void Refinement::add_ranks() {
+  const bool apart = program_.linked() != nullptr && !options_.fold_workgroups;
   for (int rank = 0; rank < program_.ranks(); ++rank) {
     ranks_.push_back(colour_of_rank(rank));
     const machine::GpuModel& model = machine_.model(rank);
@@ -208,7 +223,7 @@ void Refinement::add_ranks() {
             agent.workgroup = static_cast<std::int32_t>(w);
             agent.body = kernel.bodies[w];
             fold_.members_.push_back(agent);
-            agents_.push_back(mix(place, colour_of_kernel(kernel, w, model)));
+            agents_.push_back(mix(place, colour_of_kernel(kernel, w, model, apart)));
           }
         } else {
           ranks_.back() = mix(ranks_.back(), static_cast<std::uint64_t>(item.index));
@@ -225,7 +240,7 @@ void Refinement::add_ranks() {
   }
 }
 
-// Nobody is like another in a job: which pairs of ranks have to do with each other is enough.
+// Where nobody is like another, which pairs of ranks have to do with each other is enough.
 bool Refinement::add_launches() {
   for (std::size_t a = 0; a < agents_.size(); ++a) agents_[a] = a;
   std::set<std::pair<int, int>> pairs;
@@ -240,35 +255,78 @@ bool Refinement::add_launches() {
   return true;
 }
 
+// As program/link.cc lays them out: the bodies of each program once.
+void Refinement::find_parts() {
+  const program::Linked* linked = program_.linked();
+  if (linked == nullptr) {
+    parts_.push_back({&program_, Signatures(machine_, program_, by_), 0});
+    return;
+  }
+  std::map<const program::Program*, std::int32_t> first_body;
+  std::int32_t bodies = 0;
+  part_of_.resize(linked->launches.size());
+  for (const program::JobPart& part : *linked->parts) {
+    const program::Program& own = part.bound.program();
+    const auto [known, is_new] = first_body.try_emplace(&own, bodies);
+    if (is_new) bodies += static_cast<std::int32_t>(own.bodies.size());
+    for (const std::int32_t launch : part.launches)
+      part_of_[index(launch)] = static_cast<std::int32_t>(parts_.size());
+    parts_.push_back({&part.bound, Signatures(machine_, part.bound, by_), known->second});
+  }
+}
+
 bool Refinement::add_references() {
-  if (program_.linked() != nullptr) return add_launches();
-  const Signatures signatures(machine_, program_, by_);
-  std::vector<PeerUse> references;
+  const program::Linked* linked = program_.linked();
+  if (linked != nullptr && alone()) return add_launches();
+  find_parts();
   for (std::size_t a = 0; a < fold_.members_.size(); ++a) {
-    const Agent& agent = fold_.members_[a];
-    Colour own = 0;
-    references.clear();
-    const std::size_t left = kMostReferences - std::min(kMostReferences, uses_.size());
-    if (!signatures.references(agent.body, agent.rank, left, references, own)) return false;
-    agents_[a] = alone() ? a : mix(mix(agents_[a], signatures.body(agent.body)), own);
-    std::pair<int, int> last{-1, -1};
-    std::int32_t last_pair = -1;
-    for (const PeerUse& reference : references) {
-      Use use{reference.label, static_cast<std::int32_t>(a), -1};
-      if (reference.semaphore >= 0)
-        use.semaphore = static_cast<std::int32_t>(index(reference.rank) * fold_.semaphores_ +
-                                                  index(reference.semaphore));
-      if (reference.rank != agent.rank) {
-        const std::pair ends{static_cast<int>(agent.rank), static_cast<int>(reference.rank)};
-        if (ends != last) {
-          const auto number = static_cast<std::int32_t>(pair_of_.size());
-          last_pair = pair_of_.try_emplace(ends, number).first->second;
-          last = ends;
-        }
-        use.pair = last_pair;
-      }
-      uses_.push_back(use);
+    const program::Frame* frame =
+        linked == nullptr ? nullptr : &linked->frames[index(fold_.members_[a].frame)];
+    const Part& part =
+        frame == nullptr ? parts_.front() : parts_[index(part_of_[index(frame->launch)])];
+    if (!add_references_of(a, part, frame)) return false;
+  }
+  return true;
+}
+
+/// `frame`: of a job, what its numbers of ranks and semaphores are made of.
+bool Refinement::add_references_of(std::size_t member, const Part& part,
+                                   const program::Frame* frame) {
+  const Agent& agent = fold_.members_[member];
+  const std::int32_t body = agent.body - part.first_body;
+  const int own_rank = frame == nullptr ? agent.rank : frame->own_of(agent.rank);
+  Colour own = 0;
+  std::vector<PeerUse>& references = references_;
+  references.clear();
+  const std::size_t left = kMostReferences - std::min(kMostReferences, uses_.size());
+  if (!part.signatures.references(body, own_rank, left, references, own)) return false;
+  if (frame != nullptr) {
+    for (const program::Buffer& buffer : part.bound->buffers())
+      if (buffer.chunks.size() > 1)
+        own = mix(own, static_cast<std::uint64_t>(buffer.chunks[index(own_rank)]));
+  }
+  agents_[member] = alone() ? member : mix(mix(agents_[member], part.signatures.body(body)), own);
+  std::pair<int, int> last{-1, -1};
+  std::int32_t last_pair = -1;
+  for (PeerUse& reference : references) {
+    if (frame != nullptr) {
+      reference.rank = frame->rank_of(reference.rank);
+      if (reference.semaphore >= 0) reference.semaphore += frame->first_semaphore;
     }
+    Use use{reference.label, static_cast<std::int32_t>(member), -1};
+    if (reference.semaphore >= 0)
+      use.semaphore = static_cast<std::int32_t>(index(reference.rank) * fold_.semaphores_ +
+                                                index(reference.semaphore));
+    if (reference.rank != agent.rank) {
+      const std::pair ends{static_cast<int>(agent.rank), static_cast<int>(reference.rank)};
+      if (ends != last) {
+        const auto number = static_cast<std::int32_t>(pair_of_.size());
+        last_pair = pair_of_.try_emplace(ends, number).first->second;
+        last = ends;
+      }
+      use.pair = last_pair;
+    }
+    uses_.push_back(use);
   }
   return true;
 }
@@ -398,7 +456,8 @@ Classes::Classes(const machine::Machine& machine, const program::Bound& program,
                  const Options& options, AlikeBy by) {
   const bool by_path = by == AlikeBy::addresses;
   if (by == AlikeBy::time && addresses_matter(program)) by = AlikeBy::nothing;
-  if (!program.groups().empty() || program.linked() != nullptr) by = AlikeBy::nothing;
+  // What lines of a job's programs go where is not known by its addresses.
+  if (!program.groups().empty() || (program.linked() != nullptr && by_path)) by = AlikeBy::nothing;
   if (Refinement(machine, program, options, by, by_path, *this).run()) return;
   *this = Classes();
   if (by != AlikeBy::nothing &&

@@ -143,6 +143,7 @@ machine::Machine with_products(Settings more) {
 
 TEST(Steps, of_a_product_come_after_its_set_up_and_store_by_the_model_of_products) {
   const machine::Machine machine = with_products({{"gpu.gemm.burst_time", "1 ms"},
+                                                  {"gpu.gemm.store_rate", "11 GB/s"},
                                                   {"gpu.noc.cu_rate", "50 GB/s"},
                                                   {"gpu.noc.cu_out_rate", "50 GB/s"}});
   const Costs c(machine);

@@ -41,7 +41,7 @@ void Fluid::start() {
   }
 }
 
-// A job has every rank as a class of its own.
+// Calls of a job go on from where the running totals of their rank stand.
 void Fluid::begin_walk(Walker& walker) {
   const RankState& state = ranks_[index(walker.rank_class)];
   if (program_.linked() == nullptr) {

@@ -8,6 +8,7 @@
 
 #include "program/built_in.h"
 #include "program/launch_programs.h"
+#include "sim/classes.h"
 #include "sim/compare_results.h"
 #include "sim/simulate.h"
 #include "sim/test_machines.h"
@@ -215,6 +216,71 @@ TEST(Jobs, fold_where_ranks_do_the_same) {
     EXPECT_EQ(folded.launches[l].begin, whole.launches[l].begin);
     EXPECT_EQ(folded.launches[l].end, whole.launches[l].end);
   }
+}
+
+// Of ranks that do the same one stands for all. Of workgroups, too, if asked: members of a class
+// are dispatched one after the other, but for that it stands for all of them.
+void expect_fluid_folds(const Bound& bound, std::int32_t classes) {
+  const Classes fold(*bound.machine(), bound, {}, AlikeBy::time);
+  EXPECT_EQ(fold.rank_classes(), classes);
+  const auto run = [&](bool folds, bool workgroups) {
+    return simulate(bound, {.engine = Engine::fluid,
+                            .warmup = 1,
+                            .iterations = 2,
+                            .fold = folds,
+                            .fold_workgroups = workgroups});
+  };
+  const Result whole = run(false, false), folded = run(true, false), coarse = run(true, true);
+  EXPECT_NEAR(folded.time.us() / whole.time.us(), 1, 1e-3);
+  EXPECT_NEAR(coarse.time.us() / whole.time.us(), 1, 0.01);
+  ASSERT_EQ(folded.launches.size(), whole.launches.size());
+  for (std::size_t l = 0; l < whole.launches.size(); ++l) {
+    const double time = (whole.launches[l].end - whole.launches[l].begin).us();
+    EXPECT_NEAR((folded.launches[l].end - folded.launches[l].begin).us() / time, 1, 1e-3) << l;
+    EXPECT_NEAR((coarse.launches[l].end - coarse.launches[l].begin).us() / time, 1, 0.02) << l;
+    EXPECT_EQ(folded.launches[l].ranks, whole.launches[l].ranks);
+  }
+  for (const Result* result : {&coarse, &folded, &whole}) {
+    for (const Attribution& spent : result->attribution)
+      EXPECT_EQ(std::accumulate(spent.begin(), spent.end(), std::int64_t{0}), result->time.fs);
+  }
+}
+
+TEST(Jobs, fold_in_fluid_where_ranks_do_the_same) {
+  std::vector<Launch> launches{launch("first", "all-reduce/ring", KiB(256), ranks(0, 8)),
+                               product("product", 512, ranks(0, 8)),
+                               launch("again", "all-reduce/ring", KiB(128), ranks(0, 8)),
+                               launch("low", "all-gather/direct", KiB(64), ranks(0, 4)),
+                               launch("high", "all-gather/direct", KiB(64), ranks(4, 4))};
+  launches[2].program = launches[0].program;
+  launches[4].program = launches[3].program;
+  launches[3].after = launches[4].after = {1};
+  launches[3].stream = launches[4].stream = "third";
+  expect_fluid_folds(linked(launches), 4);        // places in the groups of the last two
+  launches.push_back(product("more", 256, {0}));  // one rank has more to do
+  expect_fluid_folds(linked(launches), 8);
+  launches.back() = launch("of two", "send-recv/direct", KiB(64), ranks(2, 2));
+  const Bound odd = linked(launches);
+  EXPECT_GT(Classes(*odd.machine(), odd, {}, AlikeBy::time).rank_classes(), 2);
+}
+
+TEST(Jobs, fold_in_fluid_where_a_library_is_called_again) {
+  std::vector<Launch> launches;
+  for (const char* name : {"first", "second", "third"})
+    launches.push_back(launch(name, "all-gather/nccl", MiB(32), ranks(0, 8)));
+  launches[1].options.size = MiB(16);
+  launches[1].program = launches[2].program = launches[0].program;
+  const Bound bound = linked(launches);
+  EXPECT_LT(Classes(*bound.machine(), bound, {}, AlikeBy::time).rank_classes(), 8);
+  const auto time = [&](bool folds) {
+    return simulate(bound, {.engine = Engine::fluid,
+                            .warmup = 1,
+                            .iterations = 1,
+                            .fold = folds,
+                            .fold_workgroups = folds})
+        .time.us();
+  };
+  EXPECT_NEAR(time(true) / time(false), 1, 0.02);
 }
 
 TEST(Jobs, with_a_product_beside_a_gather_take_longer_than_each_alone) {

@@ -63,7 +63,7 @@ Time ideal_time(const machine::Machine& machine, const program::Bound& program) 
 
 // Whether a fold may stand for all in the bound: barriers and shared semaphores count their users.
 bool bounds_by_class(const program::Bound& program, const Classes& fold) {
-  return fold.folded() && program.barriers() == 0 &&
+  return fold.folded() && program.linked() == nullptr && program.barriers() == 0 &&
          std::none_of(program.semaphores().begin(), program.semaphores().end(),
                       [](const program::Semaphore& semaphore) { return semaphore.shared; });
 }

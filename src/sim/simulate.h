@@ -49,6 +49,10 @@ struct Options {
   /// One of ranks that behave alike is simulated: the same result (fold.h). Fluid: one member of
   /// each class, the same but for dispatch (classes.h).
   bool fold = true;
+  /// Fluid: workgroups of a job that do the same are classes, too, as those of a program alone
+  /// always are. A tenth of the CPU time; collectives whose workgroups come apart take up to a
+  /// tenth longer.
+  bool fold_workgroups = false;
   /// What others do to the GPUs of ranks `watched` as it comes in there, or on links that these
   /// ranks' requests to each other pass, is noted in `record`; with `replay` those ranks alone are
   /// simulated, among others that do what the profile says. Only in the line engine; nothing is

@@ -12,8 +12,9 @@ PRODUCTS = {"gemm": (), "gemm_grouped": ("GROUP_M=2",), "gemm_persistent": ("GRO
 ATTENTION = {"attention": ("CAUSAL=False", "scale=0.25")}
 GROUPED_ATTENTION = {"attention_gqa": ("CAUSAL=True", "scale=0.25"), "attention_gqa_split_kv": ("CAUSAL=True", "scale=0.25")}  # heads that share keys, with a mask
 SPLIT_ATTENTION = {"attention_split_kv": ("scale=0.25",)}  # programs that have some keys each
-PRODUCT_PLANS = ("ag-gemm/swizzle", "ag-gemm/ring", "ag-gemm/double-ring", "ag-gemm/hierarchical", "gemm-rs/direct", "gemm-rs/ring", "gemm-rs/collective",
-                 "gemm-ar/partitioned", "a2a-gemm/direct")
+PRODUCT_PLANS = ("ag-gemm/swizzle", "ag-gemm/ring", "ag-gemm/double-ring", "ag-gemm/hierarchical", "gemm-rs/direct", "gemm-rs/ring",
+                 "gemm-rs/hierarchical", "gemm-rs/collective", "gemm-ar/partitioned", "gemm-ar/hierarchical",
+                 "a2a-gemm/direct")
 # Plans of several launches, which are waves of one grid; behind the colon, parameters of the template.
 LAUNCH_PLANS = ("ag-gemm/sequence:degree=2,steps=hetero", "ag-gemm/sequence:degree=2,products=unfused", "ag-gemm/shards:", "gemm-rs/sequence:degree=2",
                 "gemm-rs/shards:", "gemm-ar/sequence:degree=2,axis=n", "ag-gemm/sequence:degree=2,axis=k")
