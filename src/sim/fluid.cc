@@ -138,8 +138,8 @@ void Fluid::handle(const Event& event) {
 
 std::int32_t Fluid::start_flow(FlowKind kind, std::int32_t a, std::int32_t b, std::int64_t bytes,
                                std::int64_t limit, Reason reason, const Attribution& spent,
-                               const LoadWindow& window) {
-  const std::int32_t flow = shares_.start(demands_, bytes, limit, reason, now_, window);
+                               const LoadWindow& window, std::int64_t part) {
+  const std::int32_t flow = shares_.start(demands_, bytes, limit, reason, now_, window, part);
   if (index(flow) >= flows_.size()) flows_.resize(index(flow) + 1);
   flows_[index(flow)] = {kind, a, b, spent};
   return flow;

@@ -251,7 +251,7 @@ class Fluid {
   void handle(const Event& event);
   std::int32_t start_flow(FlowKind kind, std::int32_t a, std::int32_t b, std::int64_t bytes,
                           std::int64_t limit, Reason reason, const Attribution& spent,
-                          const LoadWindow& window = {});
+                          const LoadWindow& window = {}, std::int64_t part = kEvenPart);
   void flow_over(std::int32_t flow, const Attribution& charged, std::int64_t now);
   void make_agents();
   Result result() const;
@@ -390,6 +390,7 @@ class Fluid {
   void part_arrived(std::int32_t nic, const Descriptor& message, const Attribution& spent,
                     std::int64_t now);
   std::int64_t by_host(std::int64_t now, std::int64_t time, Attribution& spent);
+  std::int64_t part_of(int from, int to) const;
   std::int64_t rate_limit(const Engine& engine, std::int64_t run, std::int64_t back) const;
   void transferred(std::int32_t engine, std::int32_t descriptor, const Attribution& spent,
                    std::int64_t now);

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "core/random.h"
 #include "sim/engines.h"
 #include "sim/fluid.h"
 
@@ -252,6 +253,16 @@ std::int64_t Fluid::rate_limit(const Engine& engine, std::int64_t run, std::int6
   return limit;
 }
 
+// Messages of several NICs that meet in a queue do not pass it at one rate: windows come in clumps,
+// over links that more or fewer others share, and acknowledgements wait behind what comes the other
+// way. Whoever is through first has the next destination for itself, and gets further ahead.
+std::int64_t Fluid::part_of(int from, int to) const {
+  constexpr std::int64_t kApart = 300;  // at most, of kEvenPart
+  if (!fold_.tells_nodes_apart()) return kEvenPart;
+  const auto pair = static_cast<std::uint64_t>(from) << 32 | static_cast<std::uint64_t>(to);
+  return kEvenPart - kApart + static_cast<std::int64_t>(splitmix64(pair) % (2 * kApart + 1));
+}
+
 /// The present command of a descriptor.
 void Fluid::start_transfer_flow(std::int32_t number, std::int32_t id, const Attribution& spent) {
   const Engine& engine = engines_[index(number)];
@@ -285,7 +296,8 @@ void Fluid::start_transfer_flow(std::int32_t number, std::int32_t id, const Attr
     descriptor.leg = end;
   }
   start_flow(FlowKind::transfer, number, id, total, rate_limit(engine, descriptor.run, back),
-             engine.reason, spent);
+             engine.reason, spent, {},
+             engine.nic ? part_of(descriptor.from, descriptor.to) : kEvenPart);
 }
 
 // The last burst has left.

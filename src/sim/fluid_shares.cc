@@ -12,6 +12,18 @@ namespace {
 
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
+/// Of a flow of this part: how fast its use of a resource rises.
+__int128 rise(std::int64_t weight, std::int64_t part) {
+  return static_cast<__int128>(weight) * part / kEvenPart;
+}
+
+/// The level at which it has this rate.
+std::int64_t level_of(std::int64_t rate, std::int64_t part) {
+  if (part == kEvenPart) return rate;
+  return static_cast<std::int64_t>(
+      std::min<__int128>(kUnlimited, static_cast<__int128>(rate) * kEvenPart / part));
+}
+
 }  // namespace
 
 std::int32_t Shares::add_resource(Rate capacity, Reason reason) {
@@ -32,7 +44,7 @@ void Shares::mark(std::int32_t number) {
 
 std::int32_t Shares::start(const std::vector<Demand>& demands, std::int64_t bytes,
                            std::int64_t limit, Reason reason, std::int64_t now,
-                           const LoadWindow& window) {
+                           const LoadWindow& window, std::int64_t part) {
   std::int32_t number;
   if (free_.empty()) {
     number = static_cast<std::int32_t>(flows_.size());
@@ -50,6 +62,7 @@ std::int32_t Shares::start(const std::vector<Demand>& demands, std::int64_t byte
   flow.since = now;
   flow.charged = {};
   flow.window = window;
+  flow.part = part;
   for (const Demand& demand : demands) {
     const Resource& resource = resources_[index(demand.resource)];
     if (resource.capacity == 0 || demand.weight == 0) continue;
@@ -228,14 +241,15 @@ void Shares::fill() {
   for (const std::int32_t number : touched_flows_) {
     Flow& flow = flows_[index(number)];
     limit_by_queues(flow);
+    flow.last_level = level_of(flow.present_limit, flow.part);
     for (const Demand& demand : flow.demands)
-      resources_[index(demand.resource)].active += demand.weight;
+      resources_[index(demand.resource)].active += rise(demand.weight, flow.part);
   }
   // Flows in the order of their own limits: those below the level have stopped.
   std::vector<std::int32_t>& order = order_;
   order = touched_flows_;
   std::sort(order.begin(), order.end(), [this](std::int32_t a, std::int32_t b) {
-    const std::int64_t x = flows_[index(a)].present_limit, y = flows_[index(b)].present_limit;
+    const std::int64_t x = flows_[index(a)].last_level, y = flows_[index(b)].last_level;
     return x != y ? x < y : a < b;
   });
   std::size_t next = 0;
@@ -246,7 +260,7 @@ void Shares::fill() {
       Resource& resource = resources_[index(demand.resource)];
       if (!resource.visited) continue;
       resource.left -= static_cast<__int128>(demand.weight) * rate;
-      resource.active -= demand.weight;
+      resource.active -= rise(demand.weight, flow.part);
     }
   };
   while (true) {
@@ -258,8 +272,8 @@ void Shares::fill() {
       if (resource.active > 0) level = std::min(level, resource.left / resource.active);
     }
     level = std::max<__int128>(level, 1);
-    if (flows_[index(order[next])].present_limit <= level) {
-      for (; next < order.size() && flows_[index(order[next])].present_limit <= level; ++next) {
+    if (flows_[index(order[next])].last_level <= level) {
+      for (; next < order.size() && flows_[index(order[next])].last_level <= level; ++next) {
         Flow& flow = flows_[index(order[next])];
         if (flow.frozen) continue;
         freeze(flow, flow.present_limit,
@@ -272,7 +286,9 @@ void Shares::fill() {
       if (resource.active <= 0 || resource.left / resource.active > level) continue;
       for (const std::int32_t flow : resource.flows) {
         Flow& stopped = flows_[index(flow)];
-        if (!stopped.frozen) freeze(stopped, static_cast<std::int64_t>(level), resource.reason);
+        if (stopped.frozen) continue;
+        const auto rate = static_cast<std::int64_t>(level) * stopped.part / kEvenPart;
+        freeze(stopped, std::max<std::int64_t>(1, rate), resource.reason);
       }
     }
   }

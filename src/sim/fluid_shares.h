@@ -1,9 +1,9 @@
 // Max-min fair shares: flows over resources of finite capacity, solved by progressive filling.
 //
-// All rates of active flows rise together; a flow stops at its own limit or when one of its
-// resources is full. Changes of one instant are solved together, and only where they can matter: a
-// resource that could not be filled even if every flow on it ran at its own limit connects nobody.
-// Integer arithmetic throughout; the result depends on the order of calls only.
+// All rates of active flows rise together, each by its part; a flow stops at its own limit or when
+// one of its resources is full. Changes of one instant are solved together, and only where they can
+// matter: a resource that could not be filled even if every flow on it ran at its own limit
+// connects nobody. Integer arithmetic throughout; the result depends on the order of calls only.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,8 @@ struct Demand {
   std::int64_t answers = 0;  ///< of it, what comes back to loads
 };
 constexpr int kWeightBits = 20;
+/// How fast the rate of a flow rises beside those of others: as fast.
+constexpr std::int64_t kEvenPart = 1024;
 
 /// Of loads from other GPUs: bytes whose requests are under way at once, which come back after
 /// `latency` fs where nothing queues. Answers come in bursts, so a line waits behind part of all
@@ -47,8 +49,10 @@ class Shares {
   /// A flow of `bytes` starts at `now`. `limit`: its own, in bytes per second, 0 for none, charged
   /// to `reason`. The demands of one resource are added up. Number of the flow (reused later).
   /// `window`: what it keeps under way over links, if it is only that which its limit allows.
+  /// `part`: of what it shares with others, beside their kEvenPart.
   std::int32_t start(const std::vector<Demand>& demands, std::int64_t bytes, std::int64_t limit,
-                     Reason reason, std::int64_t now, const LoadWindow& window = {});
+                     Reason reason, std::int64_t now, const LoadWindow& window = {},
+                     std::int64_t part = kEvenPart);
 
   /// Solves what start() and finish() left open; `now` is not before the time of either.
   void settle(std::int64_t now);
@@ -77,7 +81,7 @@ class Shares {
     std::vector<std::int32_t> flows{};
     __int128 potential = 0;  ///< use if every flow ran at its own limit
     __int128 left = 0;       ///< while solving: capacity not given away, times 2^20
-    __int128 active = 0;     ///< while solving: weight of the flows that still rise
+    __int128 active = 0;     ///< while solving: weight of the flows that still rise, by their parts
     __int128 windows = 0;    ///< of links: windows of flows times their weights
     __int128 answers = 0;    ///< of these, of answers
   };
@@ -86,7 +90,9 @@ class Shares {
     __int128 left = 0;       ///< bytes times femtoseconds per second
     std::int64_t limit = 0;  ///< of its own and of each resource alone
     LoadWindow window;
+    std::int64_t part = kEvenPart;
     std::int64_t present_limit = 0;  ///< while solving: the same, with the queues of its links
+    std::int64_t last_level = 0;     ///< while solving: at which it has that
     Reason limit_reason = Reason::issue;
     std::int64_t rate = 0;  ///< bytes per second
     Reason reason = Reason::issue;

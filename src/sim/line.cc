@@ -6,19 +6,6 @@
 #include <bit>
 
 namespace hemiola::sim {
-namespace {
-
-bool computes(const program::Bound& program) {
-  for (const program::Body& body : program.bodies()) {
-    for (const program::Op& op : body.ops) {
-      if (op.kind == program::OpKind::compute) return true;
-    }
-  }
-  return false;
-}
-
-}  // namespace
-
 std::string Line::refuses(const machine::Machine& machine, const program::Bound& program,
                           const Options& options) {
   const bool watched = options.record != nullptr || options.replay != nullptr;
@@ -66,9 +53,6 @@ Line::Line(const machine::Machine& machine, const program::Bound& program, const
     const machine::GpuModel& model = machine.model(0);
     sampling_ = std::make_unique<Sampling>(index(fold_.period), groups_.size(), waves_.size());
     sampling_->set_caches((model.l2_size + model.msc_size).count / line_size_);
-    // Skips in which engines move while others compute took an all-gather over two nodes and a
-    // product behind it, repeated once, for 348 us instead of 189 (docs/sampled.md).
-    if (nics_ && computes(program)) sampling_->leave_out_nothing();
   }
   if (options.record != nullptr) start_recording();
   if (options.replay != nullptr) start_replay();

@@ -4,10 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
+#include <numeric>
 #include <ostream>
 
 #include "core/failure_test_support.h"
 #include "core/long_tests_test_support.h"
+#include "program/built_in.h"
+#include "program/job.h"
+#include "program/launch_programs.h"
 #include "sim/line_compare.h"
 
 namespace hemiola::sim {
@@ -167,6 +172,44 @@ TEST(Sampled, leaves_out_nothing_of_a_short_run_that_begins_slowly) {
   EXPECT_LT(sampled.time, Time{100'000'000'000});  // fs; of less than 0.3 ms nothing is left out
   EXPECT_EQ(sampled.sampled.windows, 0);
   EXPECT_EQ(differs(sampled, run_in(program, Engine::line, options)), "");
+}
+
+// The job's first skip begins in the collective, before anything of the product was simulated. Its
+// results were passed over at the pace at which the collective copies inside the GPU.
+TEST(Sampled, knows_no_product_from_the_collective_before_it) {
+  const machine::SharedMachine shared = machine::share(machine::load("dgx-h100"));
+  const auto job = [&] {
+    auto job = std::make_shared<program::Job>();
+    for (const bool computes : {false, true}) {
+      program::Launch launch;
+      launch.name = computes ? "product" : "collective";
+      launch.program = std::make_shared<const program::Program>(
+          computes
+              ? program::product_program({4096, 1024, 256}, DataType::bfloat16, shared->model(0))
+              : program::load("all-gather/direct", {.ranks = shared->ranks(), .machine = shared}));
+      launch.options = {computes ? launch.program->fixed_size : MiB(64), DataType::bfloat16,
+                        ReduceOp::sum};
+      launch.ranks.resize(static_cast<std::size_t>(shared->ranks()));
+      std::iota(launch.ranks.begin(), launch.ranks.end(), 0);
+      launch.alone = computes;
+      job->launches.push_back(std::move(launch));
+    }
+    return program::link(std::move(job), shared);
+  }();
+  Options options;
+  const Result line = run_in(job, Engine::line, options);
+  options.warmup = 1;
+  options.iterations = 3;
+  const Result sampled = run_in(job, Engine::sampled, options);
+  EXPECT_GT(sampled.sampled.windows, 0);
+  EXPECT_LT(sampled.sampled.share, 0.8);
+  const auto takes = [](const LaunchResult& launch) {
+    return static_cast<double>((launch.end - launch.begin).fs);
+  };
+  EXPECT_NEAR(takes(sampled.launches[1]) / takes(line.launches[1]), 1, 0.3);
+  const double error = static_cast<double>(sampled.time.fs) / static_cast<double>(line.time.fs) - 1;
+  EXPECT_LT(std::abs(error), 0.03);
+  EXPECT_LT(std::abs(error), sampled.sampled.error);
 }
 
 TEST(Sampled, has_no_recording) {

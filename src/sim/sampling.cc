@@ -37,6 +37,8 @@ constexpr double kOfPauses = 0.5, kOfDrift = 0.25;
 constexpr double kOfTrains = 0.01, kOfWaits = 0.08;
 /// Of runs through NICs, in which wavefronts pass over what packets share with them inside GPUs.
 constexpr double kOfBoth = 0.04;
+/// Of several kernels in turn, whose begins and ends windows seldom show.
+constexpr double kOfKernels = 0.03;
 /// How far the pace of moves is off that no window has shown, relative.
 constexpr double kOfUnseen = 0.1;
 
@@ -71,7 +73,6 @@ std::int64_t Sampling::window_time() const {
 }
 
 void Sampling::advance(std::int64_t now, std::int64_t moved, std::int64_t lookups) {
-  if (is_whole_) return;
   if (phase_ == Phase::measuring && moved > 0) {
     at_this_pace_ = std::llround(static_cast<double>(now) * static_cast<double>(bytes_) /
                                  static_cast<double>(moved) * kSure);
@@ -144,9 +145,14 @@ void Sampling::find_filling() {
 }
 
 void Sampling::end_gap(std::int64_t now) {
+  std::int64_t saved = 0;
+  for (Kind& kind : kinds_) {
+    const Pace gap = std::exchange(kind.too_fast, {});
+    if (kFewBytes * kind.shared.units >= gap.units) saved += gap.time;
+  }
   const std::int64_t most = (now - gap_from_) / 10;  // more is a misunderstanding
   if (gap_from_ >= 0 && now > gap_from_)
-    gaps_.push_back({gap_from_, now, std::clamp(saved_ >> kShift, -most, most)});
+    gaps_.push_back({gap_from_, now, std::clamp(saved >> kShift, -most, most)});
   gap_from_ = -1;
 }
 
@@ -189,7 +195,6 @@ void Sampling::end_window(std::int64_t now, std::int64_t lookups) {
     if (windows_ == 1) lockstep_ = 10 * together_ > 9 * std::ssize(pauses_);
   }
   phase_ = Phase::skipping;
-  saved_ = 0;
   gap_from_ = skip_from_ = now;
   const double rate = static_cast<double>(lookups - lookups_) / static_cast<double>(now - from_);
   const double filling = rate > 0 ? kFilling * static_cast<double>(cache_lines_) / rate : 0;
@@ -233,13 +238,31 @@ std::int64_t Sampling::estimate(std::int64_t time) const {
   return time + std::llround(more);
 }
 
-// How far the mean of windows may be from the mean of all, relative.
-double Sampling::error_of(const Kind& kind) const {
-  const auto count = static_cast<double>(kind.windows.size());
-  double sum = 0, squares = kPrior * kPrior;
-  for (const double each : kind.windows) sum += each / count;
-  for (const double each : kind.windows) squares += (each / sum - 1) * (each / sum - 1);
-  return count > 0 ? 2 * std::sqrt(squares / count / count) : kOfUnseen;
+// How far the mean of windows may be from the mean of all, relative. Windows that have shown little
+// of it beside others say nothing.
+double Sampling::error_of(const Kind& kind) {
+  std::int64_t most = 0;
+  for (const Pace& window : kind.windows) most = std::max(most, window.units);
+  double count = 0, sum = 0, squares = kPrior * kPrior;
+  const auto each = [&](const auto& look) {
+    for (const Pace& window : kind.windows)
+      if (kFewBytes * window.units >= most) look(window.each());
+  };
+  each([&](double share) { sum += share, count += 1; });
+  if (count == 0) return kOfUnseen;
+  each([&](double share) { squares += std::pow(share * count / sum - 1, 2); });
+  return 2 * std::sqrt(squares / count / count);
+}
+
+// Whether wavefronts of more than one kernel have passed over something.
+bool Sampling::in_several_kernels() const {
+  std::int32_t kernel = -1;
+  for (const auto& [kind, number] : numbers_) {
+    if (kinds_[at(number)].skipped == 0) continue;
+    if (kernel >= 0 && kernel != kind.front()) return true;
+    kernel = kind.front();
+  }
+  return false;
 }
 
 Sampled Sampling::summary(std::int64_t end, std::int64_t moved) const {
@@ -260,6 +283,7 @@ Sampled Sampling::summary(std::int64_t end, std::int64_t moved) const {
   for (const std::vector<std::int32_t>& links : links_)
     if (links.size() > 2 && skipped > 0)
       error = std::max(error, kOfDrift);  // more than one there and one back
+  if (in_several_kernels()) error += kOfKernels;
   if (skipped > 0 && engines_) error += kOfBoth;
   if (trains_.bytes() > 0 && end > 0) {
     const double waits = 1 - static_cast<double>(bound_) / static_cast<double>(end);

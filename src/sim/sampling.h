@@ -87,8 +87,6 @@ class Sampling {
   std::int64_t longest() const { return longest_; }
   /// Something begins that no window has shown: the skip ends.
   void end_skip(std::int64_t now);
-  /// Nothing is left out: the run is the line engine's.
-  void leave_out_nothing() { is_whole_ = true; }
   /// Bytes that operations would have moved.
   void leave_out(std::int64_t bytes) { left_out_ += bytes; }
 
@@ -217,11 +215,16 @@ class Sampling {
     Pace shared{};     ///< shares of batches, in bytes
     Pace alone{};      ///< their times
     Pace window{};     ///< shares in the present or last one
+    Pace too_fast{};   ///< since the gap began: how much more time than in windows they had needed
     /// Shares by workgroup, in the first and the second half of windows.
     std::vector<std::array<Pace, 2>> by_group{};
-    std::int64_t apart = 0;  ///< how much of what workgroups differ by is not chance, in 2^-10
-    double least = 0;        ///< fs per byte, of the fastest batch
-    std::vector<double> windows{};  ///< shares per byte in each
+    std::int64_t apart = 0;       ///< how much of what workgroups differ by is not chance, in 2^-10
+    double least = 0;             ///< fs per byte, of the fastest batch
+    std::vector<Pace> windows{};  ///< shares in each
+    /// Of batches: how many move meanwhile (x), and time per byte (y).
+    struct {
+      double count = 0, x = 0, y = 0, xx = 0, xy = 0;
+    } crowding{};
     Attribution spent{};
     double skipped = 0;  ///< bytes
   };
@@ -258,19 +261,20 @@ class Sampling {
   void begin_window(std::int64_t now, std::int64_t lookups);
   void end_window(std::int64_t now, std::int64_t lookups);
   void sum_up(Kind& kind) const;
+  static bool grows_with_movers(const Kind& kind);
   void find_filling();
   /// Its moves are results of products, which take their time.
   bool computes(std::int32_t group) const { return steps_[at(group)].end > 0; }
   std::int64_t settling_time() const;
   std::int64_t window_time() const;
-  double error_of(const Kind& kind) const;
+  static double error_of(const Kind& kind);
+  bool in_several_kernels() const;
 
   Phase phase_ = Phase::settling;
   bool seen_ = false;                       ///< something that may be skipped
   bool packets_ = false;                    ///< ... an engine's, since the last window began
   bool engines_ = false;                    ///< ... ever
   std::int64_t moving_ = 0, moved_at_ = 0;  ///< wavefronts; fs: when one began or ended a batch
-  bool is_whole_ = false;                   ///< nothing is left out
   bool open_end_ = false;                   ///< the skip lasts until some wavefront moves
   std::int64_t least_ = 0, bound_ = 0, bytes_ = 0, cache_lines_ = 0;
   std::int64_t at_this_pace_ = 0;     ///< what the run takes at the latest pace alone
@@ -283,7 +287,6 @@ class Sampling {
   std::int64_t lookups_ = 0;  ///< where the window began
   int windows_ = 0;
   std::int64_t gap_from_ = -1;
-  std::int64_t saved_ = 0;  ///< fs << kShift, since the gap began
   std::vector<Gap> gaps_;
 
   std::vector<Crowd> crowds_;                     ///< by place

@@ -90,10 +90,12 @@ void Sampling::end_batch(std::int32_t wave, std::int64_t now, const Spent& spent
   const std::int64_t share = std::max<std::int64_t>(1, crowd.share - batch.share);
   batches_.add(1, time);
   ++window_batches_;
-  if (phase_ != Phase::measuring && kind.shared.known()) {
+  const bool known = kind.remote ? kind.shared.known() : !kind.windows.empty();
+  if (phase_ != Phase::measuring && known) {
     if (gap_from_ >= 0 && !kind.windows.empty())
-      saved_ += kind.full ? share_of(batch.mover, batch.bytes) - share
-                          : ((kind.alone.time_for(batch.bytes) - time) << kShift) / moving;
+      kind.too_fast.add(batch.bytes,
+                        kind.full ? share_of(batch.mover, batch.bytes) - share
+                                  : ((kind.alone.time_for(batch.bytes) - time) << kShift) / moving);
     return;
   }
   const std::int64_t inside = phase_ == Phase::measuring ? now - std::max(began, from_) : time;
@@ -107,6 +109,13 @@ void Sampling::end_batch(std::int32_t wave, std::int64_t now, const Spent& spent
   kind.alone.add(part(batch.bytes), inside);
   const double each = static_cast<double>(time) / static_cast<double>(batch.bytes);
   kind.least = kind.least == 0 ? each : std::min(kind.least, each);
+  const double among = static_cast<double>(time << kShift) / static_cast<double>(share);
+  auto& crowding = kind.crowding;
+  crowding.count += 1;
+  crowding.x += among;
+  crowding.y += each;
+  crowding.xx += among * among;
+  crowding.xy += among * each;
   const Attribution before = batch.spent.attribution(), after = spent.attribution();
   for (std::size_t r = 0; r < kReasons; ++r)
     kind.spent[r] += std::max<std::int64_t>(0, after[r] - before[r]);
@@ -133,7 +142,8 @@ void Sampling::count_open_batches(std::int64_t now) {
 }
 
 bool Sampling::knows(const Mover& mover) const {
-  return kinds_[at(mover.kind)].shared.known() || crowds_[at(place_of(mover))].shared.known();
+  if (kinds_[at(mover.kind)].shared.known()) return true;
+  return mover.way != kOwn && crowds_[at(place_of(mover))].shared.known();
 }
 
 // Whether what it takes grows with those who move at the same time. Windows that have shown far
@@ -164,15 +174,29 @@ std::int64_t Sampling::move_time(const Mover& mover, std::int64_t bytes) const {
       1, shares(mover) ? share_of(mover, bytes) * moving >> kShift : kind.alone.time_for(bytes));
 }
 
+// Copies inside a GPU by workgroups that go on pushing to others take long beside the fastest one,
+// and no longer when there are more of them: it is their compute unit that is full. Where as many
+// move all the time nothing tells.
+bool Sampling::grows_with_movers(const Kind& kind) {
+  constexpr double kSpread = 0.2, kElastic = 0.3;
+  const auto& sums = kind.crowding;
+  if (kind.remote || sums.count < 2) return true;
+  const double x = sums.x / sums.count, y = sums.y / sums.count;
+  const double spread = sums.xx / sums.count - x * x, both = sums.xy / sums.count - x * y;
+  return spread < kSpread * kSpread * x * x || both * x > kElastic * spread * y;
+}
+
 // After a window.
 void Sampling::sum_up(Kind& kind) const {
-  if (kind.window.known()) kind.windows.push_back(kind.window.each());
+  if (kind.window.known() && kind.window.time > 0) {
+    kind.windows.push_back(kind.window);
+    if (kind.windows.size() == 1) kind.shared = kind.window;  // what was before is of no window
+  }
   if (!kind.shared.known()) return;
-  if (kind.windows.size() == 1) kind.shared = kind.window;  // what was there before is of no window
   // Where something is full, each batch takes as much longer as there are more; that is so where
   // they take long beside the fastest one.
   constexpr double kFull = 2.25;
-  kind.full = kind.alone.each() > kFull * kind.least;
+  kind.full = kind.alone.each() > kFull * kind.least && grows_with_movers(kind);
   // Workgroups may differ, by where they are on the GPU and by where their data go; or just by
   // chance, which would add up if each kept to what it has shown. What is no chance is the same in
   // both halves of windows.

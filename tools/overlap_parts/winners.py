@@ -1,0 +1,47 @@
+"""Does the engine sampled agree with what fluid takes for the fastest, at full size?"""
+import re
+
+from . import common
+
+# Of the scenarios of 8 ranks whose products have at most so many flop on a GPU (a schedule of a larger one takes sampled minutes), 30
+# at even distances in the order of the file, on two machines in turn. Of each, sampled is asked for the four that fluid takes for the
+# fastest, and for serial.
+SCENARIOS, MOST_FLOP, TOP = 30, 1e12, 4
+RANKS = 8
+MACHINES = ["dgx-h100", "mi300x-8"]
+NEAR = 0.03
+
+
+def scenarios():
+    """(name, operator, sizes over all GPUs, further arguments)."""
+    found = []
+    for line in (common.ROOT / "data/scenarios/overlap.yaml").read_text().splitlines():
+        if not re.search(r"operator: .*ranks: 8}", line):
+            continue
+        of = dict(re.findall(r"(name|operator|gather|dtype): ([^,]*)", line))
+        m, n, k = map(int, re.search(r"gemm: \[(\d+), (\d+), (\d+)\]", line).groups())
+        if 2 * m * n * k / (1 if "gather" in of else RANKS) > MOST_FLOP:
+            continue
+        sizes = f"{m},{n},{k}"
+        more = ["--dtype", of["dtype"]] + (["--gather", of["gather"]] if "gather" in of else [])
+        found.append((of["name"], of["operator"], sizes, more))
+    return [found[i * len(found) // SCENARIOS] for i in range(SCENARIOS)]
+
+
+def run():
+    rows, near = [], 0
+    for number, (name, operator, sizes, more) in enumerate(scenarios()):
+        machine = MACHINES[number % len(MACHINES)]
+        common.say(f"{number + 1}: {name} on {machine}")
+        found = common.result_of(["explore", operator, "--gemm", sizes, "--machine", machine, *more, "--losses", "none", "--top", str(TOP)])
+        serial = found["serial"]
+        tried = [("serial", serial["time_fs"], serial["confirmed_fs"])]
+        tried += [(r["schedule"], r["fluid_fs"], r["confirmed_fs"]) for r in found["results"] if r.get("confirmed_fs")]
+        ours, best = min(tried, key=lambda one: one[1]), min(tried, key=lambda one: one[2])
+        behind = ours[2] / best[2] - 1
+        near += behind <= NEAR
+        rows.append([name, machine, ours[0], common.us(ours[1]), common.us(ours[2]), f"{100 * (ours[1] / ours[2] - 1):+.1f} %",
+                     common.us(serial["confirmed_fs"]), f"{100 * behind:.1f} %"])
+    common.table(["scenario", "machine", "fastest by fluid", "fluid (us)", "sampled (us)", "fluid's error", "serial, sampled (us)", "behind sampled's best"],
+                 rows)
+    print(f"Within {100 * NEAR:.0f} % of the fastest by sampled: {near} of {len(rows)} ({common.percent(near / len(rows))}).\n")
