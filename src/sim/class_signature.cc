@@ -56,6 +56,10 @@ bool depends_on_loops(const Op& op) {
 
 }  // namespace
 
+bool alike_slices(std::int64_t units, std::int64_t slices) {
+  return units / slices >= kManyUnits;
+}
+
 Signatures::Signatures(const machine::Machine& machine, const program::Bound& program, AlikeBy by)
     : machine_(machine), program_(program), by_(by) {
   if (by == AlikeBy::addresses)
@@ -78,7 +82,7 @@ Signatures::Signatures(const machine::Machine& machine, const program::Bound& pr
         const std::int64_t unit =
             op.unit.count > 0 ? op.unit.count : program.program().alignment.count;
         const bool alike = by == AlikeBy::time && unit <= machine.model(0).line_size.count &&
-                           program.chunk_bytes() / unit / op.slices >= kManyUnits;
+                           alike_slices(program.chunk_bytes() / unit, op.slices);
         for (const auto* operands : {&op.src, &op.dst}) {
           for (const Operand& operand : *operands) {
             const std::int64_t chunk = program.chunk_bytes();
