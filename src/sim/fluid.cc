@@ -149,7 +149,8 @@ Slices Fluid::slices_of(const Walker& walker, const program::Primitive& primitiv
   const std::int64_t units = operands.front().chunks * program_.chunk_bytes() / unit;
   const Slices slices{op.slices, units, unit, op.slice};
   const bool whole = slices.begin(op.slice + 1) - slices.begin(op.slice) == primitive.bytes;
-  return whole && alike_slices(units, op.slices) && units % op.slices != 0 ? slices : Slices{};
+  return whole && alike_slices(program_, units, op.slices) && units % op.slices != 0 ? slices
+                                                                                     : Slices{};
 }
 
 std::int32_t Fluid::start_flow(FlowKind kind, std::int32_t a, std::int32_t b, std::int64_t bytes,

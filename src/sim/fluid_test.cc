@@ -319,7 +319,7 @@ TEST(Classes, folded_and_unfolded_runs_take_the_same_time_but_for_dispatch) {
 // more for each instruction. (Fluid once took all of them for as good as the first, and was below
 // the bound on larger machines.)
 TEST(Classes, slices_that_begin_inside_lines_take_what_they_take_unfolded) {
-  const machine::Machine machine = machine::load("dgx-h100");
+  const machine::Machine machine = machine::load("switch:32");
   const program::Bound program =
       built_in("all-reduce/one-shot", machine, Bytes{MiB(16).count + 48});
   Fluid folded(machine, program, {}, AlikeBy::time),
