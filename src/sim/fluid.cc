@@ -140,7 +140,7 @@ void Fluid::handle(const Event& event) {
 // Members of a class may have slices that differ by a unit (Signatures): they begin inside lines
 // where the first one begins with a line.
 Slices Fluid::slices_of(const Walker& walker, const program::Primitive& primitive) const {
-  if (!fold_.folded() || primitive.op < 0) return {};
+  if (!fold_.folded() || program_.linked() != nullptr || primitive.op < 0) return {};
   const program::Op& op = program_.bodies()[index(walker.agent.body)].ops[index(primitive.op)];
   if (op.slices <= 1 || op.unit.count > 0 || op.bytes.count > 0) return {};
   const auto& operands = op.src.empty() ? op.dst : op.src;
