@@ -30,6 +30,8 @@ bool uses_loops(const Affine& value) {
 /// rest that gives them so many, that does not make them unlike in time: sizes as they are in
 /// training are multiples of nothing.
 constexpr std::int64_t kManyUnits = 1024, kManyOfRest = 64;
+/// So many have few classes anyway: those of a node.
+constexpr int kFewRanks = 8;
 
 /// Bytes of a slice of `bytes`, as Cursor deals them; of all slices where these are `alike`.
 std::int64_t slice_bytes(std::int64_t bytes, std::int64_t unit, const Op& op, bool alike) {
@@ -56,6 +58,10 @@ bool depends_on_loops(const Op& op) {
 
 }  // namespace
 
+bool alike_slices(const program::Bound& program, std::int64_t units, std::int64_t slices) {
+  return program.ranks() > kFewRanks && units / slices >= kManyUnits;
+}
+
 Signatures::Signatures(const machine::Machine& machine, const program::Bound& program, AlikeBy by)
     : machine_(machine), program_(program), by_(by) {
   if (by == AlikeBy::addresses)
@@ -78,7 +84,7 @@ Signatures::Signatures(const machine::Machine& machine, const program::Bound& pr
         const std::int64_t unit =
             op.unit.count > 0 ? op.unit.count : program.program().alignment.count;
         const bool alike = by == AlikeBy::time && unit <= machine.model(0).line_size.count &&
-                           program.chunk_bytes() / unit / op.slices >= kManyUnits;
+                           alike_slices(program, program.chunk_bytes() / unit, op.slices);
         for (const auto* operands : {&op.src, &op.dst}) {
           for (const Operand& operand : *operands) {
             const std::int64_t chunk = program.chunk_bytes();

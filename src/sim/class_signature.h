@@ -18,6 +18,10 @@ constexpr Colour mix(Colour colour, std::uint64_t value) {
   return splitmix64(colour * kSplitMixStep + value);
 }
 
+/// Whether slices of a chunk of so many units are alike in time though some have one more. Not
+/// among few ranks: workgroups that are not alike come apart, as they do line by line.
+bool alike_slices(const program::Bound& program, std::int64_t units, std::int64_t slices);
+
 /// One use of somebody's memory or semaphore. `label` says which operation and iteration it is of.
 struct PeerUse {
   Colour label = 0;

@@ -2,6 +2,7 @@
 
 #include "sim/fluid.h"
 #include "program/occupancy.h"
+#include "sim/class_signature.h"
 
 #include <algorithm>
 #include <limits>
@@ -134,6 +135,22 @@ void Fluid::handle(const Event& event) {
     case Kind::power:
       return shares_.set_capacity(event.a, {kSecond});
   }
+}
+
+// Members of a class may have slices that differ by a unit (Signatures): they begin inside lines
+// where the first one begins with a line.
+Slices Fluid::slices_of(const Walker& walker, const program::Primitive& primitive) const {
+  if (!fold_.folded() || program_.linked() != nullptr || primitive.op < 0) return {};
+  const program::Op& op = program_.bodies()[index(walker.agent.body)].ops[index(primitive.op)];
+  if (op.slices <= 1 || op.unit.count > 0 || op.bytes.count > 0) return {};
+  const auto& operands = op.src.empty() ? op.dst : op.src;
+  if (operands.empty()) return {};
+  const std::int64_t unit = program_.program().alignment.count;
+  const std::int64_t units = operands.front().chunks * program_.chunk_bytes() / unit;
+  const Slices slices{op.slices, units, unit, op.slice};
+  const bool whole = slices.begin(op.slice + 1) - slices.begin(op.slice) == primitive.bytes;
+  return whole && alike_slices(program_, units, op.slices) && units % op.slices != 0 ? slices
+                                                                                     : Slices{};
 }
 
 std::int32_t Fluid::start_flow(FlowKind kind, std::int32_t a, std::int32_t b, std::int64_t bytes,

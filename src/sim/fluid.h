@@ -318,6 +318,8 @@ class Fluid {
   void look_again(Walker& walker, const program::Primitive& primitive) const;
   /// Data bytes of an instruction of a wavefront.
   std::int64_t wave_of(const Walker& walker, const program::Primitive& primitive) const;
+  /// Of all members of its class.
+  Slices slices_of(const Walker& walker, const program::Primitive& primitive) const;
   /// What a primitive takes of all resources, into demands_; the latency of a batch of its loads.
   Latency demands_of(const Walker& walker, const program::Primitive& primitive, bool operands);
   /// What a unit of work moves through its compute unit: bytes of the flow, and of memory in and

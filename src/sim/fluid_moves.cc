@@ -73,10 +73,11 @@ Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool
   const machine::GpuModel& model = machine_.model(rank);
   const std::int64_t total = primitive.bytes, members = walker.members;
   const std::int64_t wave = wave_of(walker, primitive);
+  const Slices slices = slices_of(walker, primitive);
   const int repetition = ranks_[index(walker.rank_class)].repetition;
   for (const Span& span : primitive.src) {
     const std::int64_t bytes = memory_of(span, total);
-    const Requests requests = requests_of(span, total, wave, model);
+    const Requests requests = requests_of(span, total, wave, model, slices);
     Latency latency;
     if (!operands && walker.again == Walker::Again::in_l1) {
       latency.add(Reason::l1, model.l1_latency.fs);
@@ -102,7 +103,7 @@ Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool
   }
   for (const Span& span : primitive.dst) {
     const std::int64_t bytes = memory_of(span, total);
-    const Requests requests = requests_of(span, total, wave, model);
+    const Requests requests = requests_of(span, total, wave, model, slices);
     if (span.rank < 0) {
       ways_.over_group(rank, span.group, bytes, requests.count, false, total, demands_);
       continue;
@@ -119,19 +120,20 @@ Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool
 Fluid::Moved Fluid::moved_by(const Walker& walker, const Primitive& primitive) const {
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   const std::int64_t wave = wave_of(walker, primitive);
+  const Slices slices = slices_of(walker, primitive);
   Moved moved{
       .bytes = primitive.bytes, .sources = std::ssize(primitive.src), .type = primitive.type};
   for (const Span& span : primitive.src) {
     const std::int64_t bytes = memory_of(span, primitive.bytes);
     if (walker.again != Walker::Again::in_l1) moved.in += bytes;
     if (span.rank != walker.agent.rank) moved.from_peers += bytes;
-    moved.loads += requests_of(span, primitive.bytes, wave, model).count;
+    moved.loads += requests_of(span, primitive.bytes, wave, model, slices).count;
   }
   for (const Span& span : primitive.dst) {
     const std::int64_t bytes = memory_of(span, primitive.bytes);
     moved.out += bytes;
     if (span.rank != walker.agent.rank) moved.to_peers += bytes;
-    moved.stores += requests_of(span, primitive.bytes, wave, model).count;
+    moved.stores += requests_of(span, primitive.bytes, wave, model, slices).count;
   }
   return moved;
 }
@@ -230,6 +232,7 @@ bool Fluid::begin_move(std::int32_t number) {
   look_again(walker, primitive);
   walker.batch = demands_of(walker, primitive, false);
   const std::int64_t wave = wave_of(walker, primitive);
+  const Slices slices = slices_of(walker, primitive);
   const std::int64_t window = wave * walker.movers * walker.unroll;
   if (primitive.src.size() > 1) {  // a wavefront's own share of the arithmetic
     const int element = size_of(primitive.type);
@@ -250,7 +253,7 @@ bool Fluid::begin_move(std::int32_t number) {
   __int128 kept = 0;  // store slots times the time for which a store has its own
   for (const Span& span : primitive.dst) {
     if (span.rank < 0) continue;
-    kept += static_cast<__int128>(requests_of(span, primitive.bytes, wave, model).count) *
+    kept += static_cast<__int128>(requests_of(span, primitive.bytes, wave, model, slices).count) *
             (ways_.store(walker.agent.rank, span.rank).fs +
              ways_.acknowledgement(walker.agent.rank, span.rank).fs);
   }

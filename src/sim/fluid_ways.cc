@@ -24,17 +24,24 @@ Rate times(Rate rate, std::int64_t factor, std::int64_t permille = 1000) {
 }  // namespace
 
 Requests requests_of(const program::Span& span, std::int64_t data, std::int64_t wave,
-                     const machine::GpuModel& model) {
+                     const machine::GpuModel& model, const Slices& slices) {
   const std::int64_t line = model.line_size.count, sector = model.sector_size.count;
   const std::int64_t bytes = program::memory_size(data, span.access);
   Requests made{(bytes + line - 1) / line, bytes};
   if (program::is_packet(span.access) || span.rank < 0 || data <= 0) return made;
-  const std::int64_t step = std::gcd(span.offset, span.run > 0 ? span.pitch : data);
   const std::int64_t piece = std::min({data, wave, span.run > 0 ? span.run : data});
   const std::int64_t pieces = (data + piece - 1) / piece;
   const auto one_more = [&](std::int64_t unit) {  // on average
-    const std::int64_t phases = unit / std::gcd(step, unit);
-    return pieces * (phases - 1) / phases;
+    std::int64_t sum = 0;
+    for (std::int64_t slice = 0; slice < slices.count; ++slice) {
+      const std::int64_t moved = slices.begin(slice) - slices.begin(slices.own);
+      const std::int64_t bytes =
+          slices.count == 1 ? data : slices.begin(slice + 1) - slices.begin(slice);
+      const std::int64_t step = std::gcd(span.offset + moved, span.run > 0 ? span.pitch : bytes);
+      const std::int64_t phases = unit / std::gcd(step, unit);
+      sum += pieces * (phases - 1) / phases;
+    }
+    return sum / slices.count;
   };
   made.count += one_more(line);
   made.bytes += one_more(sector) * sector;

@@ -2,6 +2,7 @@
 // one request that has the machine to itself.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -46,12 +47,21 @@ struct Requests {
   std::int64_t bytes = 0;  ///< of memory, in whole sectors
 };
 
+/// Slices that differ by a unit, of which a walker has one and stands for all.
+struct Slices {
+  std::int64_t count = 1, units = 0, unit = 1;  ///< units of all of them
+  std::int64_t own = 0;                         ///< which one the walker has
+  std::int64_t begin(std::int64_t slice) const {
+    return (slice * (units / count) + std::min(slice, units % count)) * unit;
+  }
+};
+
 /// Requests for `data` bytes of a span, by instructions of `wave` bytes each: one for each line
 /// that an instruction touches. A walker stands for workgroups whose parts follow each other: where
 /// these are no multiples of a line (or sector) they begin anywhere in one, and instructions touch
 /// one more.
 Requests requests_of(const program::Span& span, std::int64_t data, std::int64_t wave,
-                     const machine::GpuModel& model);
+                     const machine::GpuModel& model, const Slices& slices = {});
 
 class Ways {
  public:
