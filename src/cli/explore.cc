@@ -1,4 +1,5 @@
 // hemiola explore: how to overlap a product with its collective, and whether it is worth it.
+#include <cmath>
 #include <iostream>
 #include <memory>
 
@@ -118,6 +119,7 @@ class ExploreVerb {
     if (!options_.measured.empty())
       met_ = meet_measured(session_, options_.measured, request_.op.type, request_.machine,
                            request_.options);
+    request_.software = {std::llround(met_.own.software_us * 1e9)};
     if (!options_.block.block.empty()) {
       return explore_block(
           session_, request_, options_.block,

@@ -56,6 +56,7 @@ class Search {
     check(found_.op, {.file = "--gemm"});
     found_.machine = machine_->name;
     found_.launch = request_.options.launch;
+    found_.software = request_.software;
     busiest_ = as_busiest(found_.op);
     trial_.emplace(laboratory_, request_, found_.op, machine_, watch_.watch.monitor);
     bound_all();
@@ -76,7 +77,8 @@ class Search {
       candidate.schedule = std::move(schedule);
       candidate.parameters = parameters_of(found_.op, candidate.schedule, *machine_);
       candidate.bound = closed_form.bound(candidate.schedule);
-      candidate.estimate = closed_form.estimate(candidate.schedule);
+      candidate.bound.time = candidate.bound.time + request_.software;
+      candidate.estimate = closed_form.estimate(candidate.schedule) + request_.software;
       candidates_.push_back(std::move(candidate));
     }
     found_.space = std::ssize(candidates_) + 1;
@@ -129,9 +131,10 @@ class Search {
       for_each(request_.options.threads, batch.size(),
                [&](std::size_t i) { trial_->simulate(candidates_[batch[i]]); });
       for (const std::size_t i : batch) {
-        const Candidate& candidate = candidates_[i];
+        Candidate& candidate = candidates_[i];
         if (candidate.fluid.fs > 0) {
           ++simulated_;
+          candidate.fluid = candidate.fluid + request_.software;
           best_ = std::min(best_, candidate.fluid);
         }
       }
@@ -337,7 +340,10 @@ class Search {
       }
     }
     found_.serial.confirmed = run_serial(sim::Engine::sampled).time;
-    for_each(request_.options.threads, top, [&](std::size_t i) { trial_->confirm(all[i]); });
+    for_each(request_.options.threads, top, [&](std::size_t i) {
+      trial_->confirm(all[i]);
+      all[i].confirmed = *all[i].confirmed + request_.software;
+    });
     std::stable_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(top),
                      [](const Candidate& a, const Candidate& b) { return a.time() < b.time(); });
   }
@@ -350,7 +356,15 @@ class Search {
       std::iota(chosen.begin(), chosen.end(), std::size_t{0});
     }
     for_each(request_.options.threads, chosen.size(),
-             [&](std::size_t i) { study.add(found_.candidates[chosen[i]]); });
+             [&](std::size_t i) { add_losses_of(found_.candidates[chosen[i]], study); });
+  }
+
+  void add_losses_of(Candidate& candidate, LossStudy& study) {
+    candidate.fluid = candidate.fluid - request_.software;
+    study.add(candidate);
+    candidate.fluid = candidate.fluid + request_.software;
+    if (candidate.losses)
+      candidate.losses->parts[static_cast<std::size_t>(Loss::launches)] += request_.software.fs;
   }
 
   void ask_rules() {

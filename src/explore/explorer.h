@@ -43,6 +43,9 @@ struct Request {
   std::optional<int> top{};
   bool exhaustive = false;  ///< every schedule is simulated, whatever its bound
   LossesOf losses = LossesOf::best;
+  /// What software takes around every schedule but serial, beyond what is simulated: in the times
+  /// of all of them, and in the loss `launches`.
+  Time software{};
 };
 
 /// The library's collective, then its product: what every speedup is against.
@@ -119,6 +122,7 @@ struct Exploration {
   // text.
   std::vector<std::string> remarks{};
   std::map<std::string, double> measured_us{};
+  Time software{};            ///< of the request
   std::string not_tried{};    ///< what the machine has not got; empty: everything was
   std::string not_confirmed;  ///< why sampled was not asked; empty: it was
 

@@ -194,26 +194,57 @@ TEST(Explore, confirms_by_sampled_when_asked) {
   EXPECT_FALSE(found.candidates[2].confirmed);
 }
 
+TEST(Explore, what_software_takes_is_in_the_times_of_schedules_and_not_in_that_of_serial) {
+  study::Laboratory laboratory;
+  Request request = request_of(kGather, "dgx-h100");
+  request.losses = LossesOf::best;
+  request.exhaustive = false;
+  request.fluid = 8;
+  const Exploration found = explore(laboratory, request);
+  ASSERT_NE(found.winner(), nullptr);
+  request.software = found.serial.time;
+  const Exploration slower = explore(laboratory, request);
+  EXPECT_EQ(slower.serial.time, found.serial.time);
+  EXPECT_EQ(slower.winner(), nullptr);
+  ASSERT_FALSE(slower.candidates.empty());
+  for (const Candidate& candidate : slower.candidates) {
+    EXPECT_GT(candidate.fluid, request.software) << candidate.schedule.text();
+    EXPECT_GE(candidate.fluid, candidate.bound.time) << candidate.schedule.text();
+    EXPECT_LT(slower.speedup(candidate), 1) << candidate.schedule.text();
+    if (!candidate.losses) continue;
+    std::int64_t sum = 0;
+    for (const std::int64_t part : candidate.losses->parts) sum += part;
+    EXPECT_EQ(sum, (candidate.fluid - slower.ideal()).fs) << candidate.schedule.text();
+  }
+}
+
 // Blocks that go to every GPU of the other node by themselves take its NICs eight times.
 TEST(Explore, over_several_nodes_blocks_cross_once_and_are_spread_inside) {
   study::Laboratory laboratory;
-  Request request{.op = {.m = 4096, .n = 16384, .k = 4096}, .machine = {.name = "dgx-h100:2"}};
-  request.top = 0;
-  request.fluid = 12;
-  request.losses = LossesOf::none;
-  const Exploration found = explore(laboratory, request);
-  ASSERT_NE(found.winner(), nullptr);
-  EXPECT_EQ(found.winner()->schedule.inner, 8);
-  for (const Candidate& candidate : found.candidates) {
-    EXPECT_GE(candidate.fluid, candidate.bound.time) << candidate.schedule.text();
-    if (candidate.schedule.inner == 0) continue;
-    const double ratio =
-        static_cast<double>(candidate.estimate.fs) / static_cast<double>(candidate.fluid.fs);
-    EXPECT_NEAR(ratio, 1, 0.3) << candidate.schedule.text();
-  }
-  for (const RulePick& pick : found.picks) {
-    if (pick.rule != "analytic") continue;
-    EXPECT_EQ(pick.pick.family, found.winner()->schedule.family);
+  for (const OperatorKind kind :
+       {OperatorKind::ag_gemm, OperatorKind::gemm_rs, OperatorKind::gemm_ar}) {
+    const Operator op = kind == OperatorKind::ag_gemm
+                            ? Operator{.kind = kind, .m = 4096, .n = 16384, .k = 4096}
+                            : Operator{.kind = kind, .m = 4096, .n = 4096, .k = 16384};
+    Request request{.op = op, .machine = {.name = "dgx-h100:2"}};
+    request.top = 0;
+    request.fluid = 12;
+    request.limits.degrees = {2};
+    request.losses = LossesOf::none;
+    const Exploration found = explore(laboratory, request);
+    ASSERT_NE(found.winner(), nullptr);
+    EXPECT_EQ(found.winner()->schedule.inner, 8);
+    for (const Candidate& candidate : found.candidates) {
+      EXPECT_GE(candidate.fluid, candidate.bound.time) << candidate.schedule.text();
+      if (candidate.schedule.inner == 0) continue;
+      const double ratio =
+          static_cast<double>(candidate.estimate.fs) / static_cast<double>(candidate.fluid.fs);
+      EXPECT_NEAR(ratio, 1, 0.3) << candidate.schedule.text();
+    }
+    for (const RulePick& pick : found.picks) {
+      if (pick.rule != "analytic") continue;
+      EXPECT_EQ(pick.pick.family, found.winner()->schedule.family);
+    }
   }
 }
 

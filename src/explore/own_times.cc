@@ -201,12 +201,15 @@ OwnTimes read_own_times(std::string_view text, const std::string& file, DataType
     } else if (what == "schedule") {
       if (row.cell("schedule").empty()) throw Failure("the schedule has no text", row.where());
       times.schedules_us[row.cell("schedule")] = time;
+    } else if (what == "software") {
+      if (times.software_us > 0) throw Failure("software is measured twice", row.where());
+      times.software_us = time;
     } else if (const auto collective = parse_collective(what);
                collective && *collective != Collective::custom) {
       times.collectives.push_back({line.line, *collective, {row.count("size_bytes")}, time});
     } else {
       throw Failure(fmt::format("'{}' is not something that was measured", what), row.where(),
-                    "what is product, schedule, or a collective such as all-gather");
+                    "what is product, schedule, software, or a collective such as all-gather");
     }
   }
   if (table.rows.empty()) throw Failure("the table has no row", {.file = file});

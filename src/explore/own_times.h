@@ -28,10 +28,14 @@ struct OwnTimes {
   std::vector<Product> products;
   std::vector<OwnCollective> collectives;
   std::map<std::string, double> schedules_us;  ///< by Schedule::text(), "serial" among them
+  /// What the caller's software takes around a schedule, beyond what is simulated: barriers and
+  /// calls of a host, say. Not around serial.
+  double software_us = 0;
 };
 
 /// CSV with a heading. `what` is product (with m, n, k of one GPU), a collective (with size_bytes
-/// as nccl-tests counts them), or schedule (with its text in `schedule`); `time_us` its time.
+/// as nccl-tests counts them), schedule (with its text in `schedule`), or software; `time_us` its
+/// time.
 /// Columns that no row needs may be missing. Failure with the line: an unknown column or word, a
 /// number that is none, a row that lacks what it needs, a table without a row.
 OwnTimes read_own_times(std::string_view text, const std::string& file, DataType type);

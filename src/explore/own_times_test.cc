@@ -25,6 +25,8 @@ TEST(OwnTimes, are_products_collectives_and_schedules) {
   EXPECT_EQ(times.collectives.front().collective, Collective::all_gather);
   EXPECT_EQ(times.collectives.front().size.count, 1 << 20);
   EXPECT_EQ(times.schedules_us.at("1D, 4 steps"), 40);
+  EXPECT_EQ(times.software_us, 0);
+  EXPECT_EQ(times_of("software,,,,,,83.5\n").software_us, 83.5);
 }
 
 TEST(OwnTimes, that_say_nothing_are_refused_with_their_line) {
@@ -38,6 +40,7 @@ TEST(OwnTimes, that_say_nothing_are_refused_with_their_line) {
   EXPECT_THAT(refusal("product,1,1,1,,,-5\n"), HasSubstr("time_us '-5'"));
   EXPECT_THAT(refusal("product,1,1,1,,,nan\n"), HasSubstr("time_us"));
   EXPECT_THAT(refusal("schedule,,,,,,5\n"), HasSubstr("no text"));
+  EXPECT_THAT(refusal("software,,,,,,5\nsoftware,,,,,,6\n"), HasSubstr("measured twice"));
   EXPECT_THAT(test::message_of([] { read_own_times("what,time\nproduct,1\n", "own.csv", {}); }),
               HasSubstr("'time' is not a column"));
 }

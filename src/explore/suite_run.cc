@@ -34,7 +34,8 @@ study::Settings options_of(const Request& request) {
           {"fluid", std::to_string(request.fluid)},
           {"top", request.top ? std::to_string(*request.top) : "where it is little work"},
           {"exhaustive", request.exhaustive ? "true" : "false"},
-          {"losses", std::string(name_of(request.losses))}};
+          {"losses", std::string(name_of(request.losses))},
+          {"software", to_string(request.software)}};
 }
 
 /// Scenarios in threads, and the thread that writes what they bring.

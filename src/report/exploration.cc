@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <ostream>
+#include <utility>
 #include <vector>
 
 #include "report/columns.h"
 #include "report/exploration_fields.h"
 #include "report/numbers.h"
+#include "study/statistics.h"
 
 namespace hemiola::report {
 namespace {
@@ -82,19 +84,29 @@ void print_measured(std::ostream& out, const Exploration& found) {
   for (const auto& [schedule, us] : found.measured_us) order.emplace_back(us, schedule);
   std::sort(order.begin(), order.end());
   Columns columns({kLeft, kRight, kRight, kRight});
+  std::vector<double> beyond;  // us
   columns.add_heading({"schedule, measured order", "measured", "simulated", "error"});
   columns.add_heading({"", "(us)", "(us)", "(%)"});
   for (const auto& [us, schedule] : order) {
     std::optional<Time> simulated;
     if (schedule == "serial") simulated = found.serial.confirmed.value_or(found.serial.time);
     for (const Candidate& candidate : found.candidates) {
-      if (candidate.schedule.text() == schedule) simulated = candidate.time();
+      if (candidate.schedule.text() != schedule) continue;
+      simulated = candidate.time();
+      beyond.push_back(us - simulated->us());
     }
     columns.add({schedule, fmt::format("{:.3f}", us), simulated ? table_us(*simulated) : "-",
                  simulated ? fmt::format("{:+.1f}", 100 * (simulated->us() / us - 1)) : "-"});
   }
   out << "#\n";
   columns.print(out, "  ");
+  if (beyond.empty() || found.software.fs > 0) return;
+  const double software = study::median_of(std::move(beyond));
+  if (software <= 0) return;
+  out << fmt::format(
+      "# measured schedules take {:.3f} us more than simulated (median): a row\n"
+      "#   software,,,,,,{:.3f}\n# adds what software takes around them\n",
+      software, software);
 }
 
 void print_losses(std::ostream& out, const Exploration& found) {

@@ -103,7 +103,7 @@ std::string exploration_json(const std::string& command, const Exploration& foun
       "  \"operator\": {},\n  \"serial\": {},\n  {},\n"
       "  \"best\": {},\n  \"space\": {},\n  \"pruned\": {}}},\n  \"left_out\": {},\n"
       "  \"refused\": {},\n  \"features\": {},\n  \"analytic\": {},\n  \"rules\": {},\n  "
-      "\"not_tried\": {},\n  \"not_confirmed\": {},\n  "
+      "\"not_tried\": {},\n  \"not_confirmed\": {},\n  {}"
       "\"results\": [\n",
       json_string(command), json_string(found.machine), name_of(found.launch),
       operator_object(found.op), serial_object(found.serial), time_fields("ideal", found.ideal()),
@@ -111,7 +111,8 @@ std::string exploration_json(const std::string& command, const Exploration& foun
       found.left_out, found.refused.size(), features_object(found.features),
       analytic_object(found.analytic), picks_array(found),
       found.not_tried.empty() ? "null" : json_string(found.not_tried),
-      found.not_confirmed.empty() ? "null" : json_string(found.not_confirmed));
+      found.not_confirmed.empty() ? "null" : json_string(found.not_confirmed),
+      found.software.fs > 0 ? fmt::format("\"software_fs\": {},\n  ", found.software.fs) : "");
   for (std::size_t i = 0; i < found.candidates.size(); ++i) {
     text += candidate_object(found, found.candidates[i]);
     text += i + 1 < found.candidates.size() ? ",\n" : "\n";
