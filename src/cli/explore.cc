@@ -1,4 +1,6 @@
 // hemiola explore: how to overlap a product with its collective, and whether it is worth it.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -235,11 +237,24 @@ class ExploreVerb {
     request_.exhaustive = options_.exhaustive;
     request_.losses = explore::losses_of(options_.losses, {.file = "--losses"});
     request_.limits.degrees = dimensions_value("--degrees", options_.degrees);
+    check_degrees();
     request_.limits.realizations =
         words("--realization", options_.realization, explore::kRealizations);
     request_.limits.places = words("--place", options_.place, explore::kPlaces);
     request_.limits.transfers = words("--transfer", options_.transfer, explore::kTransfers);
     request_.limits.copies = words("--copies", options_.copies, explore::kCopies);
+  }
+
+  /// Those of the default that do not divide what they should are left out; one that was asked for
+  /// is not.
+  void check_degrees() const {
+    const std::int64_t m = request_.op.m;
+    for (const std::int64_t degree : request_.limits.degrees) {
+      if (m == 0 || degree <= m || options_.degrees == ExploreOptions().degrees) continue;
+      throw Failure(fmt::format("{} steps are more than there are rows (M = {})", degree, m),
+                    SourceLocation{.file = "--degrees"},
+                    "steps divide the rows of a block, or its columns");
+    }
   }
 
   /// "1:65536:x2,N,K" or "64,N,K" apart: the values of M, and what follows.
