@@ -170,6 +170,11 @@ ClosedForm::Levels ClosedForm::levels(plan::Fabric& fabric) {
           .crossing = fabric.handover(fabric.way(0, inner))};
 }
 
+double ClosedForm::meeting(const machine::Machine& machine) {
+  const auto inner = static_cast<double>(ranks_of_node(machine));
+  return inner > 0 ? 1 / (1 - std::pow(1 - 1 / inner, inner)) : 1;
+}
+
 ClosedForm::Rates ClosedForm::rates(plan::Fabric& fabric, bool one_by_one) {
   const int ranks = fabric.ranks();
   const auto busiest = [&](int first, int last) {
@@ -177,7 +182,12 @@ ClosedForm::Rates ClosedForm::rates(plan::Fabric& fabric, bool one_by_one) {
       for (int distance = first; distance <= last; ++distance) send((from + distance) % ranks, 1);
     });
   };
-  if (!one_by_one) return busiest(1, ranks - 1);
+  if (!one_by_one) {
+    Rates all = busiest(1, ranks - 1);
+    const double meeting = ClosedForm::meeting(fabric.machine());
+    for (double* rate : {&all.port, &all.lines, &all.bursts}) *rate *= meeting;
+    return all;
+  }
   Rates mean;
   for (int distance = 1; distance < ranks; ++distance) {
     const Rates one = busiest(distance, distance);

@@ -58,8 +58,12 @@ class ClosedForm {
     /// store, and of bursts of copy engines.
     double lines = 0, bursts = 0;
   };
-  /// Femtoseconds per byte that every rank sends to every other, to all at once; `one_by_one`: to
-  /// one after the other, the mean of them.
+  /// How much longer messages between nodes take where ranks of a node send to those of others each
+  /// of its own accord: if each of n is at one of n targets by chance, 1 - (1 - 1 / n)^n of these
+  /// receive. 1 on one node.
+  static double meeting(const machine::Machine& machine);
+  /// Femtoseconds per byte that every rank sends to every other, to all at once (over nodes such
+  /// messages meet, but in `wire`); `one_by_one`: to one after the other, the mean of them.
   static Rates rates(plan::Fabric& fabric, bool one_by_one);
   /// The same where blocks go to one rank of every other node (`across`), which spreads them inside
   /// its own (`inside`): of a byte of every block. Where there are no nodes: 0.

@@ -98,8 +98,11 @@ RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
   RuleMachine rule;
   const double peers = machine.ranks() - 1;
   rule.link_per_byte = all.lines;
-  rule.one_link = peers * shift.port / std::max(all.port, 1e-9);
-  rule.library_per_byte = all.lines * (rule.one_link > 1.5 ? peers / ways_of_rings(peers) : 1);
+  // What a library exchanges keeps in step.
+  const double meeting = ClosedForm::meeting(machine);
+  rule.one_link = peers * shift.port * meeting / std::max(all.port, 1e-9);
+  rule.library_per_byte =
+      all.lines / meeting * (rule.one_link > 1.5 ? peers / ways_of_rings(peers) : 1);
   rule.exchange_per_byte = rule.library_per_byte;
   const ClosedForm::Levels levels = ClosedForm::levels(fabric);
   const double copies = levels.copies();
@@ -107,6 +110,7 @@ RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
     rule.nodes = levels.groups;
     rule.across_per_byte = levels.across.bursts;
     rule.across_chunk = static_cast<double>(levels.crossing.fs);
+    rule.exchange_per_byte = all.bursts / meeting;  // NICs send packets of many lines
     // Rings through a node leave it by every NIC, with a part of all blocks but one.
     rule.library_per_byte = std::max(
         levels.inside.lines, levels.across.bursts / (levels.groups - 1) * peers / levels.inner);
