@@ -3,19 +3,9 @@
 #include <algorithm>
 
 #include "program/primitive.h"
+#include "program/slices.h"
 
 namespace hemiola::program {
-namespace {
-
-/// The first byte of slice `index`: units of `unit` bytes, the last one maybe shorter, are dealt
-/// evenly, the first slices get one more.
-std::int64_t slice_begin(std::int64_t bytes, std::int64_t unit, std::int64_t index,
-                         std::int64_t slices) {
-  const std::int64_t units = (bytes + unit - 1) / unit;
-  return std::min((index * (units / slices) + std::min(index, units % slices)) * unit, bytes);
-}
-
-}  // namespace
 
 /// The innermost piece loop around the current operation, or -1. Count loops inside it do not
 /// matter.

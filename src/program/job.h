@@ -53,7 +53,10 @@ struct Job {
 struct JobPart {
   Bound bound;  ///< on a machine of the launch's ranks alone
   std::vector<std::int32_t> launches;
+  std::int32_t first_body = 0;  ///< of its own among those of the whole: link() says it
 };
+/// By launch, the part that it is of.
+std::vector<std::int32_t> part_of_launches(const std::vector<JobPart>& parts, std::size_t launches);
 
 /// Who may be under way when. Indices are those of Job::launches.
 class JobOrder {

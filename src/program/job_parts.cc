@@ -92,6 +92,15 @@ std::uint64_t shared_layout(const Bound& bound) {
   return digest.value() | std::uint64_t{1} << 63;
 }
 
+std::vector<std::int32_t> part_of_launches(const std::vector<JobPart>& parts,
+                                           std::size_t launches) {
+  std::vector<std::int32_t> part_of(launches);
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    for (const std::int32_t launch : parts[p].launches)
+      part_of[index(launch)] = static_cast<std::int32_t>(p);
+  return part_of;
+}
+
 std::vector<JobPart> parts_of(const Job& job, const machine::SharedMachine& machine) {
   // Whether lists of ranks are alike is asked only where there are several: of a thousand ranks it
   // is a question of a million routes.

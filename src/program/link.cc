@@ -28,12 +28,9 @@ class Linker {
         machine_(machine),
         order_(job_, machine->ranks()),
         parts_(parts_of(job_, machine)),
-        part_of_(job_.launches.size()),
+        part_of_(part_of_launches(parts_, job_.launches.size())),
         shared_by_rank_(index(machine->ranks())) {
     linked_.job = std::move(job);
-    for (std::size_t p = 0; p < parts_.size(); ++p)
-      for (const std::int32_t launch : parts_[p].launches)
-        part_of_[index(launch)] = static_cast<std::int32_t>(p);
     tables_.name = job_.name;
     tables_.source = job_.source;
     tables_.format = "job";
@@ -42,8 +39,9 @@ class Linker {
 
   Bound run() {
     Diagnostics warnings;
-    for (const JobPart& part : parts_) {
+    for (JobPart& part : parts_) {
       add_code(part.bound);
+      part.first_body = code_base_.at(part.bound.frame().program.get()).second;
       warnings.append(part.bound.warnings());
     }
     first_frame_.resize(job_.launches.size());

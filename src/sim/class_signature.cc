@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "program/rotation.h"
+#include "program/slices.h"
 #include "sim/index.h"
 
 namespace hemiola::sim {
@@ -38,11 +39,8 @@ std::int64_t slice_bytes(std::int64_t bytes, std::int64_t unit, const Op& op, bo
   if (op.slices <= 1) return bytes;
   const std::int64_t units = (bytes + unit - 1) / unit;
   if (alike && units / op.slices >= kManyOfRest) return bytes / op.slices;
-  const auto begin = [&](std::int64_t slice) {
-    return std::min((slice * (units / op.slices) + std::min(slice, units % op.slices)) * unit,
-                    bytes);
-  };
-  return begin(op.slice + 1) - begin(op.slice);
+  return program::slice_begin(bytes, unit, op.slice + 1, op.slices) -
+         program::slice_begin(bytes, unit, op.slice, op.slices);
 }
 
 /// Whether an iteration refers to other ranks than the next.

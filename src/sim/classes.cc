@@ -259,24 +259,15 @@ bool Refinement::add_launches() {
   return true;
 }
 
-// As program/link.cc lays them out: the bodies of each program once.
 void Refinement::find_parts() {
   const program::Linked* linked = program_.linked();
   if (linked == nullptr) {
     parts_.push_back({&program_, Signatures(machine_, program_, by_), 0});
     return;
   }
-  std::map<const program::Program*, std::int32_t> first_body;
-  std::int32_t bodies = 0;
-  part_of_.resize(linked->launches.size());
-  for (const program::JobPart& part : *linked->parts) {
-    const program::Program& own = part.bound.program();
-    const auto [known, is_new] = first_body.try_emplace(&own, bodies);
-    if (is_new) bodies += static_cast<std::int32_t>(own.bodies.size());
-    for (const std::int32_t launch : part.launches)
-      part_of_[index(launch)] = static_cast<std::int32_t>(parts_.size());
-    parts_.push_back({&part.bound, Signatures(machine_, part.bound, by_), known->second});
-  }
+  for (const program::JobPart& part : *linked->parts)
+    parts_.push_back({&part.bound, Signatures(machine_, part.bound, by_), part.first_body});
+  part_of_ = program::part_of_launches(*linked->parts, linked->launches.size());
 }
 
 bool Refinement::add_references() {

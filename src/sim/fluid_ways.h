@@ -2,7 +2,6 @@
 // one request that has the machine to itself.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -11,6 +10,7 @@
 
 #include "machine/machine.h"
 #include "program/primitive.h"
+#include "program/slices.h"
 #include "sim/classes.h"
 #include "sim/fluid_shares.h"
 #include "sim/multicast_planes.h"
@@ -52,7 +52,7 @@ struct Slices {
   std::int64_t count = 1, units = 0, unit = 1;  ///< units of all of them
   std::int64_t own = 0;                         ///< which one the walker has
   std::int64_t begin(std::int64_t slice) const {
-    return (slice * (units / count) + std::min(slice, units % count)) * unit;
+    return program::slice_begin(units * unit, unit, slice, count);
   }
 };
 

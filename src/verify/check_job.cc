@@ -44,11 +44,8 @@ class JobCheck {
         job_(*bound.linked()->job),
         parts_(*bound.linked()->parts),
         options_(options),
-        order_(job_, bound.ranks()) {
-    part_of_.resize(job_.launches.size());
-    for (std::size_t p = 0; p < parts_.size(); ++p)
-      for (const std::int32_t launch : parts_[p].launches) part_of_[index(launch)] = p;
-  }
+        order_(job_, bound.ranks()),
+        part_of_(part_of_launches(parts_, job_.launches.size())) {}
 
   Proof run() {
     for (const JobPart& part : parts_)
@@ -66,7 +63,9 @@ class JobCheck {
 
  private:
   const Launch& launch(std::int32_t number) const { return job_.launches[index(number)]; }
-  const Bound& bound_of(std::int32_t number) const { return parts_[part_of_[index(number)]].bound; }
+  const Bound& bound_of(std::int32_t number) const {
+    return parts_[index(part_of_[index(number)])].bound;
+  }
 
   bool check_part(const JobPart& part) {
     const Launch& first = launch(part.launches.front());
@@ -232,7 +231,7 @@ class JobCheck {
   const std::vector<JobPart>& parts_;
   const CheckOptions& options_;
   program::JobOrder order_;
-  std::vector<std::size_t> part_of_;  ///< by launch
+  std::vector<std::int32_t> part_of_;  ///< by launch
   Proof proof_;
 };
 
