@@ -97,29 +97,34 @@ void double_ring_of_blocks(Plan& plan, std::int64_t inner, const Blocks& blocks)
   set_codes_by_inner_index(plan, std::move(codes));
 }
 
+TwoLevels two_levels(std::int64_t ranks, std::int64_t inner, std::int64_t i, const Blocks& blocks,
+                     std::int64_t first) {
+  TwoLevels levels;
+  const Affine others = around(ranks, inner, inner), source = around(ranks, -inner, -inner);
+  for (std::int64_t part = 0; part < blocks.parts; ++part) {
+    const Region own = blocks.own(own_rank(), part), to = blocks.gathered(own_rank(), part);
+    const Region block = blocks.gathered(source, part);
+    levels.across.emplace_back(push(others, own, to));
+    for (std::int64_t d = 1; d < inner; ++d) {
+      const Affine peer{.constant = (i + d) % inner - i, .rank = 1};
+      levels.inside.emplace_back(push(peer, own, to));
+      const Transfer pass = push(peer, block, block);
+      // Those to the other peers come later in the stream.
+      levels.passed_on.emplace_back(
+          d == 1 ? after(pass, source, numbered(first + part, blocks.parts)) : pass);
+    }
+  }
+  return levels;
+}
+
 void two_levels_of_blocks(Plan& plan, std::int64_t inner, const Blocks& blocks) {
-  const std::int64_t ranks = plan.ranks, outer = ranks / inner, parts = blocks.parts;
+  const std::int64_t ranks = plan.ranks, others = ranks / inner - 1;
   std::vector<Code> codes;
   for (std::int64_t i = 0; i < inner; ++i) {
-    Stream across{"outer", {}}, group{"inner", {}};
-    std::vector<Item> sends, spreads;
-    const Affine others = around(ranks, inner, inner), source = around(ranks, -inner, -inner);
-    for (std::int64_t part = 0; part < parts; ++part)
-      sends.emplace_back(
-          push(others, blocks.own(own_rank(), part), blocks.gathered(own_rank(), part)));
-    for (std::int64_t part = 0; part < parts; ++part) {
-      for (std::int64_t d = 1; d < inner; ++d) {
-        const Affine peer{.constant = (i + d) % inner - i, .rank = 1};
-        group.items.emplace_back(
-            push(peer, blocks.own(own_rank(), part), blocks.gathered(own_rank(), part)));
-        const Region block = blocks.gathered(source, part);
-        const Transfer spread = push(peer, block, block);
-        // Those to the other peers come later in the stream.
-        spreads.emplace_back(d == 1 ? after(spread, source, numbered(part, parts)) : spread);
-      }
-    }
-    repeat(across, outer - 1, std::move(sends));
-    repeat(group, inner > 1 ? outer - 1 : 0, std::move(spreads));
+    TwoLevels levels = two_levels(ranks, inner, i, blocks);
+    Stream across{"outer", {}}, group{"inner", std::move(levels.inside)};
+    repeat(across, others, std::move(levels.across));
+    repeat(group, inner > 1 ? others : 0, std::move(levels.passed_on));
     codes.push_back({{std::move(across), std::move(group)}});
   }
   set_codes_by_inner_index(plan, std::move(codes));

@@ -31,6 +31,17 @@ void set_codes_by_inner_index(Plan& plan, std::vector<Code> codes);
 /// bring.
 void double_ring_of_blocks(Plan& plan, std::int64_t inner, const Blocks& blocks);
 
+/// What ranks of inner index `i` do to bring their block to all others on that mesh, directly.
+struct TwoLevels {
+  std::vector<Item> across;  ///< of a loop over the other groups: the own block, to their rank `i`
+  std::vector<Item> inside;  ///< the own block, to the rest of the group
+  /// Of a loop over the other groups: the block of their rank `i`, to the rest of the own group,
+  /// when `across` of that rank, whose first transfer is number `first` of its stream 0, is there.
+  std::vector<Item> passed_on;
+};
+TwoLevels two_levels(std::int64_t ranks, std::int64_t inner, std::int64_t i, const Blocks& blocks,
+                     std::int64_t first = 0);
+
 /// The same mesh, directly: every rank sends its block to the ranks of its own inner index, and
 /// what it has or gets of them to the rest of its group.
 void two_levels_of_blocks(Plan& plan, std::int64_t inner, const Blocks& blocks);

@@ -230,26 +230,22 @@ Plan make_two_levels_of_sums(const TemplateArguments& arguments, bool all) {
   // Of one part: what adds up, and a push.
   const std::int64_t items = std::max<std::int64_t>(2, inner), arrivals = outer - 1;
   const std::int64_t before_sums = parts * ((items - 1) * outer + 2 * arrivals);
+  const Blocks sums{sum_of, sum_of, parts};
   const Affine others = around(ranks, inner, inner), source = around(ranks, -inner, -inner);
-  const auto numbered = [&](std::int64_t first, std::int64_t each) {
-    return Affine{.constant = first, .loop = {parts * each, 0}};
-  };
   std::vector<Code> codes;
   for (std::int64_t i = 0; i < inner; ++i) {
-    const auto peer = [&](std::int64_t d) {
-      return Affine{.constant = (i + d) % inner - i, .rank = 1};
-    };
     // The group's sum of one part of a block.
     const auto add_up = [&](std::vector<Item>& into, const Region& partial, const Region& sum) {
       if (inner == 1) into.emplace_back(when_computed(copy(partial, sum), own_rank(), partial));
       for (std::int64_t d = 1; d < inner; ++d) {
-        Transfer one = pull(peer(d), partial, sum);
+        const Affine peer{.constant = (i + d) % inner - i, .rank = 1};
+        Transfer one = pull(peer, partial, sum);
         one = d > 1 ? accumulating(std::move(one))
                     : when_computed(reducing(std::move(one), partial), own_rank(), partial);
-        into.emplace_back(when_computed(std::move(one), peer(d), partial));
+        into.emplace_back(when_computed(std::move(one), peer, partial));
       }
     };
-    std::vector<Item> crossing, own, arrived, sent, spread, passed_on;
+    std::vector<Item> crossing, own, arrived;
     for (std::int64_t part = 0; part < parts; ++part) {
       const Region held = part_of(collected, counting(), part);
       const Region slot = part_of(slots, counting(), part), mine = sum_of(own_rank(), part);
@@ -257,16 +253,8 @@ Plan make_two_levels_of_sums(const TemplateArguments& arguments, bool all) {
       crossing.emplace_back(push(others, held, slot));
       add_up(own, part_of(kPartial, own_rank(), part), mine);
       arrived.emplace_back(
-          after(accumulating(copy(slot, mine)), source, numbered((part + 1) * items - 1, items)));
-      sent.emplace_back(push(others, mine, mine));
-      const Region theirs = sum_of(source, part);
-      for (std::int64_t d = 1; d < inner; ++d) {
-        spread.emplace_back(push(peer(d), mine, mine));
-        const Transfer pass = push(peer(d), theirs, theirs);
-        // Those to the other peers come later in the stream.
-        passed_on.emplace_back(d == 1 ? after(pass, source, numbered(before_sums + part, 1))
-                                      : pass);
-      }
+          after(accumulating(copy(slot, mine)), source,
+                Affine{.constant = (part + 1) * items - 1, .loop = {parts * items, 0}}));
     }
     Stream stream{"sums", {}};
     const auto add = [&stream](const std::vector<Item>& more) {
@@ -276,9 +264,10 @@ Plan make_two_levels_of_sums(const TemplateArguments& arguments, bool all) {
     add(own);
     repeat(stream, arrivals, std::move(arrived));
     if (all) {
-      repeat(stream, arrivals, std::move(sent));
-      add(spread);
-      repeat(stream, inner > 1 ? arrivals : 0, std::move(passed_on));
+      TwoLevels levels = two_levels(ranks, inner, i, sums, before_sums);
+      repeat(stream, arrivals, std::move(levels.across));
+      add(levels.inside);
+      repeat(stream, inner > 1 ? arrivals : 0, std::move(levels.passed_on));
     }
     codes.push_back({{std::move(stream)}});
   }
