@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -70,6 +71,14 @@ def run_job(launches, streams, machine="mi300x-8", *more):
     job = json.dumps({"name": "study", "dtype": "bf16", "streams": streams, "launches": launches})
     return result_of(["run", "{job}", "--machine", machine, "--engine", "fluid", "--no-check", *more],
                      {"job.yaml": job})["results"][0]
+
+
+def scenarios():
+    """Of data/scenarios/overlap.yaml, in its order: name, operator, gather where it is said, dtype, ranks, and gemm as (m, n, k)."""
+    for line in (ROOT / "data/scenarios/overlap.yaml").read_text().splitlines():
+        of = dict(re.findall(r"(name|operator|gather|dtype|ranks): ([^,}]*)", line))
+        if "operator" in of:
+            yield {**of, "ranks": int(of["ranks"]), "gemm": tuple(map(int, re.search(r"gemm: \[(\d+), (\d+), (\d+)\]", line).groups()))}
 
 
 def table(header, rows):

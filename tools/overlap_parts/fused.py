@@ -63,7 +63,7 @@ def ratio_row(shape, what, measured, simulated):
 
 def run():
     measured = measured_rows()
-    times, ratios, right = [], [], 0
+    times, ratios, rows, right, software = [], [], [], 0, 0
     shapes = sorted({key[:3] for key in measured})
     for shape in shapes:
         library, triton, serial, fused = (measured[(*shape, v)] for v in
@@ -79,15 +79,12 @@ def run():
         ratios.append(ratio_row(shape, "fused / product", fused / library, ours["fused"] / ours["product"]))
         ratios.append(ratio_row(shape, "fused / its own product", fused / triton, ours["fused"] / ours["kernel"]))
         ratios.append(ratio_row(shape, "fused / serial", fused / serial, ours["fused"] / ours["serial"]))
+        met = with_measured(shape, triton, serial - library, software)
+        error = f"{100 * (met / fused - 1):+.1f} %" if software else f"software: {fused - met:.1f} us"
+        rows.append(["{} x {} x {}".format(*shape), f"{fused:.0f}", f"{met:.1f}", error])
+        software = software or fused - met
         right += (fused < serial) == (ours["fused"] < ours["serial"])
     common.table(["product of a GPU", "", "measured (us)", "simulated (us)", "error"], times)
     common.table(["product of a GPU", "", "measured", "simulated", "error"], ratios)
-    rows, software = [], 0
-    for shape in shapes:
-        library, triton, serial, fused = (measured[(*shape, v)] for v in ("gemm cuBLAS", "gemm triton", "NCCL cuBLAS", "fused triton)"))
-        found = with_measured(shape, triton, serial - library, software)
-        error = f"{100 * (found / fused - 1):+.1f} %" if software else f"software: {fused - found:.1f} us"
-        rows.append(["{} x {} x {}".format(*shape), f"{fused:.0f}", f"{found:.1f}", error])
-        software = software or fused - found
     common.table(["fused, with --measured", "measured (us)", "simulated (us)", "error"], rows)
     print(f"The order of serial and fused is right for {right} of {len(shapes)} shapes.\n")

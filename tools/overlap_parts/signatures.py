@@ -1,6 +1,5 @@
 """Do static sizes tell what a schedule loses? Rank correlations of DIL and CIL with them, by family."""
 import random
-import re
 
 from . import common
 
@@ -14,13 +13,8 @@ LOSSES = [("DIL", "dil_product"), ("CIL", "cil_product")]
 
 def scenarios():
     """(name, [m, n, k] over all GPUs)."""
-    found = []
-    for line in (common.ROOT / "data/scenarios/overlap.yaml").read_text().splitlines():
-        if not re.search(r"operator: ag-gemm, gemm: .*dtype: bf16, ranks: 8}", line):
-            continue
-        sizes = tuple(map(int, re.search(r"gemm: \[(\d+), (\d+), (\d+)\]", line).groups()))
-        if 2048 <= sizes[0] <= 8192:
-            found.append((re.search(r"name: ([^,]*)", line)[1], sizes))
+    found = [(of["name"], of["gemm"]) for of in common.scenarios()
+             if of["operator"] == "ag-gemm" and "gather" not in of and of["dtype"] == "bf16" and of["ranks"] == 8 and 2048 <= of["gemm"][0] <= 8192]
     return found[::2]
 
 

@@ -1,6 +1,4 @@
 """Does the engine sampled agree with what fluid takes for the fastest, at full size?"""
-import re
-
 from . import common
 
 # Of the scenarios of 8 ranks with at most so many rows, and so many flop on a GPU (a schedule of a larger one takes sampled minutes), 30
@@ -13,27 +11,25 @@ NEAR = 0.03
 
 
 def scenarios():
-    """(name, operator, sizes over all GPUs, further arguments)."""
-    found = []
-    for line in (common.ROOT / "data/scenarios/overlap.yaml").read_text().splitlines():
-        if not re.search(r"operator: .*ranks: 8}", line):
-            continue
-        of = dict(re.findall(r"(name|operator|gather|dtype): ([^,]*)", line))
-        m, n, k = map(int, re.search(r"gemm: \[(\d+), (\d+), (\d+)\]", line).groups())
-        if m > MOST_ROWS or 2 * m * n * k / (1 if "gather" in of else RANKS) > MOST_FLOP:
-            continue
-        sizes = f"{m},{n},{k}"
-        more = ["--dtype", of["dtype"]] + (["--gather", of["gather"]] if "gather" in of else [])
-        found.append((of["name"], of["operator"], sizes, more))
+    """Those of common.scenarios() that are asked for."""
+    found = [of for of in common.scenarios() if of["ranks"] == RANKS and of["gemm"][0] <= MOST_ROWS and flop(of) <= MOST_FLOP]
     return [found[i * len(found) // SCENARIOS] for i in range(SCENARIOS)]
+
+
+def flop(of):
+    """On a GPU."""
+    m, n, k = of["gemm"]
+    return 2 * m * n * k / (1 if "gather" in of else RANKS)
 
 
 def run():
     rows, near = [], 0
-    for number, (name, operator, sizes, more) in enumerate(scenarios()):
-        machine = MACHINES[number % len(MACHINES)]
+    for number, of in enumerate(scenarios()):
+        name, machine = of["name"], MACHINES[number % len(MACHINES)]
         common.say(f"{number + 1}: {name} on {machine}")
-        found = common.result_of(["explore", operator, "--gemm", sizes, "--machine", machine, *more, "--losses", "none", "--top", str(TOP)])
+        more = ["--dtype", of["dtype"]] + (["--gather", of["gather"]] if "gather" in of else [])
+        found = common.result_of(["explore", of["operator"], "--gemm", ",".join(map(str, of["gemm"])), "--machine", machine, *more,
+                                  "--losses", "none", "--top", str(TOP)])
         serial = found["serial"]
         tried = [("serial", serial["time_fs"], serial["confirmed_fs"])]
         tried += [(r["schedule"], r["fluid_fs"], r["confirmed_fs"]) for r in found["results"] if r.get("confirmed_fs")]
