@@ -122,7 +122,13 @@ class ExploreVerb {
       met_ = meet_measured(session_, options_.measured, request_.op.type, request_.machine,
                            request_.options);
     request_.software = {std::llround(met_.own.software_us * 1e9)};
+    if (request_.software.fs > 0)
+      met_.remarks.push_back(
+          fmt::format("software takes {:.3f} us around every schedule but serial, which is in "
+                      "their times",
+                      met_.own.software_us));
     if (!options_.block.block.empty()) {
+      refuse_software(met_.own, "--block");
       return explore_block(
           session_, request_, options_.block,
           {.emit = options_.emit, .json = options_.json, .report = options_.report});
@@ -245,12 +251,12 @@ class ExploreVerb {
     request_.limits.copies = words("--copies", options_.copies, explore::kCopies);
   }
 
-  /// Those of the default that do not divide what they should are left out; one that was asked for
-  /// is not.
+  /// Of an operator, where they were asked for: those of the default suit large ones.
   void check_degrees() const {
     const std::int64_t m = request_.op.m;
+    if (m == 0 || options_.degrees == ExploreOptions().degrees) return;
     for (const std::int64_t degree : request_.limits.degrees) {
-      if (m == 0 || degree <= m || options_.degrees == ExploreOptions().degrees) continue;
+      if (degree <= m) continue;
       throw Failure(fmt::format("{} steps are more than there are rows (M = {})", degree, m),
                     SourceLocation{.file = "--degrees"},
                     "steps divide the rows of a block, or its columns");

@@ -15,23 +15,25 @@ namespace hemiola::cli {
 MetTimes meet_measured(Session& session, const std::string& file, DataType type,
                        study::MachineChoice& machine, const sim::Options& options) {
   MetTimes met{explore::read_own_times(read_file(file), file, type), {}};
-  if (met.own.software_us > 0)
-    met.remarks.push_back(fmt::format(
-        "software takes {:.3f} us around every schedule but serial, which is in their times",
-        met.own.software_us));
   if (met.own.products.empty() && met.own.collectives.empty()) return met;
   Progress progress(session);
   progress.doing("fitting " + machine.name + " to " + file);
   explore::FittedMachine fitted =
       explore::fit_machine(session.laboratory, machine, met.own, options);
   for (const auto& setting : fitted.settings) machine.settings.push_back(setting);
-  met.remarks.insert(met.remarks.end(), fitted.remarks.begin(), fitted.remarks.end());
+  met.remarks = std::move(fitted.remarks);
   if (!fitted.settings.empty()) {
     std::string text = "the same machine elsewhere:";
     for (const auto& [name, value] : fitted.settings) text += " --set '" + name + "=" + value + "'";
     met.remarks.push_back(text);
   }
   return met;
+}
+
+void refuse_software(const explore::OwnTimes& own, std::string_view what) {
+  if (own.software_us == 0) return;
+  throw Failure(fmt::format("a row 'software' does not go with {}", what), {.file = own.file},
+                "it is of the schedules that explore finds for one operator");
 }
 
 void make_bench_folder(const std::string& folder) {

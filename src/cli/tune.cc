@@ -154,6 +154,7 @@ class TuneVerb {
     if (!options_.measured.empty())
       met_ = meet_measured(session_, options_.measured, DataType::float16, request_.machine,
                            request_.options);
+    refuse_software(met_.own, "tune");
   }
 
   void open_database(const Together& together) {

@@ -131,10 +131,9 @@ class Search {
       for_each(request_.options.threads, batch.size(),
                [&](std::size_t i) { trial_->simulate(candidates_[batch[i]]); });
       for (const std::size_t i : batch) {
-        Candidate& candidate = candidates_[i];
+        const Candidate& candidate = candidates_[i];
         if (candidate.fluid.fs > 0) {
           ++simulated_;
-          candidate.fluid = candidate.fluid + request_.software;
           best_ = std::min(best_, candidate.fluid);
         }
       }
@@ -340,31 +339,20 @@ class Search {
       }
     }
     found_.serial.confirmed = run_serial(sim::Engine::sampled).time;
-    for_each(request_.options.threads, top, [&](std::size_t i) {
-      trial_->confirm(all[i]);
-      all[i].confirmed = *all[i].confirmed + request_.software;
-    });
+    for_each(request_.options.threads, top, [&](std::size_t i) { trial_->confirm(all[i]); });
     std::stable_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(top),
                      [](const Candidate& a, const Candidate& b) { return a.time() < b.time(); });
   }
 
   void add_losses() {
-    LossStudy study(*trial_, found_.serial, busiest_, *machine_);
+    LossStudy study(*trial_, found_.serial, busiest_, *machine_, request_.software);
     std::vector<std::size_t> chosen = found_.shown();
     if (request_.losses == LossesOf::all) {
       chosen.resize(found_.candidates.size());
       std::iota(chosen.begin(), chosen.end(), std::size_t{0});
     }
     for_each(request_.options.threads, chosen.size(),
-             [&](std::size_t i) { add_losses_of(found_.candidates[chosen[i]], study); });
-  }
-
-  void add_losses_of(Candidate& candidate, LossStudy& study) {
-    candidate.fluid = candidate.fluid - request_.software;
-    study.add(candidate);
-    candidate.fluid = candidate.fluid + request_.software;
-    if (candidate.losses)
-      candidate.losses->parts[static_cast<std::size_t>(Loss::launches)] += request_.software.fs;
+             [&](std::size_t i) { study.add(found_.candidates[chosen[i]]); });
   }
 
   void ask_rules() {

@@ -134,7 +134,8 @@ void LossStudy::divide(const Candidate& candidate, const Alone& products,
   } else {
     part(Loss::chunks) = decomposed - ideal;
   }
-  const double time = static_cast<double>(candidate.fluid.fs);
+  part(Loss::launches) += static_cast<double>(software_.fs);
+  const double time = static_cast<double>((candidate.fluid - software_).fs);
   const double apart = schedule.family.division == Division::kernel
                            ? decomposed
                            : std::max(decomposed, without_contention(op_, schedule, p, c));

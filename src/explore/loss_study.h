@@ -14,8 +14,10 @@ namespace hemiola::explore {
 
 class LossStudy {
  public:
-  LossStudy(Trial& trial, const Serial& serial, const Operator& op, const machine::Machine& machine)
-      : trial_(trial), serial_(serial), op_(op), model_(machine.model(0)) {}
+  /// `software`: of the request.
+  LossStudy(Trial& trial, const Serial& serial, const Operator& op, const machine::Machine& machine,
+            Time software)
+      : trial_(trial), serial_(serial), op_(op), model_(machine.model(0)), software_(software) {}
 
   /// Candidate::losses of one that was simulated. Thread-safe. Pieces that several schedules have
   /// are simulated once.
@@ -38,6 +40,7 @@ class LossStudy {
   const Serial& serial_;
   const Operator& op_;
   const machine::GpuModel& model_;
+  Time software_;
   std::mutex mutex_;
   std::map<std::string, Alone> known_;
 };

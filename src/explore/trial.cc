@@ -4,6 +4,7 @@ namespace hemiola::explore {
 
 void Trial::simulate(Candidate& candidate) {
   static_cast<Measured&>(candidate) = plans_.simulate(template_plan(candidate.schedule), false);
+  if (candidate.refused.empty()) candidate.fluid = candidate.fluid + software_;
 }
 
 std::int64_t Trial::line_hops(const Candidate& candidate) {
@@ -12,7 +13,7 @@ std::int64_t Trial::line_hops(const Candidate& candidate) {
 
 void Trial::confirm(Candidate& candidate) {
   const Confirmed confirmed = plans_.confirm(template_plan(candidate.schedule));
-  candidate.confirmed = confirmed.time;
+  candidate.confirmed = confirmed.time + software_;
   candidate.confirmed_error = confirmed.error;
 }
 

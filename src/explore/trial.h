@@ -14,15 +14,16 @@ class Trial {
   Trial(study::Laboratory& laboratory, const Request& request, const Operator& op,
         machine::SharedMachine machine, const Monitor* monitor)
       : op_(op),
+        software_(request.software),
         machine_(machine),
         plans_(laboratory, request.options, op.type, machine, monitor) {}
 
-  /// Its fluid time, attribution, buffers and traffic (but no line_hops), or why it is refused.
-  /// Thread-safe for different candidates, as all others are.
+  /// Its fluid time (with Request::software), attribution, buffers and traffic (but no line_hops),
+  /// or why it is refused. Thread-safe for different candidates, as all others are.
   void simulate(Candidate& candidate);
   /// Visits of requests to resources that the line engine would simulate.
   std::int64_t line_hops(const Candidate& candidate);
-  /// By the engine sampled.
+  /// By the engine sampled; the same.
   void confirm(Candidate& candidate);
 
   plan::Plan plan_of(const Schedule& schedule) { return plans_.plan_of(template_plan(schedule)); }
@@ -37,6 +38,7 @@ class Trial {
   }
 
   const Operator& op_;
+  Time software_;
   machine::SharedMachine machine_;
   PlanTrial plans_;
 };
