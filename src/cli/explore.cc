@@ -128,7 +128,6 @@ class ExploreVerb {
                       "their times",
                       met_.own.software_us));
     if (!options_.block.block.empty()) {
-      refuse_software(met_.own, "--block");
       return explore_block(
           session_, request_, options_.block,
           {.emit = options_.emit, .json = options_.json, .report = options_.report});

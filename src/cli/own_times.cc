@@ -1,7 +1,5 @@
 #include "cli/own_times.h"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <utility>
 
@@ -28,12 +26,6 @@ MetTimes meet_measured(Session& session, const std::string& file, DataType type,
     met.remarks.push_back(text);
   }
   return met;
-}
-
-void refuse_software(const explore::OwnTimes& own, std::string_view what) {
-  if (own.software_us == 0) return;
-  throw Failure(fmt::format("a row 'software' does not go with {}", what), {.file = own.file},
-                "it is of the schedules that explore finds for one operator");
 }
 
 void make_bench_folder(const std::string& folder) {

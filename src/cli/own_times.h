@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/cli.h"
@@ -22,9 +21,6 @@ struct MetTimes {
 /// nothing. Failure as explore::read_own_times() and fit_machine().
 MetTimes meet_measured(Session& session, const std::string& file, DataType type,
                        study::MachineChoice& machine, const sim::Options& options);
-
-/// Failure: a row `software`, which says nothing of `what` is looked for here.
-void refuse_software(const explore::OwnTimes& own, std::string_view what);
 
 /// --bench: makes the folder. Failure: it cannot be made.
 void make_bench_folder(const std::string& folder);

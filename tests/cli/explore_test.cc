@@ -136,11 +136,6 @@ TEST(ExploreSuite, refuses_bad_usage_with_code_2) {
   expect("--suite suite.yaml --machine mi300x-8", "--out: error: no database is given");
   expect("ag-gemm --gemm 64,64,64 --machine dgx-h100 --degrees 2,1024",
          "--degrees: error: 1024 steps are more than there are rows (M = 64)");
-  place.write("own.csv", "what,time_us\nsoftware,5\n");
-  expect(
-      "--block mlp --tokens 64 --hidden 64 --intermediate 128 --machine dgx-h100 --measured "
-      "own.csv",
-      "own.csv: error: a row 'software' does not go with --block");
   expect("--suite suite.yaml --out x", "--machine: error: ");
   expect("--suite suite.yaml --out x --machine mi300x", "mi300x");
   expect("--suite overlapp --out x --machine mi300x-8", "did you mean 'overlap'?");

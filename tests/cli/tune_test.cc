@@ -100,6 +100,7 @@ TEST(Tune, refuses_bad_usage_with_code_2_and_writes_nothing) {
   place.write("mine.json", kMine);
   place.write("plan.json", "{}");
   place.write("bad.json", "[{\"BLOCK_M\": []}]");
+  place.write("own.csv", "what,time_us\nsoftware,5\n");
   const std::string before = place.files();
   const auto expect = [&](const std::string& arguments, const std::string& message) {
     const Outcome outcome = place.run("tune " + arguments + " -o o.py");
@@ -117,6 +118,7 @@ TEST(Tune, refuses_bad_usage_with_code_2_and_writes_nothing) {
          "is what a configuration of the kernel says");
   expect(kPersistent + on + plan + "--param spilt=2", "did you mean 'split'?");
   expect(kPersistent + on + plan + "--configs bad.json", "bad.json");
+  expect(kPersistent + on + plan + "--measured own.csv", "own.csv: error: a row 'software'");
   expect(kPersistent + on + plan + "--budget 1", "--budget");
   expect(kPersistent + on + plan + "--method best", "--method");
   expect(kPersistent + on + plan + "--param m=1021", "cannot divide");
