@@ -36,8 +36,10 @@ inline constexpr std::int64_t kRoomOfUnit = 1 << 20;
 
 class Fluid {
  public:
+  /// Keeps references to all three; options that would be gone when it runs are refused.
   Fluid(const machine::Machine& machine, const program::Bound& program, const Options& options,
         AlikeBy by);
+  Fluid(const machine::Machine&, const program::Bound&, const Options&&, AlikeBy) = delete;
   Fluid(const Fluid&) = delete;
   Fluid& operator=(const Fluid&) = delete;
 

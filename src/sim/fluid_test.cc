@@ -322,8 +322,9 @@ TEST(Classes, slices_that_begin_inside_lines_take_what_they_take_unfolded) {
   const machine::Machine machine = machine::load("switch:32");
   const program::Bound program =
       built_in("all-reduce/one-shot", machine, Bytes{MiB(16).count + 48});
-  Fluid folded(machine, program, {}, AlikeBy::time),
-      unfolded(machine, program, {}, AlikeBy::nothing);
+  const Options options;
+  Fluid folded(machine, program, options, AlikeBy::time),
+      unfolded(machine, program, options, AlikeBy::nothing);
   EXPECT_TRUE(folded.fold().folded());
   EXPECT_NEAR(folded.run()->time.ns() / unfolded.run()->time.ns(), 1, 0.02);
 }
