@@ -25,7 +25,10 @@ target_compile_options(hemiola_warnings INTERFACE -Wall -Wextra -Wconversion -Wn
   $<$<BOOL:${HEMIOLA_WERROR}>:-Werror>)
 if(HEMIOLA_SANITIZE)
   string(REPLACE ";" "," _sanitizers "${HEMIOLA_SANITIZE}")
-  add_compile_options(-fsanitize=${_sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  # AddressSanitizer finds what goes through null and beyond objects, and nothing here makes objects of bytes or casts down:
+  # these checks of every access to a member find nothing more, and are a quarter of the time to compile.
+  add_compile_options(-fsanitize=${_sanitizers} -fno-sanitize=null,alignment,object-size,vptr -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${_sanitizers})
 endif()
 
