@@ -83,8 +83,10 @@ void Fluid::make_agents() {
     const std::int64_t each =
         program::blocks_per_unit(program::occupancy_of_block(kernel, block, model), model);
     walker.room = kRoomOfUnit / (each * walker.parts) * walker.per_rank;
+    walker.most_sharing = each;
     walker.sharing = std::clamp<std::int64_t>(
         (kernel.block_count() + model.cu_count - 1) / model.cu_count, 1, each);
+    walker.has_products = kernel.largest_tile > 0;
     Kernel& run = stream.kernels[index(agents.first.item)];
     run.agents.push_back(walker.number);
   }
@@ -132,8 +134,6 @@ void Fluid::handle(const Event& event) {
       return descriptor_done(event.a, event.time);
     case Kind::computed:
       return computed(event.a, event.time);
-    case Kind::power:
-      return shares_.set_capacity(event.a, {kSecond});
   }
 }
 
@@ -196,6 +196,9 @@ void Fluid::flow_over(std::int32_t flow, const Attribution& charged, std::int64_
       return transferred(use.a, use.b, spent, now);
     case FlowKind::operand:
       return operand_loaded(use.a, use.b, spent, now);
+    case FlowKind::write_back:
+      ranks_[index(use.a)].written_back -= use.b;
+      return;
   }
 }
 

@@ -60,7 +60,6 @@ class Fluid {
     transfer,  ///< a: engine; the descriptor in front starts to move
     done,      ///< a: descriptor; all of it is acknowledged
     computed,  ///< a: agent; its oldest step
-    power      ///< a: resource; the power limit of its kernel holds from now on
   };
   struct Event {
     std::int64_t time;
@@ -115,8 +114,11 @@ class Fluid {
     std::int64_t op_began = -1;
     std::int32_t last_op = -1;
     std::int64_t waves = 1, movers = 1, grain = 16, unroll = 1;
-    std::int64_t parts = 1;    ///< of its block
-    std::int64_t sharing = 1;  ///< blocks on its compute unit
+    std::int64_t parts = 1;         ///< of its block
+    std::int64_t sharing = 1;       ///< blocks on its compute unit; of products, when a tile begins
+    std::int64_t most_sharing = 1;  ///< that it has room for
+    bool has_products = false;
+    bool results_stay = false;  ///< the present move stores results, which the L2 takes
     std::int32_t cu = 0;
     bool posts_apart = false, bare = false;
     // Moves.
@@ -212,9 +214,10 @@ class Fluid {
   struct RankState {
     std::vector<Stream> streams;
     StreamEvents events;
+    std::int64_t blocks_of_products = 0;   ///< on its compute units, times kRoomOfUnit
+    std::int64_t written_back = 0;         ///< bytes of results in the L2 on their way to memory
     std::vector<std::int64_t> units_free;  ///< matrix units, by CU
     PowerBudget power;
-    std::int32_t power_share = -1;       ///< resource of tiles
     std::int64_t tiles_of_products = 0;  ///< under way
     std::int64_t room = 0;               ///< of compute units, that nobody has taken
     std::vector<std::pair<std::int32_t, std::int32_t>> blocked;  ///< kernels (stream, item)
@@ -231,7 +234,7 @@ class Fluid {
     std::int32_t flow = 0;
     Latency batch{};
   };
-  enum class FlowKind : std::uint8_t { move, behind, flag, transfer, operand, tile };
+  enum class FlowKind : std::uint8_t { move, behind, flag, transfer, operand, tile, write_back };
   struct FlowUse {
     FlowKind kind = FlowKind::move;
     std::int32_t a = 0, b = 0;
@@ -274,6 +277,7 @@ class Fluid {
   void begin_walk(Walker& walker);
   void end_walk(Walker& walker);
   bool has_part(std::int32_t rank, std::int32_t stream, const Walker& walker) const;
+  void take_room(const Walker& walker, std::int64_t sign);
   void give_room(const Walker& walker);
   /// One of those for whose end the kernel of an agent waits.
   void part_over(const Walker& walker, std::int64_t time, const Attribution& spent);
@@ -371,7 +375,10 @@ class Fluid {
     std::int64_t mean_fs = 0;
   };
   LoadLatency demands_of_tile(const Walker& walker, const Moved& moved);
-  std::int32_t power_of(Walker& walker);
+  std::int64_t through_power(Walker& walker, std::int64_t time, std::int64_t sustained);
+  bool stay_in_l2(const Walker& walker, const program::Primitive& results) const;
+  void write_back(const Walker& walker, const program::Primitive& results);
+  void share_unit(Walker& walker) const;
   std::int64_t use_units(Walker& walker, std::int64_t time, std::int64_t now);
   Kernel& kernel_of(const Walker& walker) {
     return ranks_[index(walker.rank_class)]
@@ -395,6 +402,7 @@ class Fluid {
                     std::int64_t now);
   std::int64_t by_host(std::int64_t now, std::int64_t time, Attribution& spent);
   std::int64_t part_of(int from, int to) const;
+  std::int64_t part_of_engine(const Engine& engine) const;
   std::int64_t rate_limit(const Engine& engine, std::int64_t run, std::int64_t back) const;
   void transferred(std::int32_t engine, std::int32_t descriptor, const Attribution& spent,
                    std::int64_t now);

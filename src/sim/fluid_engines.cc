@@ -263,6 +263,15 @@ std::int64_t Fluid::part_of(int from, int to) const {
   return kEvenPart - kApart + static_cast<std::int64_t>(splitmix64(pair) % (2 * kApart + 1));
 }
 
+// What queues in front of the L2 passes it in the order in which it came, so whoever has more under
+// way gets more of it: an engine has bursts, a compute unit lines.
+std::int64_t Fluid::part_of_engine(const Engine& engine) const {
+  const machine::GpuModel& model = machine_.model(fold_.first_rank(engine.rank_class));
+  const std::int64_t lines = model.cu_max_outstanding * model.line_size.count;
+  const std::int64_t bursts = engine.outstanding * engine.burst;
+  return lines > 0 && bursts > lines ? kEvenPart * (bursts / lines) : kEvenPart;
+}
+
 /// The present command of a descriptor.
 void Fluid::start_transfer_flow(std::int32_t number, std::int32_t id, const Attribution& spent) {
   const Engine& engine = engines_[index(number)];
@@ -297,7 +306,7 @@ void Fluid::start_transfer_flow(std::int32_t number, std::int32_t id, const Attr
   }
   start_flow(FlowKind::transfer, number, id, total, rate_limit(engine, descriptor.run, back),
              engine.reason, spent, {},
-             engine.nic ? part_of(descriptor.from, descriptor.to) : kEvenPart);
+             engine.nic ? part_of(descriptor.from, descriptor.to) : part_of_engine(engine));
 }
 
 // The last burst has left.

@@ -108,8 +108,9 @@ Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool
       ways_.over_group(rank, span.group, bytes, requests.count, false, total, demands_);
       continue;
     }
-    ways_.at_memory(span.rank, bytes, ways_.beyond_l2(span.rank, span.buffer, false, repetition),
-                    total, members, demands_);
+    const bool memory =
+        ways_.beyond_l2(span.rank, span.buffer, false, repetition) && !walker.results_stay;
+    ways_.at_memory(span.rank, bytes, memory, total, members, demands_);
     if (span.rank != rank)
       ways_.over_links(rank, span.rank, requests.bytes, requests.count, 0, false, total, members,
                        demands_);
@@ -230,6 +231,8 @@ bool Fluid::begin_move(std::int32_t number) {
   const Primitive& primitive = walker.present;
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   look_again(walker, primitive);
+  walker.results_stay = stay_in_l2(walker, primitive);
+  if (walker.results_stay) write_back(walker, primitive);
   walker.batch = demands_of(walker, primitive, false);
   const std::int64_t wave = wave_of(walker, primitive);
   const Slices slices = slices_of(walker, primitive);

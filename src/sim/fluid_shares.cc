@@ -125,12 +125,6 @@ void Shares::limit_by_queues(Flow& flow) const {
   flow.present_limit = static_cast<std::int64_t>(std::clamp<__int128>(rate, 1, flow.present_limit));
 }
 
-void Shares::set_capacity(std::int32_t number, Rate capacity) {
-  Resource& resource = resources_[index(number)];
-  resource.capacity = capacity.bytes_per_second;
-  if (resource.binding || full_possible(resource)) mark(number);
-}
-
 // --- The heap of ends: one entry for each flow with a rate, moved when that changes.
 
 bool Shares::ends_before(std::int32_t a, std::int32_t b) const {

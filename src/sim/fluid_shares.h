@@ -43,9 +43,6 @@ class Shares {
   /// Capacity in units per second; ideal ones limit nobody. Number of the resource.
   std::int32_t add_resource(Rate capacity, Reason reason);
 
-  /// From now on. What a flow's own limit was found to be when it began stays.
-  void set_capacity(std::int32_t resource, Rate capacity);
-
   /// A flow of `bytes` starts at `now`. `limit`: its own, in bytes per second, 0 for none, charged
   /// to `reason`. The demands of one resource are added up. Number of the flow (reused later).
   /// `window`: what it keeps under way over links, if it is only that which its limit allows.

@@ -229,6 +229,15 @@ bool Fluid::has_part(std::int32_t rank, std::int32_t number, const Walker& walke
   return used == 0 || used + walker.room <= units * kRoomOfUnit;
 }
 
+/// `sign` -1: it leaves.
+void Fluid::take_room(const Walker& walker, std::int64_t sign) {
+  RankState& state = ranks_[index(walker.rank_class)];
+  state.room -= sign * walker.room;
+  state.streams[index(walker.agent.stream)].room_used += sign * walker.room;
+  if (walker.has_products)
+    state.blocks_of_products += sign * walker.per_rank * kRoomOfUnit / walker.parts;
+}
+
 /// Kernels that wait, those of the highest priority first.
 void Fluid::give_room(const Walker& walker) {
   RankState& state = ranks_[index(walker.rank_class)];
@@ -265,8 +274,7 @@ void Fluid::dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item, 
       state.blocked.emplace_back(stream, item);
       return;
     }
-    state.room -= walker.room;
-    state.streams[index(stream)].room_used += walker.room;
+    take_room(walker, 1);
     ++kernel.next;
     const program::Kernel& code = program_.kernels()[index(walker.agent.kernel)];
     const std::int64_t number =
@@ -290,7 +298,6 @@ void Fluid::agent_over(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
   walker.blocked = Blocked::over;
   end_walk(walker);
-  RankState& state = ranks_[index(walker.rank_class)];
   if (walker.agent.kernel < 0 && options_.one_host && walker.copied) {
     const std::int64_t each = machine_.model(walker.agent.rank).dma_completion_time.fs;
     const std::int64_t seen = by_host(walker.time, each * walker.members, walker.spent);
@@ -308,8 +315,7 @@ void Fluid::agent_over(std::int32_t number) {
   if (options_.trace != nullptr)
     options_.trace->workgroup(walker.agent.rank, walker.agent.stream, number_in_rank(walker.agent),
                               {walker.dispatched}, {walker.time});
-  state.room += walker.room;
-  state.streams[index(walker.agent.stream)].room_used -= walker.room;
+  take_room(walker, -1);
   give_room(walker);
   const bool stores = walker.acknowledged > walker.time;
   part_over(walker, stores ? walker.acknowledged : walker.time,

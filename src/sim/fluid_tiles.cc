@@ -11,8 +11,6 @@ namespace {
 using program::ComputeSteps;
 using program::Primitive;
 
-constexpr std::int64_t kNoLimit = std::int64_t{1} << 62;  ///< fs of a resource in a second
-
 /// What each byte of a flow takes of a resource that has `fs` for all of it.
 std::int64_t weight_of(std::int64_t fs, std::int64_t bytes) {
   return static_cast<std::int64_t>((static_cast<__int128>(fs) << kWeightBits) / bytes);
@@ -128,24 +126,50 @@ Fluid::LoadLatency Fluid::demands_of_tile(const Walker& walker, const Moved& mov
   return {longest, static_cast<std::int64_t>(kept / total)};
 }
 
-/// Of what the power limit lets tiles of products have, which holds once a burst of them is over.
-std::int32_t Fluid::power_of(Walker& walker) {
+/// When the power limit lets a tile through that would take `time`: what idle times save may be
+/// spent later, so only those that keep all units busy for long wait for it.
+std::int64_t Fluid::through_power(Walker& walker, std::int64_t time, std::int64_t sustained) {
   RankState& rank = ranks_[index(walker.rank_class)];
-  if (rank.power_share < 0) rank.power_share = shares_.add_resource({kNoLimit}, Reason::compute);
   if (rank.tiles_of_products > 0) rank.power.goes_on_until(now_);
-  const std::int64_t burst = machine_.model(walker.agent.rank).gemm_burst_time.fs;
-  if (rank.power.begins(now_, burst)) {
-    shares_.set_capacity(rank.power_share, {kNoLimit});
-    push(now_ + burst, Kind::power, rank.power_share);
-  }
   ++rank.tiles_of_products;
   walker.draws_power = true;
-  return rank.power_share;
+  return rank.power.steps(now_, time, sustained,
+                          machine_.model(walker.agent.rank).gemm_burst_time.fs);
+}
+
+/// Results of tiles, which the L2 takes: it writes them to memory while the next tiles compute, as
+/// long as half of it has room for them.
+bool Fluid::stay_in_l2(const Walker& walker, const Primitive& results) const {
+  if (!walker.has_products || !results.src.empty() || results.dst.size() != 1 ||
+      results.dst.front().rank != walker.agent.rank)
+    return false;
+  const std::int64_t l2 = machine_.model(walker.agent.rank).l2_size.count;
+  return ranks_[index(walker.rank_class)].written_back + results.bytes * walker.per_rank <= l2 / 2;
+}
+
+void Fluid::write_back(const Walker& walker, const Primitive& results) {
+  const program::Span& there = results.dst.front();
+  RankState& state = ranks_[index(walker.rank_class)];
+  if (!ways_.beyond_l2(there.rank, there.buffer, false, state.repetition)) return;
+  demands_.clear();
+  ways_.behind_l2(there.rank, results.bytes, false, results.bytes, walker.members, demands_);
+  const std::int64_t bytes = results.bytes * walker.per_rank;
+  state.written_back += bytes;
+  start_flow(FlowKind::write_back, walker.rank_class, static_cast<std::int32_t>(bytes),
+             results.bytes, 0, Reason::hbm, {});
+}
+
+/// Blocks of products of all kernels are spread over the compute units: so many are on the fullest.
+void Fluid::share_unit(Walker& walker) const {
+  const std::int64_t all = machine_.model(walker.agent.rank).cu_count * kRoomOfUnit;
+  const std::int64_t blocks = ranks_[index(walker.rank_class)].blocks_of_products;
+  walker.sharing = std::clamp<std::int64_t>((blocks + all - 1) / all, 1, walker.most_sharing);
 }
 
 bool Fluid::begin_tile(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  if (walker.has_products) share_unit(walker);
   const auto& ops = program_.bodies()[index(walker.agent.body)].ops;
   const DataType type = walker.present.type;
   std::int64_t computing = 0, sustained = 0;
@@ -187,13 +211,18 @@ bool Fluid::begin_tile(std::int32_t number) {
   if (computing > 0)
     demands_.push_back({matrix_units_[index(walker.rank_class)],
                         weight_of(computing * walker.per_rank, moved.bytes)});
-  if (sustained > 0)
-    demands_.push_back({power_of(walker), weight_of(sustained * walker.per_rank, moved.bytes)});
-  const auto limit = static_cast<std::int64_t>(std::max<__int128>(
-      1, static_cast<__int128>(moved.bytes) * kSecond / (static_cast<__int128>(period) * steps)));
+  std::int64_t least = period * steps;
+  bool computes = period == step;
+  if (sustained > 0) {
+    const std::int64_t time = through_power(walker, least, sustained * walker.per_rank) - now_;
+    computes = computes || time > least;
+    least = std::max(least, time);
+  }
+  const auto limit = static_cast<std::int64_t>(
+      std::max<__int128>(1, static_cast<__int128>(moved.bytes) * kSecond / least));
   walker.blocked = Blocked::flow;
   start_flow(FlowKind::tile, number, 0, moved.bytes, limit,
-             period == step ? Reason::compute : Reason::issue, walker.spent);
+             computes ? Reason::compute : Reason::issue, walker.spent);
   return false;
 }
 

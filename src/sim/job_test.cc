@@ -408,14 +408,14 @@ TEST(Jobs, take_equally_long_in_fluid_for_equal_products) {
 }
 
 TEST(Jobs, find_less_in_caches_that_others_fill) {
-  const Bound bound = linked({product("product", 4096, ranks(0, 2))});
+  const Bound bound = linked({product("product", 32768, ranks(0, 2))});
   const auto time = [&](std::int64_t touched) {
-    return simulate(bound, {.engine = Engine::fluid, .touched = touched}).time;
+    const Options again{.engine = Engine::fluid, .warmup = 1, .iterations = 1, .touched = touched};
+    return simulate(bound, again).time;
   };
   const std::int64_t size = dgx()->model(0).l2_size.count;
   EXPECT_EQ(time(size), time(0));
-  EXPECT_GT(time(size + 1), time(0));
-  EXPECT_EQ(time(4 * size), time(size + 1));
+  EXPECT_GT(time(4 * size), time(0));
 }
 
 TEST(Jobs, look_for_operands_in_memory_side_caches_that_others_fill) {

@@ -34,6 +34,22 @@ struct PowerBudget {
     goes_on_until(std::max(now + time, through));
     return through;
   }
+
+  /// The same of many steps in a row, which begin at `now` and take `time` without a limit: only
+  /// those beyond the burst count.
+  std::int64_t steps(std::int64_t now, std::int64_t time, std::int64_t sustained,
+                     std::int64_t burst) {
+    begins(now, burst);
+    const std::int64_t limited = std::max(now, began + burst);
+    std::int64_t through = now;
+    if (const std::int64_t beyond = now + time - limited; beyond > 0) {
+      const auto share =
+          static_cast<std::int64_t>(static_cast<__int128>(sustained) * beyond / time);
+      through = free = (free > 0 ? free : limited) + share;
+    }
+    goes_on_until(std::max(now + time, through));
+    return through;
+  }
 };
 
 }  // namespace hemiola::sim

@@ -22,8 +22,7 @@ double share_left(std::int64_t touched, std::int64_t cache) {
 TileReuse::TileReuse(const machine::Machine& machine, const program::Bound& program,
                      const Classes& fold, const std::vector<std::int64_t>& footprint)
     : machine_(machine), program_(program), fold_(fold), sums_(fold.agents().size()) {
-  std::vector<std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::size_t>>> kernels(
-      index(fold.rank_classes()));  // by stream and item
+  std::vector<KernelsOfRank> kernels(index(fold.rank_classes()));
   for (std::size_t m = 0; m < fold.members().size(); ++m) {
     const Agent& agent = fold.members()[m];
     const std::int32_t of = fold.rank_class(agent.rank);
@@ -32,7 +31,7 @@ TileReuse::TileReuse(const machine::Machine& machine, const program::Bound& prog
     const bool computes = std::any_of(ops.begin(), ops.end(), [](const program::Op& op) {
       return op.kind == program::OpKind::compute && !op.src.empty();
     });
-    if (computes) kernels[index(of)][{agent.stream, agent.item}].push_back(m);
+    if (computes) kernels[index(of)][agent.stream][agent.item].push_back(m);
   }
   written_.assign(program.buffers().size(), false);
   // Bodies count buffers as their program does; launches of a job have them elsewhere.
@@ -53,11 +52,47 @@ TileReuse::TileReuse(const machine::Machine& machine, const program::Bound& prog
     halves_.clear();
     known_.clear();
     end_of_wave_.clear();
-    for (const auto& [place, members] : kernels[c]) {
+    for (const std::vector<std::size_t>& members : side_by_side(rank, kernels[c])) {
       const std::vector<Wave> waves = waves_of(members);
       for (std::size_t w = 0; w < waves.size(); ++w) go_through(rank, waves[w], w);
     }
   }
+}
+
+/// Members of kernels that are on the compute units together, in the order in which they come: of
+/// each stream the next kernel, as many of these as there is room for.
+std::vector<std::vector<std::size_t>> TileReuse::side_by_side(int rank,
+                                                              const KernelsOfRank& streams) const {
+  const machine::GpuModel& model = machine_.model(rank);
+  std::vector<std::vector<std::size_t>> together;
+  std::vector<std::pair<std::int32_t, KernelsOfStream::const_iterator>> next;
+  for (const auto& [stream, kernels] : streams) next.emplace_back(stream, kernels.begin());
+  while (!next.empty()) {
+    double room = 0;  // compute units that are left
+    for (auto& [stream, kernel] : next) {
+      const std::vector<std::size_t>& members = kernel->second;
+      const double units = units_of(members.front(), model);
+      if (room < units) {
+        together.emplace_back();
+        room = static_cast<double>(model.cu_count);
+      }
+      room -= units;
+      together.back().insert(together.back().end(), members.begin(), members.end());
+      ++kernel;
+    }
+    std::erase_if(next, [&](const auto& at) { return at.second == streams.at(at.first).end(); });
+  }
+  return together;
+}
+
+/// Compute units that the kernel of a workgroup fills.
+double TileReuse::units_of(std::size_t member, const machine::GpuModel& model) const {
+  const Agent& agent = fold_.members()[member];
+  const program::Kernel& kernel = program_.kernels()[index(agent.kernel)];
+  const std::size_t block = kernel.block_of(index(agent.workgroup));
+  const std::int64_t each =
+      program::blocks_per_unit(program::occupancy_of_block(kernel, block, model), model);
+  return static_cast<double>(kernel.block_count()) / static_cast<double>(each);
 }
 
 /// The i-th tiles of all workgroups, in the order of dispatch.

@@ -2,11 +2,13 @@
 // engine (docs/fluid.md, "Tiles").
 //
 // The tiles of a wave go through their operands side by side, so whatever several of them read is
-// loaded once. What an earlier wave read is still there if little else was touched since then. So
-// waves are gone through in order, with the operands in the order in which they were read last.
+// loaded once; so do those of kernels of other streams that are on the compute units with it. What
+// an earlier wave read is still there if little else was touched since then. So waves are gone
+// through in order, with the operands in the order in which they were read last.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -56,6 +58,10 @@ class TileReuse {
     std::int64_t waits = 0;
   };
 
+  using KernelsOfStream = std::map<std::int32_t, std::vector<std::size_t>>;  ///< by item: members
+  using KernelsOfRank = std::map<std::int32_t, KernelsOfStream>;             ///< by stream
+  std::vector<std::vector<std::size_t>> side_by_side(int rank, const KernelsOfRank& streams) const;
+  double units_of(std::size_t member, const machine::GpuModel& model) const;
   std::vector<Wave> waves_of(const std::vector<std::size_t>& members) const;
   void go_through(int rank, const Wave& wave, std::size_t number);
   double found_first(int rank, std::int32_t buffer) const;
