@@ -241,6 +241,7 @@ void check(const GpuModel& model, const GemmShape& shape, const GemmOptions& opt
   check_range("k", shape.k, 1, kLargest);
   check_range("batch", shape.batch, 1, kLargest);
   check_range("the number of compute units", options.cus, 0, model.cu_count);
+  check_range("the number of compute units of a tile", options.tile_cus, 0, model.gemm_tile_cus);
   check_range("split_k", options.split_k, 0, shape.k);
   if (!(options.hbm_share > 0 && options.hbm_share <= 1)) {
     throw Failure("the memory share of a GEMM is " + std::to_string(options.hbm_share), {},
@@ -291,8 +292,9 @@ GemmEstimate estimate_gemm(const GpuModel& model, const GemmShape& shape,
   for (const MatrixTile tile : options.tile ? std::vector{*options.tile} : model.gemm_tiles) {
     check_range("m of the tile", tile.m, 1, kLargest);
     check_range("n of the tile", tile.n, 1, kLargest);
-    try_splits({.tile = tile});
-    if (model.gemm_tile_cus > 1) try_splits({.tile = tile, .cus = model.gemm_tile_cus});
+    if (options.tile_cus <= 1) try_splits({.tile = tile});
+    if (model.gemm_tile_cus > 1 && options.tile_cus != 1)
+      try_splits({.tile = tile, .cus = model.gemm_tile_cus});
   }
   if (!best) {
     throw Failure("no tile of the GEMM fits gemm.buffer of " + model.name, {},

@@ -33,7 +33,9 @@ struct GemmOptions {
   std::int64_t cus = 0;                 ///< compute units it may use; 0 all of the device
   std::int64_t split_k = 0;             ///< workgroups that share the k of one tile; 0 the best
   std::optional<MatrixTile> tile = {};  ///< none: the best of gemm.tiles
-  double hbm_share = 1;                 ///< of the memory bandwidth, in (0, 1]
+  /// That compute a tile together: 1, or gemm.tile_cus; 0 the best. Simulated tiles have one.
+  std::int64_t tile_cus = 0;
+  double hbm_share = 1;  ///< of the memory bandwidth, in (0, 1]
   /// Nothing is left in the caches from before. Otherwise what fits of A, B and C is: the state of
   /// loops over one product, as benchmarks time them.
   bool cold = false;

@@ -180,9 +180,12 @@ TEST(Gemm, a_pair_of_compute_units_halves_what_each_loads) {
   const GemmShape large{.m = 2048, .n = 2048, .k = 4096};
   const GemmEstimate pair = estimate_gemm(model, large);
   EXPECT_EQ(pair.tile_cus, 2);
+  const GemmEstimate asked = estimate_gemm(model, large, {.tile_cus = 1});
+  EXPECT_THROW(estimate_gemm(model, large, {.tile_cus = 3}), Failure);
   model.gemm_tile_cus = 1;
   const GemmEstimate alone = estimate_gemm(model, large);
   EXPECT_EQ(alone.tile_cus, 1);
+  EXPECT_EQ(alone.time, asked.time);
   EXPECT_LT(pair.body, alone.body);
 }
 

@@ -229,8 +229,8 @@ machine::GemmEstimate product_kernel(const MatrixProduct& shape, DataType type,
   for (const machine::MatrixTile& tile : model.gemm_tiles) {
     for (const std::int64_t split : {1, 2, 3, 4, 6, 8}) {
       if (split > 1 && shape.k * size_of(type) < split * kFewestSteps * kStepBytes) break;
-      const machine::GemmEstimate found =
-          machine::estimate_gemm(model, gemm, {.split_k = split, .tile = tile, .cold = true});
+      const machine::GemmEstimate found = machine::estimate_gemm(
+          model, gemm, {.split_k = split, .tile = tile, .tile_cus = 1, .cold = true});
       const Time time = found.time + (split > 1 ? sum_of_parts(tile, split, model) : Time{});
       if (best && time >= least) continue;
       best = found;
