@@ -309,6 +309,11 @@ Time ClosedForm::step_time(const Schedule& schedule, double bytes, const Rates& 
   return time_of(fs) + crossing_;
 }
 
+/// Compute units that workgroups take which move data. What engines bring is added up by some.
+std::int64_t ClosedForm::units_beside(const Schedule& schedule) const {
+  return adds_up(op_.kind) && schedule.workgroups == 0 ? kBesideEngines : schedule.workgroups;
+}
+
 /// What the receivers of partial sums take to add those of a chunk of every rank.
 Time ClosedForm::sum_time(const Schedule& schedule, double bytes) const {
   if (!adds_up(op_.kind)) return {};
@@ -341,7 +346,7 @@ Time ClosedForm::estimate(const Schedule& schedule) {
                       .sum = static_cast<double>(sum_time(schedule, bytes).fs),
                       .copied = copied_per_byte(schedule),
                       .places = static_cast<double>(
-                          std::max<std::int64_t>(1, model_.cu_count - schedule.workgroups))};
+                          std::max<std::int64_t>(1, model_.cu_count - units_beside(schedule)))};
   const auto model_with = [&](const Tile& tile, std::array<TileTerms, 1>& terms) {
     terms = {pieces_.terms(tile.m, tile.n, case_.cached)};
     return OverlapModel(pieces_, case_, terms);
@@ -349,12 +354,10 @@ Time ClosedForm::estimate(const Schedule& schedule) {
   std::array<TileTerms, 1> terms{}, own_terms{};
   const OverlapModel model = model_with(schedule.tile, terms);
   if (division == Division::kernel) {
-    double places = transfers.places;
+    const double places = transfers.places;
     if (schedule.realization == "multicast" && adds_up(op_.kind))
       return time_of(
           model.multicast_kernel(places, all_.wire, around_switch(crossing_, crossing_of_line_)));
-    // What engines bring is added up by the workgroups of a kernel.
-    if (adds_up(op_.kind) && schedule.workgroups == 0) places -= kBesideEngines;
     if (schedule.inner > 0) {
       const double across = bytes * levels_.across.bursts +
                             (levels_.groups - 1) * static_cast<double>(levels_.crossing.fs);

@@ -83,6 +83,7 @@ class ClosedForm {
   double inside_time(const Schedule& schedule, double bytes) const;
   double copied_per_byte(const Schedule& schedule) const;
   double fair_share(const Schedule& schedule) const;
+  std::int64_t units_beside(const Schedule& schedule) const;
   Time sum_time(const Schedule& schedule, double bytes) const;
 
   const Operator& op_;

@@ -195,8 +195,9 @@ class Search {
   }
 
   /// Of each family whose fastest is next to the best: that with half and with twice the
-  /// workgroups. How many it takes until transfers get their share of a full L2 or memory decides
-  /// by more than families differ, and the best one must not be the only one that was asked.
+  /// workgroups, and that which moves data as the best one does. How many it takes until transfers
+  /// get their share of a full L2 or memory decides by more than families differ, and the best one
+  /// must not be the only one that was asked.
   std::vector<std::size_t> neighbours_of_near(const std::vector<std::size_t>& order) const {
     std::map<Family, const Candidate*> fastest;
     for (const Candidate& candidate : candidates_) {
@@ -204,6 +205,7 @@ class Search {
       const Candidate*& known = fastest[candidate.schedule.family];
       if (known == nullptr || candidate.fluid < known->fluid) known = &candidate;
     }
+    const Candidate* best = fastest_of_all();
     std::vector<std::size_t> neighbours;
     for (const std::size_t i : order) {
       const Schedule& schedule = candidates_[i].schedule;
@@ -211,21 +213,32 @@ class Search {
       if (of == fastest.end() || as_double(of->second->fluid) > kNear * as_double(best_)) continue;
       Schedule other = of->second->schedule;
       const int workgroups = std::exchange(other.workgroups, schedule.workgroups);
-      if (other == schedule && workgroups > 0 &&
-          (schedule.workgroups == 2 * workgroups || workgroups == 2 * schedule.workgroups))
-        neighbours.push_back(i);
+      const bool half_or_twice =
+          other == schedule && workgroups > 0 &&
+          (schedule.workgroups == 2 * workgroups || workgroups == 2 * schedule.workgroups);
+      other.realization = best->schedule.realization;
+      other.workgroups = best->schedule.workgroups;
+      other.pulls = best->schedule.pulls;
+      other.prelaunch = best->schedule.prelaunch;
+      if (half_or_twice || other == schedule) neighbours.push_back(i);
     }
     return neighbours;
   }
 
-  /// The fastest one in the other direction, with more or fewer workgroups, its commands in time:
-  /// of that the closed form knows least.
-  std::vector<std::size_t> variants_of_best(const std::vector<std::size_t>& order) const {
+  /// Null before anything was simulated.
+  const Candidate* fastest_of_all() const {
     const Candidate* best = nullptr;
     for (const Candidate& candidate : candidates_) {
       if (candidate.fluid.fs > 0 && (best == nullptr || candidate.fluid < best->fluid))
         best = &candidate;
     }
+    return best;
+  }
+
+  /// The fastest one in the other direction, with more or fewer workgroups, its commands in time:
+  /// of that the closed form knows least.
+  std::vector<std::size_t> variants_of_best(const std::vector<std::size_t>& order) const {
+    const Candidate* best = fastest_of_all();
     std::vector<std::size_t> variants;
     for (const std::size_t i : order) {
       if (best == nullptr) continue;

@@ -113,11 +113,13 @@ void LossStudy::divide(const Candidate& candidate, const Alone& products,
   if (p >= c) {
     ProductParts more;
     // Under the load of all, whose power limit no single launch escapes.
-    const GemmOptions whole{
-        .split_k = serial_.kernel.split_k, .tile = serial_.kernel.tile, .steady = true};
+    const GemmOptions whole{.split_k = serial_.kernel.split_k,
+                            .tile = serial_.kernel.tile,
+                            .tile_cus = 1,
+                            .steady = true};
     more.add(machine::estimate_gemm(model_, local_product(op_), whole), 1, -1);
     for (const Launch& launch : launches_of(op_, schedule)) {
-      const GemmOptions piece{.split_k = 1, .tile = launch.tile, .steady = true};
+      const GemmOptions piece{.split_k = 1, .tile = launch.tile, .tile_cus = 1, .steady = true};
       more.add(machine::estimate_gemm(model_, launch.shape, piece), launch.count, 1);
     }
     // Of products that are longer than the communication was: their share of what was added.

@@ -142,38 +142,53 @@ double OverlapModel::time(const Steps& steps, const Transfers& transfers, const 
     return added + (hetero ? std::max(own - each, shared) : 0);
   }
   // Else it is made last, and added to the sums of all steps in the end.
-  const double own_added =
-      case_.sums && hetero && !shards ? d * transfers.sum * 2 / case_.ranks : 0;
+  const double own_added = !case_.sums || !hetero ? 0
+                           : shards               ? transfers.sum
+                                                  : d * transfers.sum * 2 / case_.ranks;
   return std::max(added, all + own) + own_added;
 }
 
 // A wave of tiles needs, or makes, several blocks; tiles that are higher than a block do, too.
 OverlapModel::Waves OverlapModel::waves(double places) const {
-  const Pieces one{.rows = case_.ranks * case_.rows,
-                   .columns = case_.columns,
-                   .depth = case_.depth,
-                   .places = places};
-  const Best chosen = best(one, {});
+  Pieces one{.rows = case_.ranks * case_.rows,
+             .columns = case_.columns,
+             .depth = case_.depth,
+             .places = places};
+  Best chosen = best(one, {});
   const TileTerms& tile = tiles_[chosen.tile];
   const double down = whole_parts(one.rows * tile.per_high);
   const double across = whole_parts(one.columns * tile.per_wide);
+  const double all = down * across / places, count = whole_parts(all);
+  const double parts = std::min({count, down, case_.ranks});
+  // Those of a first wave that needs several blocks begin one after the other.
+  if (case_.first && parts < case_.ranks) {
+    one.apart = true;
+    chosen.time = product(chosen.tile, one, {});
+  }
   return {.product = chosen.time + pieces_.launch,
-          .parts = std::min({whole_parts(down * across / places), down, case_.ranks})};
+          .parts = parts,
+          .count = count,
+          .last = 1 - (count - all)};
 }
 
 double OverlapModel::kernel(double places, double chunk, double sum, bool beside_tiles) const {
   const double n = case_.ranks;
-  const auto [product, parts] = waves(places);
+  const auto [product, parts, count, last] = waves(places);
   const double moved = (n - 1) * chunk * case_.passes();
   if (beside_tiles) return moved + product;
   const double wave = product / parts;
-  if (case_.first) return std::max(moved + wave, (n / parts - 1) * chunk + product);
+  // The workgroups that have a tile in the last wave are those with the first tiles: they wait for
+  // fewer blocks than the others.
+  if (case_.first)
+    return std::max({moved + wave,
+                     std::max(0.0, whole_parts(last * n / count) - 1) * chunk + product,
+                     (n / parts - 1) * chunk + product * (last < 1 ? 1 - 1 / count : 1)});
   // Blocks are computed in the order in which they leave, the own one last; a stream sends them
   // and another adds up what comes, each as fast as it can.
   const double slower = std::max(chunk, sum), faster = std::min(chunk, sum);
   const double added = wave + (n - 1) * slower + faster;
-  const double last = std::max(product * (n - 1) / n, wave);
-  return std::max({added, last + chunk + sum, product}) + sum;
+  const double computed = std::max(product * (n - 1) / n, wave);  // what leaves
+  return std::max({added, computed + chunk + sum, product}) + sum;
 }
 
 // Blocks go out inside one after the other; behind the last that comes from another node it goes to
@@ -187,7 +202,7 @@ double OverlapModel::kernel_across_nodes(double places, double nodes, double acr
 
 double OverlapModel::multicast_kernel(double places, double per_byte, double around) const {
   const double n = case_.ranks;
-  const auto [product, parts] = waves(places);
+  const auto [product, parts, count, last] = waves(places);
   // What each rank stores of its sums comes down to all; what they add comes up once. Each adds up
   // a block of its own: those that are complete are under way at the same time.
   const double chunk = case_.bytes * per_byte / (n - 1) * (1 + 1 / n);
@@ -199,19 +214,18 @@ double OverlapModel::whole() const {
                    .columns = case_.columns,
                    .depth = case_.depth,
                    .places = pieces_.units};
-  const auto [tile, time_of_one] = best(one, {});
-  double least = time_of_one;
-  // Parts of the depth are blocks of their own, whose sums are written and read as float32. Where
-  // tiles are many, they gain nothing.
-  const double units_of_tiles = one.rows * one.columns / (tiles_[tile].high * tiles_[tile].wide);
-  for (double parts = 2; parts <= 8 && units_of_tiles * parts <= 2 * pieces_.units; parts *= 2) {
+  double least = best(one, {}).time;
+  // Parts of the depth are blocks of their own, whose sums are written and read as float32: as many
+  // as fill the units. Where tiles are many, they gain nothing.
+  const double sums = 8 * one.rows * one.columns * pieces_.memory_of(case_.cached);
+  for (std::size_t i = 0; i < tiles_.size(); ++i) {
+    const double tiles =
+        whole_parts(one.rows * tiles_[i].per_high) * whole_parts(one.columns * tiles_[i].per_wide);
+    if (2 * tiles > pieces_.units) break;  // the others are smaller
     Pieces split = one;
-    split.blocks = parts;
-    split.depth /= parts;
-    const double sums = 8 * parts * one.rows * one.columns * pieces_.memory_of(case_.cached);
-    const double time = product(tile, split, {}) + sums;
-    if (time >= least) break;
-    least = time;
+    split.blocks = std::min(8.0, std::floor(pieces_.units / tiles));
+    split.depth /= split.blocks;
+    least = std::min(least, product(i, split, {}) + split.blocks * sums);
   }
   return least + pieces_.launch;
 }

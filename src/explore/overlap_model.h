@@ -94,6 +94,8 @@ class OverlapModel {
   struct Waves {
     double product = 0;
     double parts = 1;  ///< of the product, after which blocks are complete; not below its waves
+    double count = 1;
+    double last = 1;  ///< share of the places that the last one has
   };
   Waves waves(double places) const;
   double product(std::size_t tile, const Pieces& pieces, const Beside& beside) const;

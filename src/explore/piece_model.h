@@ -22,6 +22,7 @@ struct Pieces {
   bool adds = false;    ///< to what is in memory (C += A B)
   double places = 1;    ///< compute units that take a workgroup of the launch
   double together = 1;  ///< launches that run side by side, on streams of their own
+  bool apart = false;   ///< workgroups begin when their data come: some store while others compute
 };
 
 /// By how much longer products use what transfers beside them use as well.
@@ -99,8 +100,7 @@ inline double PieceModel::time(const TileTerms& tile, const Pieces& pieces,
   const double steps = whole_parts(pieces.depth * element / kStepBytes);
   const double added = pieces.adds ? tile.results : 0;
   const double far = tile.far * beside.memory;
-  const double of_tile = std::max(
-      {(steps * tile.l2 + added * l2) * beside.l2, pieces.depth * tile.power, steps * tile.matrix});
+  const double of_tile = std::max((steps * tile.l2 + added * l2) * beside.l2, steps * tile.matrix);
   const double rows_of_block = whole_parts(pieces.rows * tile.per_high);
   const double down = rows_of_block * pieces.blocks;
   const double across = whole_parts(pieces.columns * tile.per_wide);
@@ -109,6 +109,9 @@ inline double PieceModel::time(const TileTerms& tile, const Pieces& pieces,
   // Tiles go row by row: what a wave loads of A, and of B, is loaded once.
   const auto wave = [&](double tiles) {
     double flow = std::max(least, tiles * of_tile);
+    // Launches side by side: units with one tile more than others are behind.
+    if (pieces.together > 1 && tiles > pieces.places)
+      flow = std::max(flow, whole_parts(tiles / pieces.places) * steps * tile.matrix * units);
     const double columns = std::min(across, tiles);
     double rows = std::min(down, tiles);
     const double more = tiles * added * far;
@@ -116,17 +119,20 @@ inline double PieceModel::time(const TileTerms& tile, const Pieces& pieces,
       rows = tiles <= across ? 1 : std::min(down, whole_parts(tiles / across) + 1);
       flow = std::max(flow, (rows * tile.high + columns * tile.wide) * bytes + more);
     }
-    return flow + tile.around + std::max(tile.stores, tiles * tile.results * far);
+    const double around = tile.around + std::max(tile.stores, tiles * tile.results * far);
+    return pieces.apart ? std::max(flow, least + around) : flow + around;
   };
   const double all = down * across;
   double at_once = pieces.places;
   if (pieces.together > 1)
     at_once = std::min(std::min(at_once, across * rows_of_block) * pieces.together,
                        at_once * tile.occupancy());
-  if (all <= at_once) return wave(all);
+  // What idle times save of the power limit may be spent later, but not what follows the last wave.
+  const double sustained = all * pieces.depth * tile.power + tile.around + tile.stores;
+  if (all <= at_once) return std::max(sustained, wave(all));
   const auto full = static_cast<double>(static_cast<std::int64_t>((all + 0.5) / at_once));
   const double last = all - full * at_once;
-  return full * wave(at_once) + (last > 0 ? wave(last) : 0);
+  return std::max(sustained, full * wave(at_once) + (last > 0 ? wave(last) : 0));
 }
 
 }  // namespace hemiola::explore

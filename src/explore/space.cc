@@ -259,7 +259,7 @@ std::vector<Tile> best_tiles(const machine::GpuModel& model, const machine::Gemm
     const std::int64_t height = std::min<std::int64_t>(tile.m, rows);
     padded.m = shape.m / rows * ((rows + height - 1) / height * height);
     const machine::GemmEstimate estimate =
-        machine::estimate_gemm(model, padded, {.split_k = 1, .tile = tile});
+        machine::estimate_gemm(model, padded, {.split_k = 1, .tile = tile, .tile_cus = 1});
     timed.emplace_back(estimate.time, tile);
   }
   std::stable_sort(timed.begin(), timed.end(),
