@@ -2,143 +2,15 @@
 // what each loses.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "explore/closed_form.h"
-#include "explore/operator.h"
-#include "explore/plan_trial.h"
-#include "explore/rules.h"
+#include "explore/exploration.h"
 #include "explore/schedule.h"
+#include "plan/plan.h"
 #include "study/experiment.h"
 
 namespace hemiola::explore {
-
-/// Of which schedules it is looked at what they lose, which takes two simulations more.
-enum class LossesOf : std::uint8_t {
-  none,
-  best,  ///< the fastest ones, and the fastest of every family
-  all    ///< that were simulated
-};
-std::string_view name_of(LossesOf losses);  ///< "best"
-/// Failure at `where` for a word that is none of them.
-LossesOf losses_of(const std::string& word, const SourceLocation& where);
-/// So many of the fastest: those that the table shows.
-constexpr std::size_t kShown = 8;
-
-struct Request {
-  Operator op;
-  study::MachineChoice machine;
-  /// launch, warmup, iterations, threads (that simulate schedules); the engine is not asked.
-  sim::Options options{.warmup = 1, .iterations = 1};
-  SpaceLimits limits{};
-  int fluid = 60;  ///< schedules that are simulated at most
-  /// So many of the fastest, and serial, are simulated by the engine `sampled` too. Nothing: three,
-  /// where that is little work.
-  std::optional<int> top{};
-  bool exhaustive = false;  ///< every schedule is simulated, whatever its bound
-  LossesOf losses = LossesOf::best;
-  /// What software takes around every schedule but serial, beyond what is simulated: in the times
-  /// of all of them, and in the loss `launches`.
-  Time software{};
-};
-
-/// The library's collective, then its product: what every speedup is against.
-struct Serial {
-  Time time{};                      ///< of both, by fluid
-  Time collective{}, product{};     ///< each alone
-  std::string program;              ///< what the library takes: "all-gather/nccl"
-  machine::GemmEstimate kernel;     ///< of the product
-  std::optional<Time> confirmed{};  ///< by sampled
-  std::string job;                  ///< the text of the job file that was run
-};
-
-/// Why pieces take longer than the whole, or together longer than alone. The parts of time - ideal,
-/// which they sum to; ideal is the longer of collective and product.
-enum class Loss : std::uint8_t {
-  last_wave,  ///< decomposition: compute units that the last wave of each launch leaves idle
-  launches,   ///< decomposition: starting and ending kernels
-  clock,      ///< decomposition: the power limit, which short kernels do not reach (a gain)
-  caches,   ///< decomposition: reuse lost, results read again, and what else smaller products cost
-  chunks,   ///< decomposition: smaller transfers
-  exposed,  ///< the first chunk before any product, the last product after all chunks
-  units,    ///< contention: compute units that communication takes
-  memory,   ///< contention: L2, memory, power, and their clock
-  links,    ///< contention: transfers that products slow down
-  count
-};
-constexpr std::size_t kLosses = static_cast<std::size_t>(Loss::count);
-std::string_view name_of(Loss loss);
-
-struct Losses {
-  /// Decomposition: the pieces alone over the whole alone (the library's).
-  std::optional<double> dil_product, dil_communication;
-  /// Contention: overlapped over alone. Of communication nothing where that waits for products.
-  std::optional<double> cil_product;  ///< nothing of one kernel, which waits inside
-  std::optional<double> cil_communication;
-  Time products{}, communication{};           ///< the pieces alone
-  std::array<std::int64_t, kLosses> parts{};  ///< femtoseconds
-};
-
-struct Candidate : Measured {
-  Schedule schedule;
-  study::Settings parameters;  ///< of its template and lowering
-  ClosedForm::Bound bound;
-  Time estimate{};
-  std::optional<Time> confirmed{};  ///< by sampled
-  double confirmed_error = 0;       ///< what sampled says of itself
-  std::optional<Losses> losses{};
-  Time time() const { return confirmed ? *confirmed : fluid; }
-};
-
-/// What a rule says, and what that costs.
-struct RulePick {
-  std::string rule;  ///< its name; "analytic": the closed form
-  Pick pick;
-  /// Time of the pick over the best, less 1: of its family's schedule with the same steps where one
-  /// was simulated, else of the family's fastest. Nothing where none of the family was.
-  std::optional<double> regret;
-};
-
-struct Exploration {
-  Operator op;
-  std::string machine;
-  sim::Launch launch = sim::Launch::stream;
-  Serial serial;
-  std::vector<Candidate> candidates;              ///< that were simulated, the fastest first
-  std::vector<Candidate> refused;                 ///< that turned out not to run
-  std::int64_t space = 0;                         ///< schedules in all
-  std::map<ClosedForm::By, std::int64_t> pruned;  ///< not simulated, as the bound is above the best
-  std::int64_t left_out = 0;  ///< not simulated, as there were enough that promised more
-  Features features{};        ///< what rules decide by
-  AnalyticTimes analytic{};
-  std::vector<RulePick> picks;  ///< of all rules
-  // What the caller measured: how the machine was made to meet it, times of schedules by their
-  // text.
-  std::vector<std::string> remarks{};
-  std::map<std::string, double> measured_us{};
-  Time software{};            ///< of the request
-  std::string not_tried{};    ///< what the machine has not got; empty: everything was
-  std::string not_confirmed;  ///< why sampled was not asked; empty: it was
-
-  Time ideal() const { return std::max(serial.collective, serial.product); }
-  /// The fastest schedule, or null where serial is.
-  const Candidate* winner() const;
-  Time best() const;  ///< of the winner, or of serial
-  /// The time of serial by the engine that `candidate` was timed with last.
-  Time serial_for(const Candidate& candidate) const;
-  double speedup(const Candidate& candidate) const;
-
-  /// Positions among the candidates: the fastest of each family, the fastest first.
-  std::vector<std::size_t> fastest_of_families() const;
-  /// The same with the kShown fastest of all: what the table shows.
-  std::vector<std::size_t> shown() const;
-};
 
 struct ExploreWatch {
   study::Watch watch{};

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "explore/explorer.h"
+#include "explore/exploration.h"
 #include "explore/isolated.h"
 #include "explore/trial.h"
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -11,8 +10,11 @@
 #include "core/monitor.h"
 #include "core/time.h"
 #include "core/units.h"
+#include "explore/measured.h"
 #include "plan/plan.h"
-#include "sim/simulate.h"
+#include "sim/options.h"
+#include "sim/result.h"
+#include "sim/trace.h"
 #include "study/experiment.h"
 
 namespace hemiola::explore {
@@ -29,22 +31,6 @@ machine::SharedMachine machine_to_explore(study::Laboratory& laboratory,
 struct TemplatePlan {
   std::string name;
   study::Settings parameters;
-};
-
-/// By the engine fluid.
-struct Measured {
-  Time fluid{};                    ///< 0: it was refused, or not simulated
-  std::string refused;             ///< why it cannot be run; empty: it can
-  sim::Attribution attribution{};  ///< of the rank that ends last
-  Bytes buffers{}, extra_traffic{};
-  std::int64_t line_hops = 0;  ///< visits of requests to resources; 0: nobody asked
-  Time computing{}, moving{};  ///< while a launch of a compute ran; while something was moved
-};
-/// By the engine sampled.
-struct Confirmed {
-  Time time{};
-  double error = 0;                ///< what sampled says of itself
-  sim::Attribution attribution{};  ///< of the rank that ends last
 };
 
 /// All of it is thread-safe.

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "explore/explorer.h"
+#include "explore/exploration.h"
 
 namespace hemiola::explore {
 

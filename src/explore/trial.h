@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "explore/explorer.h"
+#include "explore/exploration.h"
 #include "explore/plan_trial.h"
 
 namespace hemiola::explore {

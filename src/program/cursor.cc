@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "program/primitive.h"
+#include "program/cursor.h"
 
 namespace hemiola::program {
 namespace {

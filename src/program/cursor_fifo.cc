@@ -2,7 +2,7 @@
 // the sender advances and a head (credit) that the receiver advances.
 #include <algorithm>
 
-#include "program/primitive.h"
+#include "program/cursor.h"
 
 namespace hemiola::program {
 namespace {

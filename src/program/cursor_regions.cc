@@ -2,7 +2,7 @@
 // and the two kinds of pieces (docs/program.md).
 #include <algorithm>
 
-#include "program/primitive.h"
+#include "program/cursor.h"
 #include "program/slices.h"
 
 namespace hemiola::program {

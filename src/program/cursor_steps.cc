@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "program/primitive.h"
+#include "program/cursor.h"
 
 namespace hemiola::program {
 namespace {

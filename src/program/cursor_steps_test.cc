@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "plan/template.h"
+#include "program/cursor.h"
 #include "program/lower.h"
-#include "program/primitive.h"
 
 namespace hemiola::program {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "program/primitive.h"
+#include "program/cursor.h"
 
 namespace hemiola::program::testing_support {
 

@@ -1,7 +1,7 @@
 // Operations into primitives. The table in docs/program.md is the definition; this is its code.
 #include <algorithm>
 
-#include "program/primitive.h"
+#include "program/cursor.h"
 
 namespace hemiola::program {
 namespace {

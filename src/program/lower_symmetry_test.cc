@@ -7,7 +7,7 @@
 
 #include "program/bound.h"
 #include "program/built_in.h"
-#include "program/primitive.h"
+#include "program/cursor.h"
 #include "program/rotation.h"
 
 namespace hemiola::program {

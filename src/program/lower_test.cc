@@ -17,7 +17,7 @@
 
 #include "plan/template.h"
 #include "program/built_in.h"
-#include "program/primitive.h"
+#include "program/cursor.h"
 #include "program/test_support.h"
 
 namespace hemiola::program {

@@ -1,7 +1,6 @@
 #include <array>
 #include <string_view>
 
-#include "program/primitive.h"
 #include "program/program.h"
 
 namespace hemiola::program {
@@ -59,10 +58,6 @@ constexpr std::array kOpNames = std::to_array<std::string_view>({
 });
 static_assert(kOpNames.size() == static_cast<std::size_t>(OpKind::end_loop) + 1);
 
-constexpr std::array<std::string_view, 9> kPrimitives{
-    "move", "signal", "wait", "fence", "sync", "barrier", "post", "flush", "compute"};
-static_assert(kPrimitives.size() == static_cast<std::size_t>(PrimitiveKind::compute) + 1);
-
 }  // namespace
 
 std::string_view name_of(Protocol protocol) {
@@ -70,9 +65,6 @@ std::string_view name_of(Protocol protocol) {
 }
 std::string_view name_of(OpKind kind) {
   return kOpNames.at(static_cast<std::size_t>(kind));
-}
-std::string_view name_of(PrimitiveKind kind) {
-  return kPrimitives.at(static_cast<std::size_t>(kind));
 }
 
 }  // namespace hemiola::program

@@ -52,68 +52,6 @@ void mark_shared(Program& program) {
 
 }  // namespace
 
-std::int64_t memory_offset(std::int64_t data, Access access) {
-  switch (access) {
-    case Access::packet:
-    case Access::packet8:
-    case Access::multicast_packet:
-      return 2 * data;
-    case Access::ll128:
-      return data / 120 * 128 + data % 120;
-    case Access::plain:
-    case Access::lamport:
-    case Access::multicast:
-      return data;
-  }
-  return data;
-}
-
-std::int64_t data_offset(std::int64_t memory, Access access) {
-  switch (access) {
-    case Access::packet:
-    case Access::packet8:
-    case Access::multicast_packet:
-      return memory / 2;
-    case Access::ll128:
-      return memory / 128 * 120 + memory % 128;
-    case Access::plain:
-    case Access::lamport:
-    case Access::multicast:
-      return memory;
-  }
-  return memory;
-}
-
-std::int64_t memory_size(std::int64_t data, Access access) {
-  if (access == Access::ll128) return (data + 119) / 120 * 128;
-  return memory_offset(data, access);
-}
-
-std::int64_t data_per_thread(Access access, std::int64_t grain) {
-  switch (access) {
-    case Access::packet:
-    case Access::multicast_packet:
-      return std::min<std::int64_t>(grain, 8);
-    case Access::packet8:
-      return std::min<std::int64_t>(grain, 4);
-    case Access::ll128:
-      return std::min<std::int64_t>(grain, 15);
-    case Access::lamport:
-      return std::min<std::int64_t>(grain, 16);
-    case Access::plain:
-    case Access::multicast:
-      return grain;
-  }
-  return grain;
-}
-
-std::int64_t data_per_thread(const Primitive& move, std::int64_t grain) {
-  for (const auto* spans : {&move.src, &move.dst}) {
-    for (const Span& span : *spans) grain = data_per_thread(span.access, grain);
-  }
-  return grain;
-}
-
 std::pair<std::int64_t, std::int64_t> Op::range_of(std::int32_t column) const {
   if (column < 0) return {0, 0};
   const auto width = static_cast<std::size_t>(columns());

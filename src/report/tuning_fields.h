@@ -20,6 +20,11 @@ std::string slower(const tune::Bucket& bucket, const tune::Candidate& candidate)
 /// microseconds, the largest two; "-" where nothing does.
 std::string loses(const tune::Bucket& bucket, const tune::Candidate& candidate);
 
+/// By the engine that timed it last.
+inline const sim::Attribution& attribution_of(const tune::Candidate& one) {
+  return one.sampled ? one.sampled->attribution : one.fluid->attribution;
+}
+
 /// `hemiola run ...` for a candidate.
 std::string command_of(const tune::Tuning& tuning, const tune::Candidate& candidate);
 

@@ -8,7 +8,6 @@
 
 #include "report/columns.h"
 #include "report/iteration.h"
-#include "report/numbers.h"
 
 namespace hemiola::report {
 namespace {
@@ -103,25 +102,6 @@ void print_search(std::ostream& out, const SearchOutcome& outcome, std::size_t t
   if (sorted.size() > kMost)
     out << fmt::format("#        and for {} more reasons (--json has them all)\n",
                        sorted.size() - kMost);
-}
-
-std::string search_json(const std::string& command, const SearchOutcome& outcome) {
-  std::string rows;
-  for (const SearchRow& row : outcome.rows) {
-    const auto& p = row.parallelism;
-    rows += fmt::format(
-        "{}\n    {{\"tp\": {}, \"pp\": {}, \"dp\": {}, \"ep\": {}, \"cp\": {}, \"zero\": {}, "
-        "\"memory_bytes\": {}, \"time_fs\": {}, \"tokens_per_s_per_gpu\": {}, \"mfu\": {}, "
-        "\"refused\": {}}}",
-        rows.empty() ? "" : ",", p.tp, p.pp, p.dp, p.ep, p.cp, p.zero, row.memory, row.time.fs,
-        json_number(row.tokens_per_second_and_gpu), json_number(row.model_flop_utilisation),
-        row.refused.empty() ? "null" : json_string(row.refused));
-  }
-  return fmt::format(
-      "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"machine\": {},\n  \"program\": "
-      "{},\n  \"ranks\": {},\n  \"memory_bytes\": {},\n  \"results\": [{}\n  ]\n}}\n",
-      json_string(command), json_string(outcome.machine), json_string(outcome.model), outcome.ranks,
-      outcome.memory, rows);
 }
 
 }  // namespace hemiola::report

@@ -13,9 +13,10 @@
 
 #include "machine/machine.h"
 #include "machine/network_routing.h"
+#include "program/bound.h"
 #include "program/primitive.h"
 #include "sim/index.h"
-#include "sim/simulate.h"
+#include "sim/options.h"
 
 namespace hemiola::sim {
 

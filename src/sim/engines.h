@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "program/primitive.h"
+#include "program/cursor.h"
 #include "sim/spent.h"
 #include "sim/trace.h"
 

@@ -17,15 +17,17 @@
 #include <vector>
 
 #include "machine/machine.h"
-#include "program/primitive.h"
+#include "program/bound.h"
+#include "program/cursor.h"
 #include "sim/classes.h"
 #include "sim/engines.h"
 #include "sim/fluid_shares.h"
 #include "sim/fluid_ways.h"
 #include "sim/launches.h"
+#include "sim/options.h"
 #include "sim/pool.h"
 #include "sim/power_budget.h"
-#include "sim/simulate.h"
+#include "sim/result.h"
 #include "sim/streams.h"
 #include "sim/tile_reuse.h"
 

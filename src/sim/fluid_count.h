@@ -11,8 +11,8 @@
 #include "machine/machine.h"
 #include "program/bound.h"
 #include "sim/classes.h"
+#include "sim/options.h"
 #include "sim/result.h"
-#include "sim/simulate.h"
 
 namespace hemiola::sim {
 

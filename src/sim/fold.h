@@ -8,7 +8,7 @@
 #include "program/bound.h"
 #include "program/rotation.h"
 #include "sim/fabric.h"
-#include "sim/simulate.h"
+#include "sim/options.h"
 
 namespace hemiola::sim {
 

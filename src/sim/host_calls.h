@@ -6,7 +6,7 @@
 
 #include "machine/machine.h"
 #include "program/bound.h"
-#include "sim/simulate.h"
+#include "sim/options.h"
 
 namespace hemiola::sim {
 

@@ -15,6 +15,7 @@
 #include "sim/host_calls.h"
 #include "sim/index.h"
 #include "sim/lower_bound_walk.h"
+#include "sim/simulate.h"
 
 namespace hemiola::sim {
 

@@ -1,9 +1,12 @@
 // The bound of a program for an engine that has its addresses and its fold already.
 #pragma once
 
+#include "machine/machine.h"
+#include "program/bound.h"
 #include "sim/addresses.h"
 #include "sim/fold.h"
-#include "sim/simulate.h"
+#include "sim/options.h"
+#include "sim/result.h"
 
 namespace hemiola::sim {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "machine/machine.h"
-#include "program/primitive.h"
+#include "program/cursor.h"
 #include "sim/index.h"
 #include "sim/line_map.h"
 #include "sim/result.h"

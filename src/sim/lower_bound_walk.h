@@ -8,12 +8,15 @@
 #include <utility>
 #include <vector>
 
+#include "machine/machine.h"
+#include "program/bound.h"
 #include "program/primitive.h"
 #include "sim/classes.h"
 #include "sim/fold.h"
 #include "sim/lower_bound.h"
 #include "sim/lower_bound_parts.h"
-#include "sim/simulate.h"
+#include "sim/options.h"
+#include "sim/result.h"
 
 namespace hemiola::sim {
 

@@ -1,5 +1,7 @@
+#include "program/bound.h"
+#include "sim/options.h"
 #include "sim/profile.h"
-#include "sim/simulate.h"
+#include "sim/result.h"
 
 namespace hemiola::sim {
 

@@ -9,7 +9,7 @@
 #include "core/digest.h"
 #include "core/lists.h"
 #include "machine/fabric_parameters.h"
-#include "program/primitive.h"
+#include "program/cursor.h"
 #include "sim/index.h"
 
 namespace hemiola::sim {

@@ -6,8 +6,8 @@
 #include "core/diagnostics.h"
 #include "machine/machine.h"
 #include "program/bound.h"
+#include "sim/options.h"
 #include "sim/profile.h"
-#include "sim/simulate.h"
 
 namespace hemiola::sim {
 

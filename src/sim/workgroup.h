@@ -8,7 +8,7 @@
 
 #include "core/time.h"
 #include "program/occupancy.h"
-#include "program/primitive.h"
+#include "program/cursor.h"
 #include "sim/spent.h"
 #include "sim/trace.h"
 #include "sim/waiting.h"

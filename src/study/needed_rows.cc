@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/index.h"
-#include "program/primitive.h"
+#include "program/cursor.h"
 
 namespace hemiola::study {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <mutex>
 
-#include "program/primitive.h"
+#include "program/cursor.h"
 #include "verify/execute.h"
 #include "verify/plan_data.h"
 #include "verify/postcondition.h"

@@ -13,7 +13,7 @@
 
 #include "core/monitor.h"
 #include "program/occupancy.h"
-#include "program/primitive.h"
+#include "program/cursor.h"
 #include "verify/fold.h"
 #include "verify/memory.h"
 #include "verify/semaphores.h"

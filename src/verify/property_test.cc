@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-#include "program/primitive.h"
+#include "program/cursor.h"
 #include "verify/execute.h"
 #include "verify/test_support.h"
 #include "verify/verify.h"

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "program/primitive.h"
+#include "program/cursor.h"
 #include "verify/fold.h"
 
 namespace hemiola::verify {

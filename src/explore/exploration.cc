@@ -1,0 +1,58 @@
+#include "explore/exploration.h"
+
+#include <algorithm>
+
+#include "explore/first_of_each.h"
+
+namespace hemiola::explore {
+
+std::string_view name_of(LossesOf losses) {
+  constexpr std::string_view kNames[] = {"none", "best", "all"};
+  return kNames[static_cast<std::size_t>(losses)];
+}
+
+LossesOf losses_of(const std::string& word, const SourceLocation& where) {
+  for (const LossesOf losses : {LossesOf::none, LossesOf::best, LossesOf::all}) {
+    if (name_of(losses) == word) return losses;
+  }
+  throw Failure("'" + word + "' is none of them", where, "there are: none, best, all");
+}
+
+std::string_view name_of(Loss loss) {
+  constexpr std::string_view kNames[] = {"last-wave", "launches", "clock",  "caches", "chunks",
+                                         "exposed",   "units",    "memory", "links"};
+  return kNames[static_cast<std::size_t>(loss)];
+}
+
+const Candidate* Exploration::winner() const {
+  if (candidates.empty()) return nullptr;
+  const Candidate& first = candidates.front();
+  return first.time() < serial_for(first) ? &first : nullptr;
+}
+
+Time Exploration::best() const {
+  const Candidate* first = winner();
+  return first != nullptr ? first->time() : serial.confirmed.value_or(serial.time);
+}
+
+Time Exploration::serial_for(const Candidate& candidate) const {
+  return candidate.confirmed && serial.confirmed ? *serial.confirmed : serial.time;
+}
+
+double Exploration::speedup(const Candidate& candidate) const {
+  return static_cast<double>(serial_for(candidate).fs) / static_cast<double>(candidate.time().fs);
+}
+
+std::vector<std::size_t> Exploration::fastest_of_families() const {
+  return first_of_each(candidates, [](const Candidate& one) { return one.schedule.family; });
+}
+
+std::vector<std::size_t> Exploration::shown() const {
+  std::vector<std::size_t> positions = fastest_of_families();
+  for (std::size_t i = 0; i < std::min(kShown, candidates.size()); ++i) positions.push_back(i);
+  std::sort(positions.begin(), positions.end());
+  positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
+  return positions;
+}
+
+}  // namespace hemiola::explore
