@@ -1,4 +1,5 @@
-# A layer is a folder of src/: its .cc files make a static library, its *_test.cc files one test program.
+# A layer is a folder of src/ with its rooms (folders in it): their .cc files make a static library, their *_test.cc files and
+# what the room testing/ holds one test program.
 
 add_library(hemiola_options INTERFACE)
 target_compile_features(hemiola_options INTERFACE cxx_std_20)
@@ -48,11 +49,11 @@ endfunction()
 # hemiola_layer(NAME BUILD quick|usual|fast DEPENDS LIBRARY...)
 function(hemiola_layer name)
   cmake_parse_arguments(LAYER "" "BUILD" "DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS src/${name}/*.cc)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/${name}/*.cc)
   set(tests ${sources})
-  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
-  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
-  file(GLOB headers CONFIGURE_DEPENDS src/${name}/*.h)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$|/testing/")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$|/testing/")
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS src/${name}/*.h)
   if(NOT sources)
     # A layer without a source yet still has to be a library that others can link.
     set(sources ${CMAKE_CURRENT_BINARY_DIR}/empty_${name}.cc)
@@ -136,9 +137,9 @@ function(hemiola_library name)
     SQLite::SQLite3 LibArchive::LibArchive simdjson::simdjson Threads::Threads ${HEMIOLA_TREE_SITTER_LIBRARY})
 endfunction()
 
-# The command line: all .cc files of a folder but its tests.
+# The command line: all .cc files of a folder and its rooms but its tests.
 function(hemiola_program name folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cc)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   if(NOT sources)
     message(STATUS "${folder} has no source: no program")
