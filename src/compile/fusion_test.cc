@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "compile/fused_kernel.h"
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "plan/template.h"
 
 namespace hemiola::compile {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "compile/fused_file.h"
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "machine/machine.h"
 #include "plan/template.h"
 #include "sim/simulate.h"

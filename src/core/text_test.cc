@@ -1,5 +1,5 @@
 #include "core/text.h"
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

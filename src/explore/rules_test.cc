@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "explore/thresholds.h"
 
 namespace hemiola::explore {

@@ -7,7 +7,7 @@
 #include <set>
 #include <tuple>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 
 namespace hemiola::explore {
 namespace {

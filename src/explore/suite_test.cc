@@ -4,7 +4,7 @@
 #include <atomic>
 #include <filesystem>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "explore/suite_run.h"
 #include "study/sweep_database.h"
 #include "study/sweep_test_support.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/long_tests_test_support.h"
+#include "core/testing/long_tests.h"
 #include "core/units.h"
 #include "lift/lift.h"
 #include "plan/plan_json.h"

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 
 namespace hemiola::machine {
 namespace {

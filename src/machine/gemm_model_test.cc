@@ -1,7 +1,7 @@
 // The GEMM model: its limits, its orders, and its error on the rows it was fitted to.
 
 #include "machine/gemm_model.h"
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // The reader of device models, and what the shipped ones say.
 
 #include "machine/gpu_model.h"
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

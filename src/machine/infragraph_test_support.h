@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "machine/infragraph.h"
 
 namespace hemiola::machine {

@@ -1,5 +1,5 @@
 #include "machine/machine.h"
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "plan/build.h"
 #include "plan/plan_json.h"
 #include "plan/template.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "plan/expert_load.h"
 #include "plan/template.h"
 #include "plan/test_support.h"

@@ -9,7 +9,7 @@
 #include <map>
 #include <numeric>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "plan/template_test_support.h"
 
 namespace hemiola::plan {

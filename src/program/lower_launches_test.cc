@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "plan/build.h"
 #include "plan/template.h"
 #include "program/bound.h"

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "machine/machine.h"
 #include "plan/build.h"
 #include "plan/template.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/long_tests_test_support.h"
+#include "core/testing/long_tests.h"
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "program/kernel.h"

@@ -1,7 +1,7 @@
 // Submissions of copies: each phase costs what it says, no more and no less.
 #include <gtest/gtest.h>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "program/program.h"
 #include "sim/test_machines.h"
 

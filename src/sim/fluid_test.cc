@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "core/long_tests_test_support.h"
+#include "core/testing/long_tests.h"
 #include "sim/fluid_shares.h"
 #include "sim/random_cases.h"
 

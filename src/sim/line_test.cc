@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/long_tests_test_support.h"
+#include "core/testing/long_tests.h"
 #include "sim/line_compare.h"
 
 namespace hemiola::sim {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/long_tests_test_support.h"
+#include "core/testing/long_tests.h"
 #include "sim/peer_waits.h"
 #include "sim/simulate.h"
 #include "sim/test_machines.h"

@@ -1,7 +1,7 @@
 // A rank that is replayed from what it saw in a full simulation does the same at the same times.
 #include <gtest/gtest.h>
 
-#include "core/long_tests_test_support.h"
+#include "core/testing/long_tests.h"
 #include "sim/simulate.h"
 #include "sim/test_machines.h"
 

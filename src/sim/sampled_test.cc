@@ -8,8 +8,8 @@
 #include <numeric>
 #include <ostream>
 
-#include "core/failure_test_support.h"
-#include "core/long_tests_test_support.h"
+#include "core/testing/failure.h"
+#include "core/testing/long_tests.h"
 #include "program/built_in.h"
 #include "program/job.h"
 #include "program/launch_programs.h"

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <stdexcept>
 
-#include "core/long_tests_test_support.h"
+#include "core/testing/long_tests.h"
 #include "sim/compare_results.h"
 #include "sim/crew.h"
 #include "sim/test_machines.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "plan/template.h"
 
 namespace hemiola::study {

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 
 namespace hemiola::study {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <thread>
 
-#include "core/failure_test_support.h"
 #include "core/monitor.h"
+#include "core/testing/failure.h"
 #include "core/text.h"
 #include "study/sweep_test_support.h"
 #include "verify/verify.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "core/text.h"
 #include "study/sweep_test_support.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "core/text.h"
 #include "sim/simulate.h"
 

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 
 namespace hemiola::study {
 namespace {

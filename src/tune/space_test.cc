@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "study/experiment.h"
 
 namespace hemiola::tune {

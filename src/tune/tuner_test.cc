@@ -8,7 +8,7 @@
 #include <set>
 
 #include "compile/fused_file.h"
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "tune/database.h"
 
 namespace hemiola::tune {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/long_tests_test_support.h"
+#include "core/testing/long_tests.h"
 #include "verify/execute.h"
 #include "verify/test_plans.h"
 #include "verify/verify.h"

@@ -10,7 +10,7 @@
 #include <optional>
 #include <random>
 
-#include "core/long_tests_test_support.h"
+#include "core/testing/long_tests.h"
 #include "program/built_in.h"
 #include "verify/verify.h"
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <map>
 
-#include "core/long_tests_test_support.h"
+#include "core/testing/long_tests.h"
 #include "core/units.h"
 #include "verify/execute.h"
 #include "verify/verify.h"

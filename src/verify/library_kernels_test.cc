@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "core/long_tests_test_support.h"
+#include "core/testing/long_tests.h"
 #include "machine/machine.h"
 #include "plan/template.h"
 #include "program/bound_test_support.h"

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "core/long_tests_test_support.h"
+#include "core/testing/long_tests.h"
 #include "verify/test_plans.h"
 
 namespace hemiola::verify {

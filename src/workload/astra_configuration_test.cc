@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "core/text.h"
 #include "workload/astra_test_support.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "workload/astra.h"
 #include "workload/astra_test_support.h"
 

@@ -8,8 +8,8 @@
 #include <atomic>
 #include <filesystem>
 
-#include "core/failure_test_support.h"
-#include "core/long_tests_test_support.h"
+#include "core/testing/failure.h"
+#include "core/testing/long_tests.h"
 #include "workload/astra_test_support.h"
 #include "workload/trace_reader.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/index.h"
-#include "core/long_tests_test_support.h"
+#include "core/testing/long_tests.h"
 #include "workload/generate_test_support.h"
 #include "workload/iteration.h"
 #include "workload/launch_job.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "workload/collective_rules.h"
 #include "workload/generate_test_support.h"
 #include "workload/iteration.h"

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "workload/generate_test_support.h"
 
 namespace hemiola::workload {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "core/failure_test_support.h"
 #include "core/index.h"
+#include "core/testing/failure.h"
 #include "study/job_run.h"
 #include "workload/astra_test_support.h"
 #include "workload/chakra_writer.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/long_tests_test_support.h"
+#include "core/testing/long_tests.h"
 #include "workload/hlo_lift.h"
 #include "workload/hlo_test_support.h"
 

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/failure_test_support.h"
-#include "core/long_tests_test_support.h"
+#include "core/testing/failure.h"
+#include "core/testing/long_tests.h"
 #include "study/job_run.h"
 #include "workload/job_text.h"
 #include "workload/schedule_test_support.h"

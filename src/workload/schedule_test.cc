@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "workload/schedule_test_support.h"
 
 namespace hemiola::workload {

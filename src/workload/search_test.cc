@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "core/failure_test_support.h"
+#include "core/testing/failure.h"
 #include "core/text.h"
 #include "workload/generate_test_support.h"
 #include "workload/trace_test_support.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/long_tests_test_support.h"
+#include "core/testing/long_tests.h"
 #include "inputs.h"
 #include "sim/simulate.h"
 #include "verify/verify.h"
