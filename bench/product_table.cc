@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "machine/gemm_model.h"
+#include "machine/devices/gemm_model.h"
 #include "program/lower.h"
 #include "sim/simulate.h"
 

@@ -19,7 +19,7 @@
 #include "explore/operator.h"
 #include "explore/rules.h"
 #include "explore/schedule.h"
-#include "machine/gemm_model.h"
+#include "machine/devices/gemm_model.h"
 #include "sim/options.h"
 #include "study/experiment.h"
 

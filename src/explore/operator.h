@@ -9,7 +9,7 @@
 #include "core/data_type.h"
 #include "core/diagnostics.h"
 #include "core/units.h"
-#include "machine/gemm_model.h"
+#include "machine/devices/gemm_model.h"
 #include "plan/expert_load.h"
 #include "study/settings.h"
 

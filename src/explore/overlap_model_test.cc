@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "machine/gemm_model.h"
+#include "machine/devices/gemm_model.h"
 #include "machine/machine.h"
 
 namespace hemiola::explore {

@@ -7,7 +7,7 @@
 
 #include "core/data_type.h"
 #include "core/units.h"
-#include "machine/gemm_model.h"
+#include "machine/devices/gemm_model.h"
 #include "study/experiment.h"
 
 namespace hemiola::explore {

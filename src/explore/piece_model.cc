@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "explore/closed_form.h"
-#include "machine/gemm_model.h"
+#include "machine/devices/gemm_model.h"
 
 namespace hemiola::explore {
 namespace {

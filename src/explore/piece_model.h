@@ -2,16 +2,16 @@
 // (docs/fluid.md, "Tiles") in closed form, in some tens of nanoseconds. The closed form of
 // schedules and the rules stand on it.
 //
-// The product model (machine/gemm_model.h) says what one product takes alone. Pieces differ in what
-// becomes of their waves: each ends with results that all compute units store at once, the last one
-// is short of tiles, and transfers beside them take units, L2 and memory.
+// The product model (machine/devices/gemm_model.h) says what one product takes alone. Pieces differ
+// in what becomes of their waves: each ends with results that all compute units store at once, the
+// last one is short of tiles, and transfers beside them take units, L2 and memory.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
 #include "core/data_type.h"
-#include "machine/gpu_model.h"
+#include "machine/devices/gpu_model.h"
 
 namespace hemiola::explore {
 

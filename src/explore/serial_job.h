@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "explore/operator.h"
-#include "machine/gemm_model.h"
+#include "machine/devices/gemm_model.h"
 #include "sim/simulate.h"
 #include "study/experiment.h"
 

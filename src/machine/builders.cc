@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/embedded.h"
-#include "machine/infragraph.h"
+#include "machine/infragraph/infragraph.h"
 #include "machine/scale_out.h"
 
 namespace hemiola::machine {

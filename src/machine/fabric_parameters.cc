@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "machine/arbitration_names.h"
+#include "machine/devices/arbitration_names.h"
 
 namespace hemiola::machine {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "core/text.h"
 #include "machine/builders.h"
-#include "machine/infragraph.h"
+#include "machine/infragraph/infragraph.h"
 #include "machine/machine.h"
-#include "machine/nccl_topology.h"
+#include "machine/nccl/topology.h"
 
 namespace hemiola::machine {
 namespace {

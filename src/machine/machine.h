@@ -13,7 +13,7 @@
 #include "core/diagnostics.h"
 #include "core/time.h"
 #include "core/units.h"
-#include "machine/gpu_model.h"
+#include "machine/devices/gpu_model.h"
 
 namespace hemiola::machine {
 

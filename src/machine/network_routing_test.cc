@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "machine/infragraph.h"
+#include "machine/infragraph/infragraph.h"
 
 namespace hemiola::machine {
 namespace {

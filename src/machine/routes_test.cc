@@ -5,7 +5,7 @@
 #include <chrono>
 #include <set>
 
-#include "machine/infragraph.h"
+#include "machine/infragraph/infragraph.h"
 #include "machine/machine.h"
 
 namespace hemiola::machine {

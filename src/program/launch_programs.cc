@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/index.h"
-#include "machine/gemm_model.h"
+#include "machine/devices/gemm_model.h"
 
 namespace hemiola::program {
 namespace {

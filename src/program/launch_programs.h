@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "core/time.h"
-#include "machine/gemm_model.h"
-#include "machine/gpu_model.h"
+#include "machine/devices/gemm_model.h"
+#include "machine/devices/gpu_model.h"
 #include "program/program.h"
 
 namespace hemiola::program {
@@ -22,7 +22,7 @@ struct Work {
 };
 
 /// The kernel that the library is taken to choose: the fastest by the device's product model
-/// (machine/gemm_model.h) for operands that come from memory, and with split-K by what one
+/// (machine/devices/gemm_model.h) for operands that come from memory, and with split-K by what one
 /// workgroup then takes to add the parts of a tile. Failure: sizes below 1, types as
 /// product_program().
 machine::GemmEstimate product_kernel(const MatrixProduct& shape, DataType type,

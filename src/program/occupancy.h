@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "machine/gpu_model.h"
+#include "machine/devices/gpu_model.h"
 #include "program/program.h"
 
 namespace hemiola::program {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "machine/gpu_model.h"
+#include "machine/devices/gpu_model.h"
 #include "machine/machine.h"
 #include "program/built_in.h"
 #include "program/launch_programs.h"

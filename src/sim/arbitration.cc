@@ -8,7 +8,7 @@ namespace {
 constexpr PickFunction kFunctions[] = {
     nullptr,
 #define HEMIOLA_ARBITRATION(name) pick_##name,
-#include "machine/arbitration_list.h"
+#include "machine/devices/arbitration_list.h"
 #undef HEMIOLA_ARBITRATION
 };
 

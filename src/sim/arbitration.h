@@ -1,13 +1,13 @@
 // Arbitration policies: who is served next where control and data wait for one output.
 //
 // A policy is one function, pick_NAME, in a file of its own or in arbitration.cc, and one line in
-// machine/arbitration_list.h (docs/extending.md shows one being added). `fifo` needs none: its
-// outputs have a single queue.
+// machine/devices/arbitration_list.h (docs/extending.md shows one being added). `fifo` needs none:
+// its outputs have a single queue.
 #pragma once
 
 #include <cstdint>
 
-#include "machine/arbitration.h"
+#include "machine/devices/arbitration.h"
 
 namespace hemiola::sim {
 
@@ -33,7 +33,7 @@ PickFunction pick_function(machine::Arbitration arbitration);
 
 #define HEMIOLA_ARBITRATION(name) \
   Traffic pick_##name(const WaitingQueue& control, const WaitingQueue& data, std::int64_t& memory);
-#include "machine/arbitration_list.h"
+#include "machine/devices/arbitration_list.h"
 #undef HEMIOLA_ARBITRATION
 
 }  // namespace hemiola::sim

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "machine/gemm_model.h"
+#include "machine/devices/gemm_model.h"
 #include "sim/test_machines.h"
 
 namespace hemiola::sim {

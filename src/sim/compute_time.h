@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "machine/gemm_model.h"
+#include "machine/devices/gemm_model.h"
 #include "program/primitive.h"
 
 namespace hemiola::sim {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "machine/gemm_model.h"
+#include "machine/devices/gemm_model.h"
 #include "sim/compute_time.h"
 #include "sim/cores.h"
 

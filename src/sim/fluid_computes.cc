@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "machine/gemm_model.h"
+#include "machine/devices/gemm_model.h"
 #include "sim/compute_time.h"
 #include "sim/fluid.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/modulo.h"
-#include "machine/gpu_model.h"
+#include "machine/devices/gpu_model.h"
 #include "sim/tags.h"
 
 namespace hemiola::sim {

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "machine/gpu_model.h"
+#include "machine/devices/gpu_model.h"
 #include "study/digest.h"
 #include "study/identity.h"
 #include "study/sqlite.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "explore/isolated.h"
-#include "machine/gemm_model.h"
+#include "machine/devices/gemm_model.h"
 #include "study/digest.h"
 #include "study/preparation.h"
 #include "tune/database.h"

@@ -16,7 +16,7 @@
 #include "core/data_type.h"
 #include "core/diagnostics.h"
 #include "core/time.h"
-#include "machine/gemm_model.h"
+#include "machine/devices/gemm_model.h"
 
 namespace hemiola::workload {
 

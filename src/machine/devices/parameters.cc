@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "machine/arbitration_names.h"
-#include "machine/gpu_model.h"
+#include "machine/devices/arbitration_names.h"
+#include "machine/devices/gpu_model.h"
 
 namespace hemiola::machine {
 namespace {

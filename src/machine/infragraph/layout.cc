@@ -1,4 +1,4 @@
-#include "machine/infragraph_layout.h"
+#include "machine/infragraph/layout.h"
 
 #include <algorithm>
 #include <functional>

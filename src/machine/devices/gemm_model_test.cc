@@ -1,6 +1,6 @@
 // The GEMM model: its limits, its orders, and its error on the rows it was fitted to.
 
-#include "machine/gemm_model.h"
+#include "machine/devices/gemm_model.h"
 #include "core/testing/failure.h"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 #include <functional>
 #include <iterator>
 
-#include "machine/gemm_table.h"
+#include "machine/devices/gemm_table.h"
 
 namespace hemiola::machine {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "machine/fabric_parameters.h"
-#include "machine/infragraph.h"
-#include "machine/infragraph_layout.h"
+#include "machine/infragraph/infragraph.h"
+#include "machine/infragraph/layout.h"
 
 namespace hemiola::machine {
 namespace {

@@ -1,6 +1,6 @@
 // The reader of device models, and what the shipped ones say.
 
-#include "machine/gpu_model.h"
+#include "machine/devices/gpu_model.h"
 #include "core/testing/failure.h"
 
 #include <gmock/gmock.h>

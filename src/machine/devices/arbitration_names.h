@@ -10,13 +10,13 @@ namespace hemiola::machine {
 inline constexpr std::array kArbitrationNames{
     std::string_view("fifo"),
 #define HEMIOLA_ARBITRATION(name) std::string_view(#name),
-#include "machine/arbitration_list.h"
+#include "machine/devices/arbitration_list.h"
 #undef HEMIOLA_ARBITRATION
 };
 
 #define HEMIOLA_ARBITRATION(name) ", " #name
 inline constexpr std::string_view kArbitrationHint = "one of fifo"
-#include "machine/arbitration_list.h"
+#include "machine/devices/arbitration_list.h"
     ;
 #undef HEMIOLA_ARBITRATION
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "machine/gemm_model.h"
+#include "machine/devices/gemm_model.h"
 
 namespace hemiola::machine {
 

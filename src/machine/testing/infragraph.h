@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/testing/failure.h"
-#include "machine/infragraph.h"
+#include "machine/infragraph/infragraph.h"
 
 namespace hemiola::machine {
 

@@ -1,9 +1,9 @@
-#include "machine/arbitration.h"
+#include "machine/devices/arbitration.h"
 
 #include <algorithm>
 #include <cstddef>
 
-#include "machine/arbitration_names.h"
+#include "machine/devices/arbitration_names.h"
 
 namespace hemiola::machine {
 

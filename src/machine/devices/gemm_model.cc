@@ -1,6 +1,6 @@
 // The GEMM model. All arithmetic is in seconds, bytes and double; docs/gemm.md has the formulas.
 
-#include "machine/gemm_model.h"
+#include "machine/devices/gemm_model.h"
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "machine/infragraph.h"
+#include "machine/infragraph/infragraph.h"
 
 namespace hemiola::machine::infragraph {
 namespace {

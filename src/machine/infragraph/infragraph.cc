@@ -1,5 +1,5 @@
 // infragraph::Document to Machine.
-#include "machine/infragraph.h"
+#include "machine/infragraph/infragraph.h"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "machine/fabric_parameters.h"
-#include "machine/infragraph_layout.h"
+#include "machine/infragraph/layout.h"
 #include "machine/link_classes.h"
 #include "machine/network_routing.h"
 #include "machine/routes.h"

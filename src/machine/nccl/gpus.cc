@@ -1,4 +1,4 @@
-#include "machine/nccl_topology_gpus.h"
+#include "machine/nccl/gpus.h"
 
 #include <array>
 

@@ -1,4 +1,4 @@
-#include "machine/gemm_table.h"
+#include "machine/devices/gemm_table.h"
 
 #include <algorithm>
 #include <charconv>

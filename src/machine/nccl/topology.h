@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "machine/infragraph.h"
+#include "machine/infragraph/infragraph.h"
 #include "machine/machine.h"
 
 namespace hemiola::machine {

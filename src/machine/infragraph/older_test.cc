@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "machine/infragraph.h"
+#include "machine/infragraph/infragraph.h"
 
 namespace hemiola::machine {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "machine/infragraph.h"
-#include "machine/infragraph_slices.h"
+#include "machine/infragraph/infragraph.h"
+#include "machine/infragraph/slices.h"
 #include "machine/machine.h"
 
 namespace hemiola::machine::infragraph {

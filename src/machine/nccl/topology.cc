@@ -1,4 +1,4 @@
-#include "machine/nccl_topology.h"
+#include "machine/nccl/topology.h"
 
 #include <algorithm>
 #include <array>
@@ -12,9 +12,9 @@
 #include "core/finding.h"
 #include "core/text.h"
 #include "machine/link_defaults.h"
-#include "machine/nccl_topology_gpus.h"
-#include "machine/nccl_topology_host.h"
-#include "machine/nccl_topology_xml.h"
+#include "machine/nccl/gpus.h"
+#include "machine/nccl/host.h"
+#include "machine/nccl/xml.h"
 
 namespace hemiola::machine {
 namespace {

@@ -1,4 +1,4 @@
-#include "machine/infragraph_slices.h"
+#include "machine/infragraph/slices.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "machine/nccl_topology.h"
+#include "machine/nccl/topology.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "machine/infragraph.h"
+#include "machine/infragraph/infragraph.h"
 
 namespace hemiola::machine {
 namespace {

@@ -1,6 +1,6 @@
 // Device models as text: the reader of data/devices/*.yaml and the shipped models.
 
-#include "machine/gpu_model.h"
+#include "machine/devices/gpu_model.h"
 
 #include <yaml-cpp/yaml.h>
 

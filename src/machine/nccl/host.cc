@@ -1,4 +1,4 @@
-#include "machine/nccl_topology_host.h"
+#include "machine/nccl/host.h"
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 
 #include "core/text.h"
 #include "machine/builders.h"
-#include "machine/infragraph_test_support.h"
+#include "machine/testing/infragraph.h"
 
 namespace hemiola::machine {
 namespace {

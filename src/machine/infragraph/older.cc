@@ -1,4 +1,4 @@
-#include "machine/infragraph_older.h"
+#include "machine/infragraph/older.h"
 
 #include <algorithm>
 #include <array>

@@ -16,7 +16,7 @@
 #include "core/diagnostics.h"
 #include "core/time.h"
 #include "core/units.h"
-#include "machine/arbitration.h"
+#include "machine/devices/arbitration.h"
 
 namespace hemiola::machine {
 

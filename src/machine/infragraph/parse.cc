@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "machine/fabric_parameters.h"
-#include "machine/infragraph.h"
-#include "machine/infragraph_older.h"
+#include "machine/infragraph/infragraph.h"
+#include "machine/infragraph/older.h"
 
 namespace hemiola::machine::infragraph {
 namespace {

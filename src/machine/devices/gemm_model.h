@@ -13,7 +13,7 @@
 
 #include "core/data_type.h"
 #include "core/time.h"
-#include "machine/gpu_model.h"
+#include "machine/devices/gpu_model.h"
 
 namespace hemiola::machine {
 

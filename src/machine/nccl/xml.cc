@@ -1,4 +1,4 @@
-#include "machine/nccl_topology_xml.h"
+#include "machine/nccl/xml.h"
 
 #include <algorithm>
 
