@@ -10,7 +10,7 @@
 #include "core/diagnostics.h"
 #include "core/units.h"
 #include "machine/devices/gemm_model.h"
-#include "plan/expert_load.h"
+#include "plan/templates/expert_load.h"
 #include "study/settings.h"
 
 namespace hemiola::explore {
@@ -34,7 +34,7 @@ struct Operator {
   std::int64_t m = 0, n = 0, k = 0;
   bool gathers_b = false;  ///< ag-gemm: B (weights, FSDP) is gathered, not A (activations)
   DataType type = DataType::bfloat16;
-  /// Of experts: how tokens spread over those of each rank (plan/expert_load.h).
+  /// Of experts: how tokens spread over those of each rank (plan/templates/expert_load.h).
   std::string load = plan::kEvenLoad;
 
   bool operator==(const Operator&) const = default;

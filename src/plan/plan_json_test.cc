@@ -5,8 +5,8 @@
 
 #include "machine/machine.h"
 #include "plan/build.h"
-#include "plan/small_sizes.h"
 #include "plan/template.h"
+#include "plan/testing/small_sizes.h"
 
 namespace hemiola::plan {
 namespace {

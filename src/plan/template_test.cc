@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "core/testing/failure.h"
-#include "plan/template_test_support.h"
+#include "plan/testing/templates.h"
 
 namespace hemiola::plan {
 namespace {

@@ -2,8 +2,8 @@
 #include <string>
 
 #include "core/units.h"
-#include "plan/families.h"
 #include "plan/template.h"
+#include "plan/templates/families.h"
 
 namespace hemiola::plan {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 std::vector<TemplateInfo> make_table() {
   return {
 #define HEMIOLA_TEMPLATE(name) name(),
-#include "plan/template_list.h"
+#include "plan/templates/template_list.h"
 #undef HEMIOLA_TEMPLATE
   };
 }

@@ -1,8 +1,8 @@
 // Blocks of a transformer as chains of steps: proven, right on data, and with no wait too many.
 #include <gtest/gtest.h>
 
-#include "plan/small_sizes.h"
 #include "plan/template.h"
+#include "plan/testing/small_sizes.h"
 #include "program/lower.h"
 #include "verify/execute.h"
 #include "verify/test_support.h"

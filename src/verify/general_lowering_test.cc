@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "machine/machine.h"
-#include "plan/small_sizes.h"
 #include "plan/template.h"
+#include "plan/testing/small_sizes.h"
 #include "program/lower.h"
 #include "program/plan_fixtures.h"
 #include "verify/test_support.h"

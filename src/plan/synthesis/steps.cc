@@ -1,0 +1,51 @@
+#include "plan/synthesis/steps.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/index.h"
+
+namespace hemiola::plan {
+Steps::Steps(Fabric& fabric, std::int64_t chunk_bytes, bool against)
+    : into_(index(fabric.ranks())), out_of_(index(fabric.ranks())) {
+  over_.resize(fabric.trunks().size());
+  free_.resize(fabric.trunks().size());
+  for (const auto& [from, to] : fabric.neighbours()) {
+    const Way& way = fabric.way(from, to);
+    Step step{.from = against ? to : from, .to = against ? from : to};
+    for (const Way::Use& use : way.uses)
+      step.loads.push_back({use.trunk, fabric.busy(way, use, chunk_bytes)});
+    step.busy = fabric.busy(way, chunk_bytes);
+    step.latency = fabric.handover(way);
+    step.is_network = way.is_network;
+    const auto number = static_cast<std::int32_t>(steps_.size());
+    into_[index(step.to)].push_back(number);
+    out_of_[index(step.from)].push_back(number);
+    for (const Step::Load& load : step.loads) over_[index(load.trunk)].push_back(number);
+    steps_.push_back(std::move(step));
+  }
+  std::vector<bool> reached(index(fabric.ranks()), false);
+  std::vector<int> queue{0};
+  reached[0] = true;
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    for (const std::int32_t step : out_of_[index(queue[i])]) {
+      const int next = (*this)[step].to;
+      if (reached[index(next)]) continue;
+      reached[index(next)] = true;
+      queue.push_back(next);
+    }
+  }
+  const auto lost = std::find(reached.begin(), reached.end(), false);
+  if (lost != reached.end()) {
+    throw Failure("machine '" + fabric.machine().name + "': rank 0 has no way to rank " +
+                  std::to_string(lost - reached.begin()));
+  }
+}
+
+bool Steps::is_free(std::int32_t step, Time now) const {
+  const auto& loads = (*this)[step].loads;
+  return std::all_of(loads.begin(), loads.end(),
+                     [&](const Step::Load& load) { return free_[index(load.trunk)] <= now; });
+}
+
+}  // namespace hemiola::plan

@@ -1,0 +1,76 @@
+// Experts of a mixture (MoE) whose tokens have a capacity: every rank has `rows` tokens for each
+// expert of every rank. Tokens go to the ranks of their experts, and the products of all own
+// experts are one kernel, whose tiles wait for the rows of a rank for an expert.
+#include "plan/build.h"
+#include "plan/templates/families.h"
+#include "plan/templates/pipelines.h"
+
+namespace hemiola::plan {
+namespace {
+
+constexpr std::int32_t kTokens = 0, kWeights = 1, kGathered = 2, kResult = 3;
+
+/// c[e, rows of all ranks, n] = a[e, rows of all ranks, k] b[e, k, n], e of the own experts.
+Plan make_experts(const TemplateArguments& arguments) {
+  const DataType type = data_type_of(arguments);
+  const std::int64_t ranks = arguments.ranks, experts = parts_of(arguments, "experts");
+  const std::int64_t rows = positive(arguments, "rows");
+  const std::int64_t n = positive(arguments, "n"), k = positive(arguments, "k");
+  Plan plan = start_plan(arguments, 1);
+  plan.tensors = {{"x", Role::input, {ranks * experts, rows, k}, type},
+                  {"b", Role::input, {experts, k, n}, type},
+                  {"a", Role::scratch, {experts, ranks * rows, k}, type},
+                  {"c", Role::output, {experts, ranks * rows, n}, type}};
+  const bool is_push = arguments.word("transfer") == "push";
+  const auto tokens_for = [&](const Affine& taker, std::int64_t expert) {
+    return slab(plan, kTokens, 0, scaled(taker, experts, expert), 1);
+  };
+  const auto landed = [&](const Affine& owner, std::int64_t expert) {
+    return Region{kGathered,
+                  {{{constant(expert), 1}, {scaled(owner, rows), rows}, {constant(0), k}}}};
+  };
+  const Affine peer = around(ranks, 1, 1);
+  Stream stream{"tokens", {}};
+  for (std::int64_t expert = 0; expert < experts; ++expert) {
+    stream.items.emplace_back(copy(tokens_for(own_rank(), expert), landed(own_rank(), expert)));
+    repeat(stream, ranks - 1,
+           is_push ? push(peer, tokens_for(peer, expert), landed(own_rank(), expert))
+                   : pull(peer, tokens_for(own_rank(), expert), landed(peer, expert)));
+  }
+  run_everywhere(plan, std::move(stream));
+  Compute products{.name = "experts", .kernel = "gemm", .axes = {}, .operands = {}};
+  products.axes = {{"e", experts, 1, false},
+                   {"m", ranks * rows, positive(arguments, "tile_m"), false},
+                   {"n", n, positive(arguments, "tile_n"), false},
+                   {"k", k, positive(arguments, "tile_k"), true}};
+  products.operands = {{kGathered, Use::read, {0, 1, 3}},
+                       {kWeights, Use::read, {0, 3, 2}},
+                       {kResult, Use::accumulate, {0, 1, 2}}};
+  compute_everywhere(plan, products, {all_of(plan, kTokens), all_of(plan, kWeights)},
+                     {all_of(plan, kResult), false});
+  for (std::int64_t owner = 0; owner < ranks; ++owner)
+    plan.codes.front().expected.push_back(
+        {slab(plan, kGathered, 1, constant(owner * rows), rows), false,
+         slab(plan, kTokens, 0, scaled(own_rank(), experts), experts), constant(owner)});
+  return plan;
+}
+
+}  // namespace
+
+TemplateInfo moe_direct() {
+  return {"moe/direct",
+          Collective::custom,
+          "products of experts whose tokens come by an all-to-all, expert by expert",
+          {size_parameter("rows", "64", "tokens of a rank for an expert (its capacity)"),
+           size_parameter("experts", "8", "of a rank"),
+           size_parameter("n", "2048", "columns of an expert's product"),
+           size_parameter("k", "4096", "what is summed over"),
+           size_parameter("tile_m", "64", "rows of a tile"),
+           size_parameter("tile_n", "128", "columns of a tile"),
+           size_parameter("tile_k", "64", "what a tile sums over in a step"), data_type_parameter(),
+           transfer_parameter("push")},
+          make_experts,
+          false};
+}
+
+}  // namespace hemiola::plan

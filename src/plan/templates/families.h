@@ -1,0 +1,43 @@
+// What templates have in common, and the functions that template_list.h names. Private to the
+// layer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "plan/template.h"
+
+namespace hemiola::plan {
+
+/// The parameter "transfer": who moves the data.
+inline ParameterInfo transfer_parameter(const char* default_value) {
+  return {"transfer",
+          default_value,
+          {"push", "pull"},
+          "who moves the data: push stores to peers, pull loads from them"};
+}
+
+/// The parameter "root": the rank that `does`. Failure: not one of the ranks.
+inline ParameterInfo root_parameter(const std::string& does) {
+  return {"root", "0", {}, "the rank that " + does};
+}
+inline int root_of(const TemplateArguments& arguments) {
+  const std::int64_t root = arguments.number("root");
+  if (root < arguments.ranks) return static_cast<int>(root);
+  throw Failure("root " + std::to_string(root) + " is not one of " +
+                    std::to_string(arguments.ranks) + " ranks",
+                kOption, "ranks are numbered from 0");
+}
+
+/// What a plan proposes whose groups are served by a switch (NVLS).
+inline const std::pair<std::string, std::string> kThroughSwitch{"realization", "multicast"};
+
+/// Tensors of plans of collectives, by number.
+constexpr std::int32_t kInput = 0, kOutput = 1;
+
+#define HEMIOLA_TEMPLATE(name) TemplateInfo name();
+#include "plan/templates/template_list.h"
+#undef HEMIOLA_TEMPLATE
+
+}  // namespace hemiola::plan

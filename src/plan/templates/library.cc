@@ -1,0 +1,110 @@
+// Whole collectives as transfers: left to a library, or done by a switch that multicasts and
+// reduces (NVLS: multimem.ld_reduce and multimem.st of NCCL and of vLLM's and TensorRT-LLM's
+// kernels).
+#include <numeric>
+
+#include "plan/build.h"
+#include "plan/templates/families.h"
+#include "plan/templates/gather.h"
+
+namespace hemiola::plan {
+namespace {
+
+std::vector<int> everybody(int ranks) {
+  std::vector<int> group(static_cast<std::size_t>(ranks));
+  std::iota(group.begin(), group.end(), 0);
+  return group;
+}
+
+Transfer collective_of(Collective collective, const Region& source, const Region& destination) {
+  Transfer transfer{.kind = TransferKind::collective, .source = source, .destination = destination};
+  transfer.reduce = ReduceOp::sum;
+  transfer.group = 0;
+  transfer.collective = collective;
+  return transfer;
+}
+
+Plan make_all_reduce_partitioned(const TemplateArguments& arguments) {
+  const std::int64_t parts = split_of(arguments);
+  Plan plan = start_plan(arguments, parts);
+  plan.tensors = {{"input", Role::input, parts}, {"output", Role::output, parts}};
+  plan.groups = {everybody(plan.ranks)};
+  plan.in_place_safe = true;
+  Stream stream{"collectives", {}};
+  repeat(stream, parts,
+         collective_of(Collective::all_reduce, chunk_of(0, counting()), chunk_of(1, counting())));
+  run_everywhere(plan, stream);
+  return plan;
+}
+
+Plan make_reduce_scatter_collective(const TemplateArguments& arguments) {
+  const std::int64_t parts = split_of(arguments), ranks = arguments.ranks;
+  Plan plan = start_plan(arguments, ranks * parts);
+  plan.tensors = {{"input", Role::input, ranks * parts}, {"output", Role::output, parts}};
+  plan.groups = {everybody(plan.ranks)};
+  plan.in_place_safe = true;
+  Region source = chunks_of(0, {}, ranks);
+  if (parts > 1) {
+    source.boxes.clear();
+    for (std::int64_t rank = 0; rank < ranks; ++rank)
+      source.boxes.push_back({{counting(rank * parts), 1}});
+  }
+  Stream stream{"collectives", {}};
+  repeat(stream, parts, collective_of(Collective::reduce_scatter, source, chunk_of(1, counting())));
+  run_everywhere(plan, stream);
+  return plan;
+}
+
+/// The switch reduces the own chunk of all ranks; what comes back goes to all through it.
+Plan make_all_reduce_nvls(const TemplateArguments& arguments) {
+  const std::int64_t parts = split_of(arguments), ranks = arguments.ranks;
+  Plan plan = start_plan(arguments, ranks * parts);
+  plan.tensors = {{"input", Role::input, ranks * parts},
+                  {"output", Role::output, ranks * parts},
+                  {"reduced", Role::transit, parts}};
+  plan.groups = {everybody(plan.ranks)};
+  plan.in_place_safe = true;
+  plan.lowering = {kThroughSwitch};
+  Stream stream{"switch", {}};
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const Affine own = scaled(own_rank(), parts, part);
+    const Region reduced = chunk_of(2, constant(part));
+    Transfer load = pull(own_rank(), chunk_of(0, own), reduced);
+    load.reduce = ReduceOp::sum;
+    Transfer store = push(own_rank(), reduced, chunk_of(1, own));
+    for (Transfer* transfer : {&load, &store}) {
+      transfer->group = 0;
+      stream.items.emplace_back(*transfer);
+    }
+  }
+  run_everywhere(plan, stream);
+  return plan;
+}
+
+}  // namespace
+
+TemplateInfo all_reduce_partitioned() {
+  return {"all-reduce/partitioned",
+          Collective::all_reduce,
+          "one all-reduce of a library for each part",
+          {split_parameter()},
+          make_all_reduce_partitioned};
+}
+
+TemplateInfo reduce_scatter_collective() {
+  return {"reduce-scatter/collective",
+          Collective::reduce_scatter,
+          "one reduce-scatter of a library for each part",
+          {split_parameter()},
+          make_reduce_scatter_collective};
+}
+
+TemplateInfo all_reduce_nvls() {
+  return {"all-reduce/nvls",
+          Collective::all_reduce,
+          "the switch reduces a chunk per rank and multicasts the result",
+          {split_parameter()},
+          make_all_reduce_nvls};
+}
+
+}  // namespace hemiola::plan

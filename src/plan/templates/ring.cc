@@ -1,0 +1,85 @@
+// Rings: every rank sends to its right neighbour only and forwards what arrived from the left.
+// The schedules are those of NCCL (src/device/all_reduce.h, all_gather.h, reduce_scatter.h,
+// broadcast.h).
+#include <algorithm>
+
+#include "plan/build.h"
+#include "plan/templates/families.h"
+#include "plan/templates/rings.h"
+
+namespace hemiola::plan {
+namespace {
+
+Plan make_all_reduce_ring(const TemplateArguments& arguments) {
+  return all_reduce_along(arguments, rings_of(arguments));
+}
+
+Plan make_reduce_scatter_ring(const TemplateArguments& arguments) {
+  return reduce_scatter_along(arguments, rings_of(arguments));
+}
+
+Plan make_all_gather_ring(const TemplateArguments& arguments) {
+  return all_gather_along(arguments, rings_of(arguments));
+}
+
+/// The root is followed by all others in order: three different codes.
+Plan make_broadcast_ring(const TemplateArguments& arguments) {
+  const std::vector<Ring> rings = rings_of(arguments);
+  if (rings.size() > 1 || !std::is_sorted(rings.front().begin(), rings.front().end()))
+    return broadcast_along(arguments, rings);
+  const int ranks = arguments.ranks;
+  Plan plan = start_plan(arguments, 1);
+  plan.root = root_of(arguments);
+  plan.tensors = {{"input", Role::input, 1}, {"output", Role::output, 1}};
+  plan.in_place_safe = true;
+  const std::int32_t input = 0, output = 1;
+  const Affine right = neighbour(1, ranks);
+  const Affine left = neighbour(-1, ranks);
+  const Stream root{
+      "root",
+      {push(right, chunk_of(input), chunk_of(output)), copy(chunk_of(input), chunk_of(output))}};
+  const Stream middle{"middle",
+                      {after(push(right, chunk_of(output), chunk_of(output)), left, constant(0))}};
+  const Stream last{"last", {}};
+  plan.codes = {Code{{root}}, Code{{middle}}, Code{{last}}};
+  plan.code_of.assign(static_cast<std::size_t>(ranks), 1);
+  plan.code_of[static_cast<std::size_t>(plan.root)] = 0;
+  plan.code_of[static_cast<std::size_t>((plan.root + ranks - 1) % ranks)] = 2;
+  return plan;
+}
+
+}  // namespace
+
+TemplateInfo all_reduce_ring() {
+  return {"all-reduce/ring",
+          Collective::all_reduce,
+          "reduce around a ring, then gather around it",
+          {rings_parameter()},
+          make_all_reduce_ring};
+}
+
+TemplateInfo reduce_scatter_ring() {
+  return {"reduce-scatter/ring",
+          Collective::reduce_scatter,
+          "reduce around a ring",
+          {rings_parameter()},
+          make_reduce_scatter_ring};
+}
+
+TemplateInfo all_gather_ring() {
+  return {"all-gather/ring",
+          Collective::all_gather,
+          "pass chunks around a ring",
+          {rings_parameter()},
+          make_all_gather_ring};
+}
+
+TemplateInfo broadcast_ring() {
+  return {"broadcast/ring",
+          Collective::broadcast,
+          "pass everything along a chain that starts at the root",
+          {root_parameter("sends"), rings_parameter()},
+          make_broadcast_ring};
+}
+
+}  // namespace hemiola::plan
