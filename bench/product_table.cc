@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "machine/devices/gemm_model.h"
-#include "program/lower.h"
+#include "program/lower/lower.h"
 #include "sim/simulate.h"
 
 namespace {

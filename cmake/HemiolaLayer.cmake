@@ -38,7 +38,7 @@ endif()
 function(hemiola_keep_registrations_apart)
   foreach(source ${ARGN})
     file(STRINGS ${source} found
-      REGEX "#include \"(plan/template_list|program/reader_list|machine/arbitration_list|machine/arbitration_names)\\.h\"")
+      REGEX "#include \"(plan/templates/template_list|program/formats/reader_list|machine/devices/arbitration_list|machine/devices/arbitration_names)\\.h\"")
     if(found)
       set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
       set_property(GLOBAL APPEND PROPERTY HEMIOLA_REGISTRATIONS ${source})

@@ -14,7 +14,7 @@
 #include "core/text.h"
 #include "plan/template.h"
 #include "program/built_in.h"
-#include "program/job.h"
+#include "program/jobs/job.h"
 #include "report/kernel_description.h"
 #include "report/report.h"
 #include "study/job_file.h"

@@ -10,7 +10,7 @@
 #include "plan/plan_json.h"
 #include "plan/template.h"
 #include "program/built_in.h"
-#include "program/kernel.h"
+#include "program/kernels/kernel.h"
 #include "study/job_file.h"
 
 namespace hemiola::cli {

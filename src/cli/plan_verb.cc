@@ -16,7 +16,7 @@
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "program/export.h"
-#include "program/kernel.h"
+#include "program/kernels/kernel.h"
 #include "report/report.h"
 #include "study/preparation.h"
 

@@ -11,7 +11,7 @@
 #include "explore/loss_study.h"
 #include "explore/serial_job.h"
 #include "explore/trial.h"
-#include "program/launch_programs.h"
+#include "program/jobs/launch_programs.h"
 #include "study/job_run.h"
 
 namespace hemiola::explore {

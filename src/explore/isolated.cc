@@ -80,7 +80,7 @@ Bytes buffers(const plan::Plan& plan) {
 }
 
 KernelTimes::KernelTimes(const plan::Plan& plan) : plan_(plan.name) {
-  // As lowering names kernels (program/lower_launches.h).
+  // As lowering names kernels (program/lower/launches.h).
   std::int64_t most = -1;
   for (int rank = 0; rank < (plan.codes.size() > 1 ? plan.ranks : 1); ++rank) {
     std::int64_t points = 0;

@@ -11,7 +11,7 @@
 #include "explore/closed_form.h"
 #include "explore/overlap_model.h"
 #include "plan/fabric.h"
-#include "program/rccl_tuner.h"
+#include "program/kernels/rccl_tuner.h"
 
 namespace hemiola::explore {
 namespace {

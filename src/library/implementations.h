@@ -14,7 +14,7 @@
 #include "hemiola/program.h"
 #include "machine/machine.h"
 #include "plan/plan.h"
-#include "program/bound.h"
+#include "program/bind/bound.h"
 #include "sim/simulate.h"
 
 namespace hemiola {

@@ -1,7 +1,7 @@
 #include "library/linked.h"
 
 #include "library/implementations.h"
-#include "program/job.h"
+#include "program/jobs/job.h"
 #include "study/job_file.h"
 
 namespace hemiola {

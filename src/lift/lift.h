@@ -2,7 +2,7 @@
 #pragma once
 
 #include "plan/plan.h"
-#include "program/bound.h"
+#include "program/bind/bound.h"
 #include "program/export.h"
 
 namespace hemiola::lift {

@@ -9,8 +9,8 @@
 
 #include "lift/packets.h"
 #include "plan/plan.h"
-#include "program/bound.h"
-#include "program/primitive.h"
+#include "program/bind/bound.h"
+#include "program/semantics/primitive.h"
 
 namespace hemiola::lift {
 

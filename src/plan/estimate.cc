@@ -73,7 +73,7 @@ class Schedule {
     return {transfer.destination.tensor, transfer.destination.first()(when)};
   }
   /// One more source of a sum, for which nothing has to be awaited: kernels load all of them before
-  /// they add (lower_exchange.cc, lower_fuse.cc).
+  /// they add (lower/exchange.cc, lower/fuse.cc).
   static bool is_term(const Transfer& transfer) {
     return transfer.kind == TransferKind::pull && transfer.group < 0 &&
            transfer.reduce != ReduceOp::none && transfer.after.empty() &&

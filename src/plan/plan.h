@@ -1,6 +1,6 @@
 // Plans: what moves between ranks and after what, in chunks, and what is computed meanwhile. A plan
-// names no hardware: no workgroups, no semaphores, no protocols. Lowering (program/lower.h) chooses
-// those.
+// names no hardware: no workgroups, no semaphores, no protocols. Lowering (program/lower/lower.h)
+// chooses those.
 //
 // Plans are compact: streams are shared by ranks, and peers, regions and dependencies are affine in
 // (rank, loop counter), so a ring over 1,024 ranks has as many items as one over 8. Irregular plans

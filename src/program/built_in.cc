@@ -11,9 +11,9 @@
 #include "core/units.h"
 #include "machine/machine.h"
 #include "plan/in_place.h"
-#include "program/bind_check.h"
-#include "program/kernel.h"
-#include "program/lower.h"
+#include "program/bind/check.h"
+#include "program/kernels/kernel.h"
+#include "program/lower/lower.h"
 
 namespace hemiola::program {
 namespace {

@@ -1,5 +1,5 @@
 #include "program/built_in.h"
-#include "program/bound.h"
+#include "program/bind/bound.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

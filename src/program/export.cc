@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "program/built_in.h"
-#include "program/executor_limits.h"
-#include "program/lower.h"
+#include "program/formats/executor_limits.h"
+#include "program/lower/lower.h"
 
 namespace hemiola::program {
 namespace {

@@ -7,9 +7,9 @@
 #include "core/text.h"
 #include "plan/plan_json.h"
 #include "program/built_in.h"
-#include "program/format_reader.h"
-#include "program/kernel.h"
-#include "program/lower.h"
+#include "program/formats/format_reader.h"
+#include "program/kernels/kernel.h"
+#include "program/lower/lower.h"
 #include "program/program.h"
 
 namespace hemiola::program {
@@ -18,7 +18,7 @@ namespace {
 std::vector<FormatReader> readers() {
   return {
 #define HEMIOLA_READER(name) name##_reader(),
-#include "program/reader_list.h"
+#include "program/formats/reader_list.h"
 #undef HEMIOLA_READER
   };
 }

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "program/primitive.h"
+#include "program/semantics/primitive.h"
 
 namespace hemiola::program {
 namespace {

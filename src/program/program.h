@@ -388,7 +388,7 @@ struct BindOptions {
   ReduceOp op = ReduceOp::sum;
 };
 
-/// A program without a size and without a machine; program/bound.h gives it both.
+/// A program without a size and without a machine; program/bind/bound.h gives it both.
 class Program {
  public:
   std::string name;
@@ -493,7 +493,7 @@ bool is_readable(std::string_view content);
 Program read_mscclpp(std::string_view json, const std::string& file);
 Program read_msccl(std::string_view xml, const std::string& file);
 /// Failure for a program that the format cannot say, with the operation and the reason.
-/// Where a plan left the type of a channel open, `machine` says it (mscclpp_resolve.h).
+/// Where a plan left the type of a channel open, `machine` says it (formats/mscclpp/resolve.h).
 std::string write_mscclpp(const Program& program, const machine::Machine* machine = nullptr);
 std::string write_msccl(const Program& program);
 

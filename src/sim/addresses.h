@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "program/primitive.h"
-#include "program/rotation.h"
+#include "program/semantics/primitive.h"
+#include "program/walk/rotation.h"
 
 namespace hemiola::sim {
 

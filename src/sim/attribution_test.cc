@@ -11,7 +11,7 @@
 #include "core/testing/long_tests.h"
 #include "plan/template.h"
 #include "program/built_in.h"
-#include "program/kernel.h"
+#include "program/kernels/kernel.h"
 #include "sim/compare_results.h"
 #include "sim/test_machines.h"
 

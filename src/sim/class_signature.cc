@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "program/rotation.h"
-#include "program/slices.h"
+#include "program/walk/rotation.h"
+#include "program/walk/slices.h"
 #include "sim/index.h"
 
 namespace hemiola::sim {

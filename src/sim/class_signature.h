@@ -6,7 +6,7 @@
 
 #include "core/random.h"
 #include "machine/machine.h"
-#include "program/bound.h"
+#include "program/bind/bound.h"
 #include "sim/classes.h"
 
 namespace hemiola::sim {

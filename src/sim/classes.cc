@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "program/job.h"
-#include "program/occupancy.h"
+#include "program/jobs/job.h"
+#include "program/semantics/occupancy.h"
 #include "sim/class_signature.h"
 #include "sim/host_calls.h"
 

@@ -13,8 +13,8 @@
 
 #include "machine/machine.h"
 #include "machine/network_routing.h"
-#include "program/bound.h"
-#include "program/primitive.h"
+#include "program/bind/bound.h"
+#include "program/semantics/primitive.h"
 #include "sim/index.h"
 #include "sim/options.h"
 

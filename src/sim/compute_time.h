@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "machine/devices/gemm_model.h"
-#include "program/primitive.h"
+#include "program/semantics/primitive.h"
 
 namespace hemiola::sim {
 

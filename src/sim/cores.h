@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "machine/machine.h"
-#include "program/bound.h"
-#include "program/cursor.h"
+#include "program/bind/bound.h"
+#include "program/walk/cursor.h"
 #include "sim/addresses.h"
 #include "sim/engines.h"
 #include "sim/fabric.h"

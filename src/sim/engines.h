@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "program/cursor.h"
+#include "program/walk/cursor.h"
 #include "sim/spent.h"
 #include "sim/trace.h"
 

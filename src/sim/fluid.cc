@@ -1,7 +1,7 @@
 // The fluid engine: agents and events.
 
 #include "sim/fluid.h"
-#include "program/occupancy.h"
+#include "program/semantics/occupancy.h"
 #include "sim/class_signature.h"
 
 #include <algorithm>

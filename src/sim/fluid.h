@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "machine/machine.h"
-#include "program/bound.h"
-#include "program/cursor.h"
+#include "program/bind/bound.h"
+#include "program/walk/cursor.h"
 #include "sim/classes.h"
 #include "sim/engines.h"
 #include "sim/fluid_shares.h"

@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-#include "program/cursor.h"
+#include "program/walk/cursor.h"
 #include "sim/addresses.h"
 #include "sim/classes.h"
 #include "sim/multicast_planes.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "machine/machine.h"
-#include "program/bound.h"
+#include "program/bind/bound.h"
 #include "sim/classes.h"
 #include "sim/options.h"
 #include "sim/result.h"

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "plan/template.h"
-#include "program/launch_programs.h"
-#include "program/lower.h"
+#include "program/jobs/launch_programs.h"
+#include "program/lower/lower.h"
 #include "sim/compute_time.h"
 #include "sim/power_budget.h"
 #include "sim/simulate.h"

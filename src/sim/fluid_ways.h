@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "machine/machine.h"
-#include "program/primitive.h"
-#include "program/slices.h"
+#include "program/semantics/primitive.h"
+#include "program/walk/slices.h"
 #include "sim/classes.h"
 #include "sim/fluid_shares.h"
 #include "sim/multicast_planes.h"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "machine/machine.h"
-#include "program/bound.h"
-#include "program/rotation.h"
+#include "program/bind/bound.h"
+#include "program/walk/rotation.h"
 #include "sim/fabric.h"
 #include "sim/options.h"
 

@@ -6,7 +6,7 @@
 #include <rapidcheck.h>
 #include <optional>
 
-#include "program/rotation.h"
+#include "program/walk/rotation.h"
 #include "sim/compare_results.h"
 #include "sim/test_machines.h"
 

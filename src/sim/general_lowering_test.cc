@@ -3,8 +3,8 @@
 #include <rapidcheck.h>
 
 #include "plan/template.h"
-#include "program/lower.h"
-#include "program/plan_fixtures.h"
+#include "program/lower/lower.h"
+#include "program/testing/plan_fixtures.h"
 #include "sim/test_machines.h"
 
 namespace hemiola::sim {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "machine/machine.h"
-#include "program/bound.h"
+#include "program/bind/bound.h"
 #include "sim/options.h"
 
 namespace hemiola::sim {

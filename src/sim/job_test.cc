@@ -1,13 +1,13 @@
 // Jobs of several launches: the same as a program alone where there is one launch, the same in both
 // exact engines, and what launches do to each other.
-#include "program/job.h"
+#include "program/jobs/job.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 
 #include "program/built_in.h"
-#include "program/launch_programs.h"
+#include "program/jobs/launch_programs.h"
 #include "sim/classes.h"
 #include "sim/compare_results.h"
 #include "sim/simulate.h"

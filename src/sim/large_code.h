@@ -1,7 +1,7 @@
 // Code of large kernels: which operations need it, in every engine (docs/model.md).
 #pragma once
 
-#include "program/bound.h"
+#include "program/bind/bound.h"
 
 namespace hemiola::sim {
 

@@ -1,5 +1,5 @@
-// When the launches of a job (program/job.h) were under way, and where their time went, in every
-// engine.
+// When the launches of a job (program/jobs/job.h) were under way, and where their time went, in
+// every engine.
 //
 // What is under way carries where its time went since its launch began (Spent). Where a launch
 // begins on a rank, what came before is put aside here, and an attribution begins anew with that
@@ -12,7 +12,7 @@
 #include <map>
 #include <vector>
 
-#include "program/bound.h"
+#include "program/bind/bound.h"
 #include "sim/result.h"
 
 namespace hemiola::sim {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "plan/template.h"
-#include "program/lower.h"
+#include "program/lower/lower.h"
 #include "sim/line_compare.h"
 #include "sim/test_machines.h"
 

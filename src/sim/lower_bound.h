@@ -2,7 +2,7 @@
 #pragma once
 
 #include "machine/machine.h"
-#include "program/bound.h"
+#include "program/bind/bound.h"
 #include "sim/addresses.h"
 #include "sim/fold.h"
 #include "sim/options.h"

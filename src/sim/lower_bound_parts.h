@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "machine/machine.h"
-#include "program/cursor.h"
+#include "program/walk/cursor.h"
 #include "sim/index.h"
 #include "sim/line_map.h"
 #include "sim/result.h"

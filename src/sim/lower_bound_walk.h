@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "machine/machine.h"
-#include "program/bound.h"
-#include "program/primitive.h"
+#include "program/bind/bound.h"
+#include "program/semantics/primitive.h"
 #include "sim/classes.h"
 #include "sim/fold.h"
 #include "sim/lower_bound.h"

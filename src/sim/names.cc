@@ -1,4 +1,4 @@
-#include "program/bound.h"
+#include "program/bind/bound.h"
 #include "sim/options.h"
 #include "sim/profile.h"
 #include "sim/result.h"

@@ -6,7 +6,7 @@
 #include <deque>
 #include <vector>
 
-#include "program/primitive.h"
+#include "program/semantics/primitive.h"
 #include "sim/power_budget.h"
 #include "sim/request.h"
 #include "sim/spent.h"

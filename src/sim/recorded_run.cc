@@ -9,7 +9,7 @@
 #include "core/digest.h"
 #include "core/lists.h"
 #include "machine/fabric_parameters.h"
-#include "program/cursor.h"
+#include "program/walk/cursor.h"
 #include "sim/index.h"
 
 namespace hemiola::sim {

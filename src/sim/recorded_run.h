@@ -5,7 +5,7 @@
 
 #include "core/diagnostics.h"
 #include "machine/machine.h"
-#include "program/bound.h"
+#include "program/bind/bound.h"
 #include "sim/options.h"
 #include "sim/profile.h"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "program/bound_test_support.h"
+#include "program/testing/bound.h"
 #include "sim/recorded_run.h"
 #include "sim/simulate.h"
 #include "sim/test_machines.h"

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "core/modulo.h"
-#include "program/occupancy.h"
-#include "program/primitive.h"
+#include "program/semantics/occupancy.h"
+#include "program/semantics/primitive.h"
 #include "sim/fabric.h"
 #include "sim/l2.h"
 #include "sim/spent.h"

@@ -11,8 +11,8 @@
 #include "core/testing/failure.h"
 #include "core/testing/long_tests.h"
 #include "program/built_in.h"
-#include "program/job.h"
-#include "program/launch_programs.h"
+#include "program/jobs/job.h"
+#include "program/jobs/launch_programs.h"
 #include "sim/line_compare.h"
 
 namespace hemiola::sim {

@@ -1,7 +1,7 @@
 // The entrance of the simulator.
 #pragma once
 
-#include "program/bound.h"
+#include "program/bind/bound.h"
 #include "sim/options.h"
 #include "sim/result.h"
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "machine/machine.h"
-#include "program/bound_test_support.h"
 #include "program/program.h"
+#include "program/testing/bound.h"
 #include "sim/simulate.h"
 
 namespace hemiola::sim::test {

@@ -15,7 +15,7 @@
 
 #include "core/random.h"
 #include "machine/machine.h"
-#include "program/primitive.h"
+#include "program/semantics/primitive.h"
 #include "sim/classes.h"
 
 namespace hemiola::sim {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/time.h"
-#include "program/bound.h"
+#include "program/bind/bound.h"
 
 namespace hemiola::sim {
 

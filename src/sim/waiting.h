@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "program/primitive.h"
+#include "program/semantics/primitive.h"
 #include "sim/request.h"
 
 namespace hemiola::sim {

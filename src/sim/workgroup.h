@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/time.h"
-#include "program/occupancy.h"
-#include "program/cursor.h"
+#include "program/semantics/occupancy.h"
+#include "program/walk/cursor.h"
 #include "sim/spent.h"
 #include "sim/trace.h"
 #include "sim/waiting.h"

@@ -19,7 +19,7 @@
 #include "core/monitor.h"
 #include "core/units.h"
 #include "machine/machine.h"
-#include "program/bound.h"
+#include "program/bind/bound.h"
 #include "sim/simulate.h"
 #include "study/settings.h"
 #include "verify/verify.h"

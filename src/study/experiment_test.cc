@@ -10,7 +10,7 @@
 
 #include "plan/template.h"
 #include "program/built_in.h"
-#include "program/kernel.h"
+#include "program/kernels/kernel.h"
 #include "study/identity.h"
 
 namespace hemiola::study {

@@ -11,7 +11,7 @@
 
 #include "core/lists.h"
 #include "core/text.h"
-#include "program/launch_programs.h"
+#include "program/jobs/launch_programs.h"
 #include "study/yaml_file.h"
 
 namespace hemiola::study {

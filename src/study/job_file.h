@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "machine/machine.h"
-#include "program/job.h"
+#include "program/jobs/job.h"
 #include "study/experiment.h"
 
 namespace hemiola::study {

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "program/job.h"
+#include "program/jobs/job.h"
 #include "study/job_file.h"
 
 namespace hemiola::study {

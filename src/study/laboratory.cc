@@ -6,7 +6,7 @@
 #include "core/lists.h"
 #include "plan/template.h"
 #include "program/built_in.h"
-#include "program/lower.h"
+#include "program/lower/lower.h"
 #include "study/cache.h"
 #include "study/evaluator.h"
 #include "study/experiment.h"

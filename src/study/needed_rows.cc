@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/index.h"
-#include "program/cursor.h"
+#include "program/walk/cursor.h"
 
 namespace hemiola::study {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "program/bound.h"
+#include "program/bind/bound.h"
 #include "sim/profile.h"
 
 namespace hemiola::study {

@@ -13,7 +13,7 @@
 #include "core/text.h"
 #include "machine/machine.h"
 #include "program/built_in.h"
-#include "program/kernel.h"
+#include "program/kernels/kernel.h"
 #include "program/program.h"
 #include "study/digest.h"
 #include "study/preparation.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "machine/machine.h"
-#include "program/bound.h"
+#include "program/bind/bound.h"
 #include "sim/profile.h"
 
 namespace hemiola::study {

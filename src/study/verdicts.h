@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "program/bound.h"
+#include "program/bind/bound.h"
 #include "study/cache.h"
 #include "study/identity.h"
 #include "verify/sizes.h"

@@ -3,7 +3,7 @@
 
 #include "plan/template.h"
 #include "plan/testing/small_sizes.h"
-#include "program/lower.h"
+#include "program/lower/lower.h"
 #include "verify/execute.h"
 #include "verify/test_support.h"
 #include "verify/verify.h"

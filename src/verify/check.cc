@@ -96,7 +96,7 @@ class Check {
     if (program_.program().plan != nullptr) {
       if (!check_plan(check(*program_.program().plan, monitor_))) return false;
     } else if (program_.program().format == "launch") {
-      // A product, a compute or a copy (program/launch_programs.h) is what it does.
+      // A product, a compute or a copy (program/jobs/launch_programs.h) is what it does.
     } else if (!has_postcondition(program_)) {
       proof_.reasons.push_back("no postcondition is known for this collective");
     } else {

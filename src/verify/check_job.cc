@@ -9,8 +9,8 @@
 
 #include "core/index.h"
 #include "machine/machine.h"
-#include "program/job.h"
-#include "program/occupancy.h"
+#include "program/jobs/job.h"
+#include "program/semantics/occupancy.h"
 
 namespace hemiola::verify {
 namespace {

@@ -1,5 +1,5 @@
-// Proofs of jobs (program/job.h): every launch as a program alone, and then what several of them
-// may do to each other.
+// Proofs of jobs (program/jobs/job.h): every launch as a program alone, and then what several of
+// them may do to each other.
 #pragma once
 
 #include "verify/verify.h"

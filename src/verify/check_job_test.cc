@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "machine/machine.h"
-#include "program/job.h"
-#include "program/launch_programs.h"
+#include "program/jobs/job.h"
+#include "program/jobs/launch_programs.h"
 
 namespace hemiola::verify::jobs {
 namespace {

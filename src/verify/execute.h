@@ -7,7 +7,7 @@
 
 #include "core/monitor.h"
 #include "plan/plan.h"
-#include "program/bound.h"
+#include "program/bind/bound.h"
 #include "verify/verify.h"
 
 namespace hemiola::verify {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <mutex>
 
-#include "program/cursor.h"
+#include "program/walk/cursor.h"
 #include "verify/execute.h"
 #include "verify/plan_data.h"
 #include "verify/postcondition.h"

@@ -10,7 +10,7 @@
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "program/export.h"
-#include "program/plan_fixtures.h"
+#include "program/testing/plan_fixtures.h"
 #include "verify/execute.h"
 #include "verify/test_support.h"
 #include "verify/verify.h"

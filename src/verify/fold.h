@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "program/bound.h"
-#include "program/rotation.h"
+#include "program/bind/bound.h"
+#include "program/walk/rotation.h"
 #include "verify/memory.h"
 #include "verify/values.h"
 

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "plan/build.h"
-#include "program/lower.h"
+#include "program/lower/lower.h"
 #include "verify/execute.h"
 #include "verify/verify.h"
 

@@ -8,8 +8,8 @@
 #include "machine/machine.h"
 #include "plan/template.h"
 #include "plan/testing/small_sizes.h"
-#include "program/lower.h"
-#include "program/plan_fixtures.h"
+#include "program/lower/lower.h"
+#include "program/testing/plan_fixtures.h"
 #include "verify/test_support.h"
 #include "verify/verify.h"
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/monitor.h"
-#include "program/occupancy.h"
-#include "program/cursor.h"
+#include "program/semantics/occupancy.h"
+#include "program/walk/cursor.h"
 #include "verify/fold.h"
 #include "verify/memory.h"
 #include "verify/semaphores.h"

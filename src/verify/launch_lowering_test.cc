@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "machine/machine.h"
-#include "program/lower.h"
+#include "program/lower/lower.h"
 #include "verify/test_plans.h"
 #include "verify/test_support.h"
 #include "verify/verify.h"

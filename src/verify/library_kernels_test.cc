@@ -8,7 +8,7 @@
 #include "core/testing/long_tests.h"
 #include "machine/machine.h"
 #include "plan/template.h"
-#include "program/bound_test_support.h"
+#include "program/testing/bound.h"
 #include "verify/execute.h"
 #include "verify/verify.h"
 

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "program/primitive.h"
+#include "program/semantics/primitive.h"
 #include "verify/clock.h"
 #include "verify/values.h"
 

@@ -4,7 +4,7 @@
 
 #include "machine/machine.h"
 #include "plan/template.h"
-#include "program/kernel.h"
+#include "program/kernels/kernel.h"
 #include "verify/verify.h"
 
 namespace hemiola::verify {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "program/primitive.h"
+#include "program/semantics/primitive.h"
 
 namespace hemiola::verify {
 

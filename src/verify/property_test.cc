@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-#include "program/cursor.h"
+#include "program/walk/cursor.h"
 #include "verify/execute.h"
 #include "verify/test_support.h"
 #include "verify/verify.h"

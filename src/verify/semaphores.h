@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "program/primitive.h"
+#include "program/semantics/primitive.h"
 #include "verify/clock.h"
 
 namespace hemiola::verify {

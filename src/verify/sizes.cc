@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "program/cursor.h"
+#include "program/walk/cursor.h"
 #include "verify/fold.h"
 
 namespace hemiola::verify {
@@ -16,7 +16,7 @@ using program::Op;
 using program::OpKind;
 using program::Program;
 
-/// Sizes beyond are not asked about: no buffer can be as large (program/bind.cc).
+/// Sizes beyond are not asked about: no buffer can be as large (program/bind/bind.cc).
 constexpr std::int64_t kLargest = std::int64_t{1} << 44;
 /// Programs up to this many primitives are walked at both ends of a class.
 constexpr std::int64_t kMostWalked = 1'000'000;

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "program/bound_test_support.h"
+#include "program/testing/bound.h"
 #include "verify/verify.h"
 
 namespace hemiola::verify::test {

@@ -9,7 +9,7 @@
 #include "core/diagnostics.h"
 #include "core/monitor.h"
 #include "plan/plan.h"
-#include "program/bound.h"
+#include "program/bind/bound.h"
 
 namespace hemiola::verify {
 

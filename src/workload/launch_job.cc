@@ -12,7 +12,7 @@
 
 #include "core/digest.h"
 #include "core/index.h"
-#include "program/launch_programs.h"
+#include "program/jobs/launch_programs.h"
 #include "workload/fuse.h"
 
 namespace hemiola::workload {

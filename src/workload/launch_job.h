@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/units.h"
-#include "program/job.h"
-#include "program/launch_programs.h"
+#include "program/jobs/job.h"
+#include "program/jobs/launch_programs.h"
 #include "study/experiment.h"
 #include "workload/costs.h"
 #include "workload/simulated_costs.h"

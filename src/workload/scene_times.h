@@ -6,7 +6,7 @@
 
 #include "core/time.h"
 #include "machine/machine.h"
-#include "program/job.h"
+#include "program/jobs/job.h"
 #include "study/experiment.h"
 #include "workload/launch_job.h"
 #include "workload/scene.h"

@@ -1,5 +1,5 @@
 // Costs of launches by simulation: each distinct launch and each distinct situation once, as a job
-// (program/job.h) of some ranks that stand for all.
+// (program/jobs/job.h) of some ranks that stand for all.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 #include "core/monitor.h"
 #include "machine/machine.h"
-#include "program/job.h"
+#include "program/jobs/job.h"
 #include "study/experiment.h"
 #include "study/parts.h"
 #include "workload/costs.h"

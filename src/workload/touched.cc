@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/index.h"
-#include "program/bound.h"
+#include "program/bind/bound.h"
 
 namespace hemiola::workload {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/units.h"
 #include "machine/machine.h"
-#include "program/bound.h"
+#include "program/bind/bound.h"
 
 namespace hemiola::test {
 

@@ -21,7 +21,8 @@ Plan all_gather_along(const TemplateArguments& arguments, const std::vector<Ring
 /// Chains that end where the ring comes back to the root.
 Plan broadcast_along(const TemplateArguments& arguments, const std::vector<Ring>& rings);
 
-/// For plans with a code per rank, written with constant peers, that are chains (program/lower.h).
+/// For plans with a code per rank, written with constant peers, that are chains
+/// (program/lower/lower.h).
 void name_peers_by_distance(Plan& plan);
 
 /// The ring as a chain of parents that ends at, or, reversed, starts from the root.

@@ -1,0 +1,230 @@
+#include "program/kernels/kernel.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/lists.h"
+
+namespace hemiola::program {
+
+#define HEMIOLA_KERNEL(name) KernelInfo name();
+#include "program/kernels/kernel_list.h"
+#undef HEMIOLA_KERNEL
+
+namespace {
+
+/// What the caller gave, checked, and the defaults of the rest.
+plan::Parameters complete(const KernelInfo& info, const plan::Parameters& given) {
+  plan::Parameters all;
+  std::vector<std::string> names;
+  for (const plan::ParameterInfo& parameter : info.parameters) {
+    all.emplace_back(parameter.name, parameter.default_value);
+    names.push_back(parameter.name);
+  }
+  for (const auto& [name, value] : given) {
+    const auto at = std::find(names.begin(), names.end(), name);
+    if (at == names.end()) {
+      const std::string near = suggest(name, names);
+      throw Failure(
+          fmt::format("'{}' has no parameter '{}'", info.name, name), kOption,
+          near.empty() ? fmt::format("its parameters are {}", fmt::join(names, ", ")) : near);
+    }
+    const auto which = static_cast<std::size_t>(at - names.begin());
+    const std::vector<std::string>& choices = info.parameters[which].choices;
+    if (!choices.empty() && std::find(choices.begin(), choices.end(), value) == choices.end())
+      throw Failure(fmt::format("parameter '{}' cannot be '{}'", name, value), kOption,
+                    fmt::format("it is {}", fmt::join(choices, ", ")));
+    all[which].second = value;
+  }
+  return all;
+}
+
+}  // namespace
+
+const std::string& KernelArguments::word(std::string_view parameter) const {
+  const auto at = std::find_if(parameters.begin(), parameters.end(),
+                               [&](const auto& p) { return p.first == parameter; });
+  return at->second;
+}
+
+std::int64_t KernelArguments::number(std::string_view parameter) const {
+  const auto value = parse_count(word(parameter));
+  if (!value || *value < 0)
+    throw Failure(fmt::format("parameter '{}' cannot be '{}'", parameter, word(parameter)), kOption,
+                  "it is a number");
+  return *value;
+}
+
+Bytes KernelArguments::bytes(std::string_view parameter) const {
+  const auto value = parse_size(word(parameter));
+  if (!value)
+    throw Failure(fmt::format("parameter '{}' cannot be '{}'", parameter, word(parameter)), kOption,
+                  "it is a size such as 16MiB");
+  return *value;
+}
+
+const std::vector<KernelInfo>& kernels() {
+  static const std::vector<KernelInfo> all{
+#define HEMIOLA_KERNEL(name) name(),
+#include "program/kernels/kernel_list.h"
+#undef HEMIOLA_KERNEL
+  };
+  return all;
+}
+
+const KernelInfo* find_kernel(std::string_view name) {
+  const auto at = std::find_if(kernels().begin(), kernels().end(),
+                               [&](const KernelInfo& info) { return info.name == name; });
+  return at == kernels().end() ? nullptr : &*at;
+}
+
+std::optional<Program> make_kernel(const std::string& name, const LoadOptions& options) {
+  const KernelInfo* info = find_kernel(name);
+  if (info == nullptr) return std::nullopt;
+  if (options.ranks < info->least_ranks)
+    throw Failure(
+        fmt::format("'{}' needs at least {} ranks, not {}", name, info->least_ranks, options.ranks),
+        kOption);
+  KernelArguments arguments{.name = name,
+                            .ranks = options.ranks,
+                            .machine = options.machine,
+                            .collective = options.collective,
+                            .parameters = complete(*info, options.parameters)};
+  arguments.size = MiB(1);  // for what does not depend on it
+  Program program = info->make(arguments);
+  if (!info->by_size) return program;
+  program.follow_size([info, arguments](const BindOptions& bind) {
+    KernelArguments now = arguments;
+    now.size = bind.size;
+    now.type = bind.type;
+    return info->make(now);
+  });
+  return program;
+}
+
+Program make_other(const std::string& name, KernelArguments arguments) {
+  const KernelInfo& info = *find_kernel(name);
+  std::erase_if(arguments.parameters, [&](const auto& given) {
+    return std::none_of(info.parameters.begin(), info.parameters.end(),
+                        [&](const auto& known) { return known.name == given.first; });
+  });
+  arguments.parameters = complete(info, arguments.parameters);
+  arguments.name = name;
+  return info.make(arguments);
+}
+
+ProgramWriter::ProgramWriter(const KernelArguments& arguments, Collective collective,
+                             std::int64_t input_chunks, std::int64_t output_chunks) {
+  program_.name = program_.source = arguments.name;
+  program_.format = "kernel";
+  program_.collective = collective;
+  program_.ranks = arguments.ranks;
+  program_.buffers = {{.name = "input", .kind = BufferKind::input, .chunks = {input_chunks}},
+                      {.name = "output", .kind = BufferKind::output, .chunks = {output_chunks}}};
+}
+
+std::int32_t ProgramWriter::scratch(const std::string& name, std::int64_t chunks) {
+  program_.buffers.push_back({.name = name, .chunks = {chunks}});
+  return static_cast<std::int32_t>(program_.buffers.size()) - 1;
+}
+
+std::int32_t ProgramWriter::fixed(const std::string& name, Bytes bytes) {
+  program_.buffers.push_back({.name = name, .bytes = bytes});
+  return static_cast<std::int32_t>(program_.buffers.size()) - 1;
+}
+
+std::int32_t ProgramWriter::semaphore(const std::string& name) {
+  program_.semaphores.push_back({.name = name});
+  return static_cast<std::int32_t>(program_.semaphores.size()) - 1;
+}
+
+KernelWriter::KernelWriter(const KernelArguments& arguments, Collective collective,
+                           std::int64_t chunks)
+    : ProgramWriter(arguments, collective, chunks, chunks) {
+  program_.chunks_per_size = chunks;
+}
+
+std::int32_t KernelWriter::semaphores(const std::string& name) {
+  const auto first = static_cast<std::int32_t>(program_.semaphores.size());
+  for (int distance = 1; distance < ranks(); ++distance)
+    program_.semaphores.push_back({.name = fmt::format("{}, from {} before", name, distance)});
+  return first;
+}
+
+void KernelWriter::begin(int workgroup, int workgroups, int threads) {
+  workgroup_ = workgroup;
+  workgroups_ = workgroups;
+  ++blocks_;
+  begin_part(threads);
+}
+
+void KernelWriter::begin_part(int threads) {
+  kernel_.bodies.push_back(static_cast<std::int32_t>(program_.bodies.size()));
+  kernel_.threads_of.push_back(threads);
+  kernel_.blocks.push_back(blocks_ - 1);
+  program_.bodies.emplace_back();
+}
+
+void KernelWriter::add(Op op) {
+  op.where = fmt::format("/{}", program_.bodies.back().ops.size());
+  program_.bodies.back().ops.push_back(std::move(op));
+}
+
+void KernelWriter::load(std::int32_t buffer) {
+  Op op{.kind = OpKind::load, .src = {{.buffer = buffer}}};
+  op.slice = workgroup_;
+  op.slices = workgroups_;
+  op.bytes = {16};
+  add(std::move(op));
+}
+
+void KernelWriter::barrier(std::int32_t first_semaphore, bool release) {
+  tell(first_semaphore, release);
+  hear(first_semaphore, release);
+}
+
+void KernelWriter::tell(std::int32_t first_semaphore, bool release) {
+  Op signal{.kind = release ? OpKind::signal : OpKind::relaxed_signal, .channel = Channel::memory};
+  for (int distance = 1; distance < ranks(); ++distance)
+    signal.semaphores.push_back({neighbour(distance, ranks()), first_semaphore + distance - 1});
+  add(std::move(signal));
+}
+
+void KernelWriter::hear(std::int32_t first_semaphore, bool acquire) {
+  Op wait{.kind = acquire ? OpKind::wait : OpKind::relaxed_wait, .channel = Channel::memory};
+  for (int distance = 1; distance < ranks(); ++distance)
+    wait.semaphores.push_back({own_rank(), first_semaphore + distance - 1});
+  add(std::move(wait));
+}
+
+void KernelWriter::grid_barrier() {
+  program_.barriers = 1;
+  add({.kind = OpKind::barrier, .workgroups = workgroups_});
+}
+
+Op KernelWriter::move(OpKind kind, std::vector<Operand> sources,
+                      std::vector<Operand> destinations) const {
+  Op op{.kind = kind, .channel = Channel::memory};
+  op.src = std::move(sources);
+  op.dst = std::move(destinations);
+  op.slice = workgroup_;
+  op.slices = workgroups_;
+  op.unit = unit_;
+  return op;
+}
+
+Program KernelWriter::finish(const std::string& name, int threads, int unroll) {
+  kernel_.name = name;
+  kernel_.threads = threads;
+  kernel_.unroll = unroll;
+  std::replace(kernel_.threads_of.begin(), kernel_.threads_of.end(), 0, threads);
+  program_.kernels = {std::move(kernel_)};
+  program_.codes = {{{{StreamItem{.kind = StreamItem::Kind::kernel, .index = 0}}}}};
+  program_.code_of.assign(static_cast<std::size_t>(program_.ranks), 0);
+  program_.finish();
+  return std::move(program_);
+}
+
+}  // namespace hemiola::program

@@ -1,0 +1,155 @@
+// Microbenchmarks of synchronisation: flags, compare-and-swap, fences, barriers, launches.
+#include <fmt/format.h>
+
+#include "program/kernels/micro.h"
+
+namespace hemiola::program {
+namespace {
+
+constexpr std::int64_t kMostRounds = 1'000'000;
+constexpr int kSyncThreads = 32;
+
+std::int64_t rounds_of(const KernelArguments& arguments) {
+  return number_from(arguments, "rounds", 1, kMostRounds);
+}
+
+// Two workgroups, of one GPU or of two, set each other's flag in turn. Each polls in its own
+// memory.
+Program ping_pong(const KernelArguments& arguments) {
+  const bool remote = arguments.word("memory") == "peer";
+  if (remote) check_peer(arguments, "memory");
+  const bool release = arguments.word("release") == "1";
+  MicroWriter writer(arguments);
+  const std::int32_t ping = writer.semaphore("ping"), pong = writer.semaphore("pong");
+  const auto signal = [&](int rank, std::int32_t semaphore) {
+    return Op{.kind = release ? OpKind::signal : OpKind::relaxed_signal,
+              .channel = Channel::memory,
+              .semaphores = {{constant(rank), semaphore}}};
+  };
+  const auto wait = [&](int rank, std::int32_t semaphore) {
+    return Op{.kind = release ? OpKind::wait : OpKind::relaxed_wait,
+              .channel = Channel::memory,
+              .semaphores = {{constant(rank), semaphore}}};
+  };
+  const int other = remote ? 1 : 0;
+  const std::int64_t rounds = rounds_of(arguments);
+  const std::int32_t first = writer.body(repeated(rounds, {signal(other, ping), wait(0, pong)}));
+  const std::int32_t second = writer.body(repeated(rounds, {wait(other, ping), signal(0, pong)}));
+  if (remote) {
+    writer.run_on(0, {writer.kernel({first}, kSyncThreads)});
+    writer.run_on(1, {writer.kernel({second}, kSyncThreads)});
+  } else {
+    writer.run_on(0, {writer.kernel({first, second}, kSyncThreads)});
+  }
+  return writer.finish();
+}
+
+// Workgroups pass a turn round: each spins with atomicCAS until it finds its own number, and leaves
+// the next one's with the same access.
+Program hand_over(const KernelArguments& arguments) {
+  const std::int64_t blocks = number_from(arguments, "blocks", 2, 1024);
+  const std::int64_t rounds = rounds_of(arguments);
+  MicroWriter writer(arguments);
+  const std::int32_t turn = writer.semaphore("turn");
+  std::vector<std::int32_t> bodies;
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    bodies.push_back(writer.body(repeated(rounds, {{.kind = OpKind::compare_swap,
+                                                    .semaphores = {{own_rank(), turn}},
+                                                    .target = block,
+                                                    .count = blocks}})));
+  }
+  writer.run_on(0, {writer.kernel(std::move(bodies), kSyncThreads)});
+  return writer.finish();
+}
+
+// An atomic update, a fence behind it, the next one: each fence waits for the update before it. Two
+// counters in turn, a line apart: where the L2 has two partitions, one in each.
+Program fence(const KernelArguments& arguments) {
+  constexpr int kInLine = 16;  // semaphores of 8 B
+  MicroWriter writer(arguments);
+  std::vector<Op> updates;
+  for (int counter = 0; counter < 2; ++counter) {
+    updates.push_back(
+        {.kind = OpKind::dep_signal, .semaphores = {{own_rank(), writer.semaphore("counter")}}});
+    for (int i = 1; i < kInLine; ++i) writer.semaphore("the rest of its line");
+  }
+  const std::int32_t body = writer.body(repeated(rounds_of(arguments), updates));
+  writer.run_on(0, {writer.kernel({body}, kSyncThreads)});
+  return writer.finish();
+}
+
+Program barrier(const KernelArguments& arguments) {
+  const int blocks = blocks_of(arguments);
+  MicroWriter writer(arguments);
+  writer.program().barriers = 1;
+  const std::int32_t body = writer.body(
+      repeated(rounds_of(arguments), {{.kind = OpKind::barrier, .workgroups = blocks}}));
+  const auto threads = static_cast<int>(number_from(arguments, "threads", 1, 1024));
+  writer.run_on(0, {writer.kernel(std::vector<std::int32_t>(static_cast<std::size_t>(blocks), body),
+                                  threads)});
+  return writer.finish();
+}
+
+Program launch(const KernelArguments& arguments) {
+  MicroWriter writer(arguments);
+  const std::int32_t body = writer.body({});
+  const auto blocks = static_cast<std::size_t>(number_from(arguments, "blocks", 1, 1'000'000));
+  const auto threads = static_cast<int>(number_from(arguments, "threads", 1, 1024));
+  writer.run_on(0, {writer.kernel(std::vector<std::int32_t>(blocks, body), threads)});
+  return writer.finish();
+}
+
+const plan::ParameterInfo kRounds{"rounds", "16", {}, "how often"};
+
+}  // namespace
+
+KernelInfo micro_ping_pong() {
+  return {.name = "micro/ping-pong",
+          .collective = Collective::custom,
+          .description = "two workgroups set each other's flag in turn",
+          .parameters = {{"memory", "own", {"own", "peer"}, "own: of one GPU; peer: of two"},
+                         {"release", "0", {"0", "1"}, "1: a fence before each flag"},
+                         kRounds},
+          .make = ping_pong,
+          .least_ranks = 1};
+}
+
+KernelInfo micro_hand_over() {
+  return {.name = "micro/hand-over",
+          .collective = Collective::custom,
+          .description = "workgroups pass a turn round by compare-and-swap",
+          .parameters = {{"blocks", "2", {}, "workgroups"}, kRounds},
+          .make = hand_over,
+          .least_ranks = 1};
+}
+
+KernelInfo micro_fence() {
+  return {.name = "micro/fence",
+          .collective = Collective::custom,
+          .description = "pairs of atomic updates with a fence after each",
+          .parameters = {kRounds},
+          .make = fence,
+          .least_ranks = 1};
+}
+
+KernelInfo micro_barrier() {
+  return {.name = "micro/barrier",
+          .collective = Collective::custom,
+          .description = "barriers among the workgroups of a GPU",
+          .parameters = {{"blocks", "0", {}, "workgroups; 0: one per compute unit"},
+                         {"threads", "32", {}, "per workgroup"},
+                         kRounds},
+          .make = barrier,
+          .least_ranks = 1};
+}
+
+KernelInfo micro_launch() {
+  return {.name = "micro/launch",
+          .collective = Collective::custom,
+          .description = "a kernel that does nothing",
+          .parameters = {{"blocks", "1", {}, "workgroups"}, {"threads", "32", {}, "per workgroup"}},
+          .make = launch,
+          .least_ranks = 1};
+}
+
+}  // namespace hemiola::program

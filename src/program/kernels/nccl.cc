@@ -1,0 +1,310 @@
+// NCCL's kernels: rings (src/device/all_reduce.h, all_gather.h, reduce_scatter.h, broadcast.h,
+// reduce.h of NVIDIA/nccl 2.30), grouped send and receive (sendrecv.h), NVLS with unregistered
+// buffers (all_reduce.h).
+#include "program/kernels/nccl.h"
+
+#include <fmt/format.h>
+
+#include "machine/machine.h"
+#include "program/kernels/rccl_tuner.h"
+#include "program/lower/lower.h"
+
+namespace hemiola::program {
+namespace {
+
+// Dependent loads of a line each: communicator, channel, work (src/device/common.h).
+constexpr int kPrologue = 3;
+constexpr std::int32_t kNcclLine = 128, kNcclAccess = 16;
+
+std::vector<plan::ParameterInfo> nccl_parameters(bool ll128, bool algorithms) {
+  std::vector<std::string> protocols{"auto", "ll", "simple"};
+  if (ll128) protocols.insert(protocols.begin() + 2, "ll128");
+  std::vector<plan::ParameterInfo> all{
+      {"protocol", "auto", protocols, "auto: what NCCL's tuner takes at this size"},
+      {"channels", "0", {}, "workgroups, of grouped sends per peer; 0: as NCCL chooses"}};
+  if (ll128) all.push_back({"threads", "0", {}, "threads per workgroup; 0: as NCCL chooses"});
+  if (algorithms)
+    all.push_back(
+        {"algorithm", "auto", {"auto", "ring", "tree", "nvls"}, "auto: what the tuner takes"});
+  return all;
+}
+
+// Simple: a chunk of 4 steps in 2 slices; broadcast and reduce a step at a time (collectives.h).
+bool has_slices(Collective collective) {
+  return collective == Collective::all_reduce || collective == Collective::all_gather ||
+         collective == Collective::reduce_scatter;
+}
+
+Program ring(const KernelArguments& arguments, Collective collective, const NcclChoice& choice) {
+  LowerOptions options;
+  options.protocol = choice.protocol;
+  options.machine = arguments.machine.get();
+  options.workgroups = choice.channels;
+  options.threads = choice.threads;
+  const bool simple = choice.protocol == Protocol::simple;
+  if (simple && has_slices(collective)) options.piece = MiB(2);
+  const std::string plan = fmt::format("{}/ring", name_of(collective));
+  const machine::Machine* machine = arguments.machine.get();
+  if (machine != nullptr && machine->ranks() != arguments.ranks) machine = nullptr;
+  Program program = lower(plan::make(plan, arguments.ranks, {}, machine), options);
+  if (simple && has_slices(collective)) program.fifo = {4, MiB(1), 2};
+  program.pulls = nccl_pulls(arguments);
+  for (Kernel& kernel : program.kernels) {
+    kernel.unroll = nccl_unroll(choice.protocol, arguments);
+    kernel.posts_apart = simple;
+    kernel.large_code = nccl_large_code(choice.protocol);
+    if (choice.protocol == Protocol::ll) nccl_ll_accesses(kernel, collective, arguments.type);
+  }
+  finish_nccl_kernels(program);
+  return program;
+}
+
+// Each workgroup owns a part of every rank's chunk and plays a role: scatter copies the input to
+// where the switch reads, reduce lets the switch add and multicasts the sum, gather copies it out.
+Program nvls(const KernelArguments& arguments, const NcclChoice& choice) {
+  const int n = arguments.ranks;
+  KernelWriter writer(arguments, Collective::all_reduce, n);
+  const int channels = choice.channels;
+  const std::int32_t sends = writer.scratch("to the switch", n);
+  const std::int32_t sums = writer.scratch("from the switch", n);
+  std::vector<int> all;
+  for (int rank = 0; rank < n; ++rank) all.push_back(rank);
+  writer.program().groups = {all};
+  // Chunks of a channel: 128 KiB, less where there is little to do (src/enqueue.cc).
+  const std::int64_t part = arguments.size.count / channels;
+  std::int64_t chunk = 128 << 10;
+  for (const std::int64_t times : {64, 8, 2}) {
+    if (part < times * n * chunk && chunk > (16 << 10)) chunk /= 2;
+  }
+  const auto loop = [&] {
+    Op op{.kind = OpKind::loop};
+    op.unit = Bytes{chunk * channels};
+    op.unit_chunks = 1;
+    return op;
+  };
+  const auto everyone = [&](std::int32_t semaphore, OpKind kind) {
+    Op op{.kind = kind, .channel = Channel::memory};
+    for (int distance = 0; distance < n; ++distance)
+      op.semaphores.push_back({neighbour(distance, n), semaphore + distance});
+    return op;
+  };
+  const auto own = [&](std::int32_t semaphore) {
+    Op op{.kind = OpKind::wait, .channel = Channel::memory};
+    for (int distance = 0; distance < n; ++distance)
+      op.semaphores.push_back({own_rank(), semaphore + distance});
+    return op;
+  };
+  const auto counters = [&](const std::string& name) {
+    const auto first = static_cast<std::int32_t>(writer.program().semaphores.size());
+    for (int distance = 0; distance < n; ++distance)
+      writer.program().semaphores.push_back({.name = fmt::format("{}, {} before", name, distance)});
+    return first;
+  };
+  // 20 warps. Of those that scatter and of those that reduce one only posts (prims_simple.h), as
+  // the last one of every workgroup does here: gathering has one more.
+  const bool few = n <= 6;
+  const int scatter = 32 * (few ? 7 : 8), reduce = 32 * (few ? 7 : 5),
+            gather = 32 * ((few ? 6 : 7) + 1);
+  for (int c = 0; c < channels; ++c) {
+    const std::int32_t scattered = counters(fmt::format("channel {} scattered", c));
+    const std::int32_t reduced = counters(fmt::format("channel {} reduced", c));
+    writer.begin(c, channels, scatter);
+    writer.add(loop());
+    for (int head = 0; head < n; ++head)
+      writer.add(writer.move(OpKind::copy, {{.buffer = writer.input(), .chunk = constant(head)}},
+                             {{.buffer = sends, .chunk = constant(head)}}));
+    writer.sync();
+    writer.add(everyone(scattered, OpKind::signal));
+    writer.add({.kind = OpKind::end_loop});
+    writer.begin_part(reduce);
+    writer.add(loop());
+    writer.add(own(scattered));
+    writer.sync();
+    Op sum = writer.move(
+        OpKind::group_load_reduce_store,
+        {{.buffer = sends, .chunk = own_rank(), .access = Access::multicast, .group = 0}},
+        {{.buffer = sums, .chunk = own_rank(), .access = Access::multicast, .group = 0}});
+    sum.channel = Channel::switch_;
+    writer.add(std::move(sum));
+    writer.sync();
+    writer.add(everyone(reduced, OpKind::signal));
+    writer.add({.kind = OpKind::end_loop});
+    writer.begin_part(gather);
+    writer.add(loop());
+    writer.add(own(reduced));
+    writer.sync();
+    for (int head = 0; head < n; ++head)
+      writer.add(writer.move(OpKind::copy, {{.buffer = sums, .chunk = constant(head)}},
+                             {{.buffer = writer.output(), .chunk = constant(head)}}));
+    writer.add({.kind = OpKind::end_loop});
+  }
+  Program program = writer.finish("ncclDevKernel_AllReduce_NVLS", choice.threads, 8);
+  program.kernels.front().posts_apart = true;
+  program.kernels.front().large_code = 1;  // a workgroup here is one of a block's roles
+  finish_nccl_kernels(program);
+  return program;
+}
+
+Program finished(Program program, const KernelArguments& arguments) {
+  program.name = program.source = arguments.name;
+  program.format = "kernel";
+  program.library_call = true;
+  program.warnings.append(tuner_warnings(arguments.machine.get()));
+  program.plan = nullptr;
+  return program;
+}
+
+template <Collective collective>
+Program make_nccl(const KernelArguments& arguments) {
+  const NcclChoice choice = choose_nccl(arguments, collective);
+  const auto made = [&] {
+    switch (choice.algorithm) {
+      case NcclAlgorithm::tree:
+        return nccl_tree(arguments, choice);
+      case NcclAlgorithm::nvls:
+        return nvls(arguments, choice);
+      case NcclAlgorithm::ring:
+        break;
+    }
+    return ring(arguments, collective, choice);
+  };
+  return finished(made(), arguments);
+}
+
+// Sends and receives of all peers at once: of the peer at distance d the channels d - 1, d - 1 + n
+// - 1, ... The warps of a send and of a receive are parts of a block, of 10 and 9 warps where it
+// serves one peer; what stays on the rank has blocks of its own, with as many warps as both
+// (src/include/channel.h, ncclP2pChannelBaseForRound; src/device/sendrecv.h).
+Program all_to_all(const KernelArguments& arguments) {
+  const int n = arguments.ranks;
+  const NcclChoice choice = choose_nccl_peer(arguments, {arguments.size.count / n});
+  KernelWriter writer(arguments, Collective::all_to_all, n);
+  Program& program = writer.program();
+  const int each = choice.channels;
+  const bool simple = choice.protocol == Protocol::simple;
+  program.protocol = choice.protocol;
+  program.fifo = {8, choice.step};
+  program.pulls = nccl_pulls(arguments);
+  program.inbound = program.outbound = (n - 1) * each;
+  for (int c = 0; c < each; ++c) {
+    for (int distance = 1; distance < n; ++distance) {
+      const std::int32_t index = (distance - 1) * each + c;
+      const Affine to = neighbour(distance, n), from = neighbour(n - distance, n);
+      Op send = writer.move(OpKind::send, {{.buffer = writer.input(), .chunk = to}}, {});
+      Op recv = writer.move(OpKind::recv, {}, {{.buffer = writer.output(), .chunk = from}});
+      send.channel = recv.channel = Channel::none;
+      send.slice = recv.slice = c;
+      send.slices = recv.slices = each;
+      send.send_to = {to, index, index, index};
+      recv.recv_from = {from, index, index, index};
+      writer.begin(c, each);
+      writer.add(std::move(send));
+      writer.begin_part();
+      writer.add(std::move(recv));
+    }
+    const bool spare = !simple && choice.warp == 32;
+    writer.begin(c, each, 2 * choice.threads - (spare ? 32 : 0));
+    writer.add(writer.move(OpKind::copy, {{.buffer = writer.input(), .chunk = own_rank()}},
+                           {{.buffer = writer.output(), .chunk = own_rank()}}));
+  }
+  program = writer.finish("ncclDevKernel_SendRecv", choice.threads,
+                          nccl_unroll(choice.protocol, arguments));
+  Kernel& kernel = program.kernels.front();
+  kernel.posts_apart = simple;
+  kernel.large_code = simple ? 1 : 0;  // half a block: it sends or it receives
+  if (choice.protocol == Protocol::ll)
+    nccl_ll_accesses(kernel, Collective::all_to_all, arguments.type);
+  finish_nccl_kernels(program);
+  return finished(std::move(program), arguments);
+}
+
+KernelInfo ring_info(Collective collective, const std::string& description,
+                     Program (*make_nccl)(const KernelArguments&)) {
+  return {.name = fmt::format("{}/nccl", name_of(collective)),
+          .collective = collective,
+          .description = description,
+          .parameters = nccl_parameters(true, collective == Collective::all_reduce),
+          .make = make_nccl};
+}
+
+}  // namespace
+
+int nccl_unroll(Protocol protocol, const KernelArguments& arguments) {
+  const RcclModel* rccl = rccl_model(arguments.machine.get());
+  if (rccl != nullptr && protocol == Protocol::simple)
+    return rccl_unroll(*rccl, nccl_nodes(arguments));
+  return protocol == Protocol::simple ? 8 : protocol == Protocol::ll ? 1 : 4;
+}
+
+int nccl_large_code(Protocol protocol) {
+  return protocol == Protocol::ll ? 0 : 2;
+}
+
+// Element by element is how storeData of prims_ll.h stores 8 B, and DataLoader loads elements of 4
+// B and more; smaller ones it loads 4 B at a time. What adds nothing moves single bytes.
+void nccl_ll_accesses(Kernel& kernel, Collective collective, DataType type) {
+  const bool adds = collective == Collective::all_reduce || collective == Collective::reduce ||
+                    collective == Collective::reduce_scatter;
+  const int element = adds ? size_of(type) : 1;
+  kernel.store_bytes = element;
+  kernel.load_bytes = std::max(element, 4);
+}
+
+void finish_nccl_kernels(Program& program) {
+  std::int64_t workgroups = 0;
+  for (Kernel& kernel : program.kernels) kernel.fills_unit = true;
+  for (const Kernel& kernel : program.kernels)
+    workgroups = std::max(workgroups, static_cast<std::int64_t>(kernel.bodies.size()));
+  const auto buffer = static_cast<std::int32_t>(program.buffers.size());
+  program.buffers.push_back({.name = "work", .bytes = {workgroups * kPrologue * kNcclLine}});
+  for (const Kernel& kernel : program.kernels) {
+    for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
+      std::vector<Op>& ops = program.bodies[static_cast<std::size_t>(kernel.bodies[w])].ops;
+      std::vector<Op> prologue;
+      for (int i = 0; i < kPrologue; ++i) {
+        Op load{.kind = OpKind::load, .src = {{.buffer = buffer}}};
+        load.slice = (static_cast<std::int32_t>(w) * kPrologue + i) * (kNcclLine / kNcclAccess);
+        load.slices = static_cast<std::int32_t>(workgroups) * kPrologue * (kNcclLine / kNcclAccess);
+        load.bytes = {kNcclAccess};
+        load.where = fmt::format("/prologue/{}", i);
+        prologue.push_back(std::move(load));
+      }
+      prologue.push_back({.kind = OpKind::sync, .where = "/prologue"});
+      ops.insert(ops.begin(), prologue.begin(), prologue.end());
+    }
+  }
+}
+
+KernelInfo all_reduce_nccl() {
+  return ring_info(Collective::all_reduce, "NCCL's all-reduce; ring, tree or NVLS by its tuner",
+                   make_nccl<Collective::all_reduce>);
+}
+
+KernelInfo all_gather_nccl() {
+  return ring_info(Collective::all_gather, "NCCL's all-gather, a ring",
+                   make_nccl<Collective::all_gather>);
+}
+
+KernelInfo reduce_scatter_nccl() {
+  return ring_info(Collective::reduce_scatter, "NCCL's reduce-scatter, a ring",
+                   make_nccl<Collective::reduce_scatter>);
+}
+
+KernelInfo broadcast_nccl() {
+  return ring_info(Collective::broadcast, "NCCL's broadcast, a ring",
+                   make_nccl<Collective::broadcast>);
+}
+
+KernelInfo reduce_nccl() {
+  return ring_info(Collective::reduce, "NCCL's reduce, a ring", make_nccl<Collective::reduce>);
+}
+
+KernelInfo all_to_all_nccl() {
+  return {.name = "all-to-all/nccl",
+          .collective = Collective::all_to_all,
+          .description = "grouped sends and receives of NCCL, as nccl-tests does all-to-all",
+          .parameters = nccl_parameters(false, false),
+          .make = all_to_all};
+}
+
+}  // namespace hemiola::program

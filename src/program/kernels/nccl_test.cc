@@ -1,0 +1,280 @@
+// NCCL's choices: thresholds, channels, what is refused.
+#include "program/kernels/nccl.h"
+#include "program/bind/bound.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "machine/builders.h"
+#include "machine/machine.h"
+#include "program/testing/programs.h"
+
+namespace hemiola::program {
+namespace {
+
+using test::kKiB;
+using ::testing::HasSubstr;
+
+/// The protocol of a whole call as the tuner chooses it.
+Protocol protocol_at(Collective collective, int ranks, const std::string& gpu, std::int64_t size) {
+  const machine::Machine machine = machine::load(gpu);
+  KernelArguments arguments{
+      .name = "test", .ranks = ranks, .size = {size}, .machine = machine::share(machine)};
+  arguments.parameters = {
+      {"protocol", "auto"}, {"channels", "0"}, {"threads", "0"}, {"algorithm", "ring"}};
+  return choose_nccl(arguments, collective).protocol;
+}
+
+Program nccl_program(const std::string& name, int ranks, std::int64_t size,
+                     const plan::Parameters& parameters = {}) {
+  const Program kernel = load(name, {.ranks = ranks, .parameters = parameters});
+  return bind(kernel, nullptr, {.size = {size}}).program();
+}
+
+std::string nccl_failure(const std::string& name, int ranks, const plan::Parameters& parameters) {
+  try {
+    nccl_program(name, ranks, 1 << 20, parameters);
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "no failure";
+}
+
+TEST(NcclKernels, of_protocol_ll_move_the_users_memory_in_elements) {
+  const auto kernel = [](const std::string& name, DataType type, const std::string& protocol) {
+    const Program program = load(name, {.ranks = 2, .parameters = {{"protocol", protocol}}});
+    return bind(program, nullptr, {.size = {64 * kKiB}, .type = type}).kernels().front();
+  };
+  EXPECT_EQ(kernel("all-reduce/nccl", DataType::float16, "ll").store_bytes, 2);
+  EXPECT_EQ(kernel("all-reduce/nccl", DataType::float16, "ll").load_bytes, 4);
+  EXPECT_EQ(kernel("reduce-scatter/nccl", DataType::float64, "ll").load_bytes, 8);
+  EXPECT_EQ(kernel("all-gather/nccl", DataType::float32, "ll").store_bytes, 1) << "bytes";
+  EXPECT_EQ(kernel("all-to-all/nccl", DataType::float32, "ll").store_bytes, 1) << "bytes";
+  EXPECT_EQ(kernel("all-reduce/nccl", DataType::float16, "simple").store_bytes, 0);
+}
+
+// Where measured times jump: calibrate/aic_h100_sxm_nccl.csv and aic_a100_sxm_nccl.csv.
+TEST(NcclTuner, two_gpus_leave_ll_where_measured_times_jump) {
+  EXPECT_EQ(protocol_at(Collective::all_reduce, 2, "dgx-h100", 1024 * kKiB), Protocol::ll);
+  EXPECT_EQ(protocol_at(Collective::all_reduce, 2, "dgx-h100", 2048 * kKiB), Protocol::simple);
+  EXPECT_EQ(protocol_at(Collective::all_gather, 2, "dgx-h100", 2048 * kKiB), Protocol::ll);
+  EXPECT_EQ(protocol_at(Collective::all_gather, 2, "dgx-h100", 4096 * kKiB), Protocol::simple);
+  EXPECT_EQ(protocol_at(Collective::all_reduce, 2, "dgx-a100", 512 * kKiB), Protocol::ll);
+  EXPECT_EQ(protocol_at(Collective::all_reduce, 2, "dgx-a100", 1024 * kKiB), Protocol::simple);
+}
+
+TEST(NcclTuner, eight_gpus_pass_through_ll128) {
+  EXPECT_EQ(protocol_at(Collective::all_reduce, 8, "dgx-a100", 1024 * kKiB), Protocol::ll);
+  EXPECT_EQ(protocol_at(Collective::all_reduce, 8, "dgx-a100", 4096 * kKiB), Protocol::ll128);
+  EXPECT_EQ(protocol_at(Collective::all_reduce, 8, "dgx-a100", 65536 * kKiB), Protocol::simple);
+}
+
+TEST(NcclTuner, nvls_is_for_more_than_two_ranks_of_a_multicast_switch) {
+  const machine::Machine h100 = machine::load("dgx-h100"), a100 = machine::load("dgx-a100");
+  const auto time = [](const machine::Machine& machine, int ranks) {
+    KernelArguments arguments{
+        .name = "test", .ranks = ranks, .size = MiB(8), .machine = machine::share(machine)};
+    return nccl_time(arguments, Collective::all_reduce, NcclAlgorithm::nvls, Protocol::simple);
+  };
+  EXPECT_LT(time(h100, 2), 0);
+  EXPECT_GT(time(h100, 4), 25);
+  EXPECT_LT(time(a100, 8), 0);
+}
+
+TEST(NcclKernels, a_small_message_takes_few_channels_and_threads) {
+  EXPECT_EQ(nccl_program("all-reduce/nccl", 2, 512).workgroups(0), 1);
+  EXPECT_EQ(nccl_program("all-reduce/nccl", 2, 512).kernels.front().threads, 96);
+  EXPECT_EQ(nccl_program("all-reduce/nccl", 2, 16 << 20).workgroups(0), 24);
+  EXPECT_EQ(nccl_program("all-reduce/nccl", 2, 16 << 20).kernels.front().threads, 544);
+}
+
+TEST(NcclKernels, grouped_sends_take_as_many_channels_as_parts_of_64_kib) {
+  // Per channel of the one peer a send, a receive and a part of the own copy.
+  EXPECT_EQ(nccl_program("all-to-all/nccl", 2, 128 * kKiB).workgroups(0), 3);
+  EXPECT_EQ(nccl_program("all-to-all/nccl", 2, 1024 * kKiB).workgroups(0), 3 * 8);
+  EXPECT_EQ(nccl_program("all-to-all/nccl", 2, 2 * 16 * kKiB).protocol, Protocol::ll);
+  EXPECT_EQ(nccl_program("all-to-all/nccl", 2, 2 * 64 * kKiB).protocol, Protocol::simple);
+}
+
+TEST(NcclKernels, warps_that_do_different_things_are_parts_of_a_block) {
+  const Kernel sends = nccl_program("all-to-all/nccl", 2, 2 * 64 * kKiB).kernels.front();
+  EXPECT_EQ(sends.blocks, (std::vector{0, 0, 1}));
+  EXPECT_EQ(sends.threads_of, (std::vector{320, 320, 640})) << "send, receive, own copy";
+  const machine::Machine h100 = machine::load("dgx-h100");
+  const Kernel nvls = bind(load("all-reduce/nccl", {.ranks = 8, .machine = machine::share(h100)}),
+                           machine::share(h100), {.size = MiB(16)})
+                          .kernels()
+                          .front();
+  EXPECT_EQ(nvls.parts_from(0), 3U);
+  EXPECT_EQ(nvls.parts_from(3), 3U);
+  EXPECT_EQ(nvls.block_count(), 16);
+  EXPECT_EQ(std::vector(nvls.threads_of.begin(), nvls.threads_of.begin() + 3),
+            (std::vector{256, 160, 256}));
+}
+
+TEST(NcclKernels, slices_are_a_32nd_of_a_slot_at_least) {
+  const Fifo fifo{4, MiB(1), 2};
+  EXPECT_EQ(fifo.slice_bytes(1000, 2), 32 * kKiB);
+  EXPECT_EQ(fifo.slice_bytes(100 * kKiB, 2), 50 * kKiB);
+  EXPECT_EQ(fifo.slice_bytes(2048 * kKiB, 2), 1024 * kKiB);
+  EXPECT_EQ((Fifo{8, KiB(512)}.slice_bytes(1000, 2)), 512 * kKiB);
+}
+
+TEST(NcclTuner, several_nodes_have_two_channels_per_nic_and_pay_for_the_network) {
+  const machine::Machine one = machine::load("dgx-h100"), two = machine::load("dgx-h100:2");
+  const auto choice = [](const machine::Machine& machine, std::int64_t size) {
+    KernelArguments arguments{.name = "test", .ranks = machine.ranks(), .size = {size}};
+    arguments.machine = machine::share(machine);
+    arguments.parameters = {
+        {"protocol", "auto"}, {"channels", "0"}, {"threads", "0"}, {"algorithm", "auto"}};
+    return choose_nccl(arguments, Collective::all_reduce);
+  };
+  EXPECT_EQ(choice(one, 64 << 20).algorithm, NcclAlgorithm::nvls);
+  EXPECT_EQ(choice(two, 64 << 20).algorithm, NcclAlgorithm::ring) << "no switch reaches all";
+  EXPECT_EQ(choice(two, 64 << 20).channels, 16);
+  EXPECT_EQ(choice(two, 1 << 30).protocol, Protocol::simple);
+  EXPECT_EQ(choice(two, 64 << 10).protocol, Protocol::ll);
+  const auto time = [](const machine::Machine& machine, Protocol protocol) {
+    KernelArguments arguments{.name = "test", .ranks = machine.ranks(), .size = MiB(64)};
+    arguments.machine = machine::share(machine);
+    return nccl_time(arguments, Collective::all_reduce, NcclAlgorithm::ring, protocol);
+  };
+  EXPECT_GT(time(two, Protocol::ll), 2 * time(one, Protocol::ll)) << "LL is capped";
+}
+
+NcclChoice choice_at(const machine::Machine& machine, int ranks, std::int64_t size) {
+  KernelArguments arguments{
+      .name = "test", .ranks = ranks, .size = {size}, .machine = machine::share(machine)};
+  arguments.parameters = {
+      {"protocol", "auto"}, {"channels", "0"}, {"threads", "0"}, {"algorithm", "auto"}};
+  return choose_nccl(arguments, Collective::all_reduce);
+}
+
+TEST(NcclTuner, trees_are_for_short_buffers_over_several_nodes) {
+  const machine::Machine two = machine::load("dgx-h100:2"), four = machine::load("dgx-a100:4");
+  EXPECT_EQ(choice_at(two, 16, 64 << 10).algorithm, NcclAlgorithm::tree);
+  EXPECT_EQ(choice_at(two, 16, 64 << 10).protocol, Protocol::ll);
+  EXPECT_EQ(choice_at(two, 16, 4 << 20).algorithm, NcclAlgorithm::tree);
+  EXPECT_EQ(choice_at(two, 16, 4 << 20).protocol, Protocol::ll128);
+  EXPECT_EQ(choice_at(two, 16, 1 << 30).algorithm, NcclAlgorithm::ring);
+  EXPECT_EQ(choice_at(four, 32, 4 << 10).algorithm, NcclAlgorithm::tree);
+}
+
+TEST(NcclTuner, no_tree_is_faster_inside_one_node) {
+  for (const std::string name : {"dgx-a100", "dgx-h100"}) {
+    const machine::Machine machine = machine::load(name);
+    for (const int ranks : {2, 3, 4, 8}) {
+      for (std::int64_t size = 64; size <= 1 << 30; size *= 2)
+        EXPECT_NE(choice_at(machine, ranks, size).algorithm, NcclAlgorithm::tree)
+            << name << ", " << ranks << " ranks, " << size << " B";
+    }
+  }
+}
+
+Program tree(const machine::Machine& machine, int ranks, const std::string& protocol) {
+  const Program kernel =
+      load("all-reduce/nccl", {.ranks = ranks,
+                               .parameters = {{"algorithm", "tree"}, {"protocol", protocol}},
+                               .machine = machine::share(machine)});
+  return bind(kernel, machine::share(machine), {.size = MiB(16)}).program();
+}
+
+TEST(NcclKernels, pairs_of_a100_pull) {
+  for (const std::string gpu : {"dgx-a100", "dgx-h100", "dgx1-v100"}) {
+    const machine::Machine machine = machine::load(gpu);
+    for (const std::string name : {"all-reduce/nccl", "all-gather/nccl", "all-to-all/nccl"}) {
+      const Program kernel = load(name, {.ranks = 2, .machine = machine::share(machine)});
+      EXPECT_EQ(bind(kernel, machine::share(machine), {.size = MiB(8)}).program().pulls,
+                gpu == "dgx-a100")
+          << gpu << name;
+    }
+    EXPECT_EQ(tree(machine, 2, "simple").pulls, gpu == "dgx-a100") << gpu;
+  }
+}
+
+TEST(NcclKernels, three_warps_of_five_reduce_up_a_tree_and_seven_of_ten_with_flags) {
+  const machine::Machine machine = machine::load("dgx-h100");
+  const auto threads = [&](const std::string& protocol) {
+    return tree(machine, 4, protocol).kernels.at(3).threads_of;
+  };
+  const std::vector<std::int32_t> simple = threads("simple"), ll = threads("ll");
+  ASSERT_EQ(simple.size(), 48U) << "a leaf has both halves in 24 channels";
+  EXPECT_EQ(std::vector(simple.begin(), simple.begin() + 2), (std::vector{384, 256}));
+  EXPECT_EQ(std::vector(ll.begin(), ll.begin() + 2), (std::vector{448, 192}));
+  EXPECT_EQ(tree(machine, 4, "ll").kernels.at(0).threads_of.at(0), 640) << "the root joins them";
+  EXPECT_EQ(tree(machine, 4, "ll").kernels.at(3).block_count(), 24);
+  EXPECT_EQ(tree(machine, 4, "ll").kernels.at(3).block_of(5), 4U);
+}
+
+/// Parents of all ranks in a channel: to whom they send up; -1: the root.
+std::vector<int> parents(const Program& program, int channel) {
+  std::vector<int> found;
+  for (const Kernel& kernel : program.kernels) {
+    int up = -1;
+    for (const std::int32_t body : kernel.bodies) {
+      for (const Op& op : program.bodies[static_cast<std::size_t>(body)].ops) {
+        const bool goes_up = op.kind == OpKind::send || op.kind == OpKind::recv_reduce_send;
+        if (goes_up && op.send_to.channel == channel) up = static_cast<int>(op.send_to.peer({}));
+      }
+    }
+    found.push_back(up);
+  }
+  return found;
+}
+
+// What NCCL prints of two DGX: "Trees [0] 1/8/-1->0->-1", and of the second half of the channels
+// the other node's GPU is the root.
+TEST(NcclKernels, chains_of_nodes_begin_at_the_gpu_of_the_nic_and_two_trees_have_two_roots) {
+  const machine::Machine two = machine::load("dgx-h100:2");
+  const Program program = tree(two, 16, "simple");
+  EXPECT_EQ(parents(program, 0),
+            (std::vector{-1, 0, 1, 2, 3, 4, 5, 6, 0, 8, 9, 10, 11, 12, 13, 14}));
+  EXPECT_EQ(parents(program, 1),
+            (std::vector{7, -1, 1, 2, 3, 4, 5, 6, 15, 1, 9, 10, 11, 12, 13, 14}));
+  EXPECT_EQ(parents(program, 8),
+            (std::vector{8, 0, 1, 2, 3, 4, 5, 6, -1, 8, 9, 10, 11, 12, 13, 14}));
+}
+
+TEST(NcclKernels, trees_over_nodes_are_binary_and_the_second_one_is_mirrored) {
+  const machine::Machine six = machine::load("clos:6x1x1");
+  const Program program = tree(six, 6, "simple");
+  // 0 - 4, which has 2 (1, 3) and 5; one NIC per node: the second tree follows the first.
+  EXPECT_EQ(parents(program, 0), (std::vector{-1, 2, 4, 2, 0, 4}));
+  EXPECT_EQ(parents(program, 1), (std::vector{1, 5, 3, 1, 3, -1}));
+  const machine::Machine five = machine::load("clos:5x1x1");
+  EXPECT_EQ(parents(tree(five, 5, "simple"), 1), (std::vector{1, -1, 3, 0, 3})) << "shifted";
+}
+
+TEST(NcclKernels, grouped_sends_over_nodes_have_few_channels_and_small_slots) {
+  const machine::Machine two = machine::load("dgx-h100:2");
+  const Program kernel = load("all-to-all/nccl", {.ranks = 16, .machine = machine::share(two)});
+  const auto at = [&](std::int64_t peer_bytes) {
+    return bind(kernel, machine::share(two), {.size = {16 * peer_bytes}}).program();
+  };
+  const int roles = 2 * 15 + 1;
+  EXPECT_EQ(at(16 * kKiB).workgroups(0), roles);
+  EXPECT_EQ(at(128 * kKiB).workgroups(0), roles);
+  EXPECT_EQ(at(256 * kKiB).workgroups(0), 2 * roles) << "parts of 128 KiB at most";
+  EXPECT_EQ(at(4096 * kKiB).workgroups(0), 4 * roles) << "a NIC of 50 GB/s: 4 per peer";
+  EXPECT_EQ(at(16 * kKiB).protocol, Protocol::ll);
+  EXPECT_EQ(at(64 * kKiB).fifo.step, KiB(32));
+  EXPECT_EQ(at(512 * kKiB).fifo.step, KiB(64));
+  EXPECT_EQ(at(4096 * kKiB).fifo.step, KiB(128));
+  EXPECT_EQ(at(4096 * kKiB).kernels.front().threads, 64) << "a workgroup shared by 4 peers";
+}
+
+TEST(NcclKernels, what_is_not_there_is_said) {
+  EXPECT_THAT(nccl_failure("all-reduce/nccl", 2, {{"protocol", "ll256"}}),
+              HasSubstr("parameter 'protocol' cannot be 'll256'"));
+  EXPECT_THAT(nccl_failure("all-reduce/nccl", 2, {{"channels", "65"}}),
+              HasSubstr("parameter 'channels' cannot be 65"));
+  EXPECT_THAT(nccl_failure("all-reduce/nccl", 2, {{"threads", "32"}}), HasSubstr("cannot be 32"));
+  EXPECT_THAT(nccl_failure("all-to-all/nccl", 8, {{"channels", "5"}}), HasSubstr("cannot be 5"));
+  EXPECT_THAT(nccl_failure("all-gather/nccl", 2, {{"algorithm", "ring"}}),
+              HasSubstr("has no parameter 'algorithm'"));
+  EXPECT_THAT(nccl_failure("all-reduce/nccl", 8, {{"algorithm", "nvls"}}), HasSubstr("no NVLS"));
+  EXPECT_THAT(nccl_failure("all-to-all/nccl", 1, {}), HasSubstr("needs at least 2 ranks"));
+}
+
+}  // namespace
+}  // namespace hemiola::program

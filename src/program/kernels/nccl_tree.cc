@@ -1,0 +1,257 @@
+// NCCL's tree all-reduce (src/device/all_reduce.h runTreeSplit, src/graph/trees.cc, connect.cc): a
+// double binary tree over the nodes, inside a node a chain. Part of a workgroup's warps reduce
+// towards the root, the others pass the sum down.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "program/kernels/nccl.h"
+#include "program/lower/lower.h"
+
+namespace hemiola::program {
+namespace {
+
+constexpr int kNone = -1;
+
+/// Neighbours of a rank, or of a node, in a tree. `second`: of its parent it is the second child.
+struct TreePlace {
+  int up = kNone;
+  std::vector<int> down{};
+  bool second = false;
+};
+
+/// Leaves and inner nodes alternate: the parent has the lowest set bit moved up by one place, where
+/// that node exists (trees.cc, ncclGetBtree).
+int parent_of(int node, int nodes) {
+  const int bit = node & -node;
+  const int up = (node ^ bit) | bit << 1;
+  return up < nodes ? up : node ^ bit;
+}
+
+TreePlace binary_tree(int node, int nodes) {
+  TreePlace place;
+  if (node > 0) {
+    place.up = parent_of(node, nodes);
+    place.second = node > place.up;
+  }
+  for (int other = 1; other < nodes; ++other) {
+    if (parent_of(other, nodes) == node) place.down.push_back(other);
+  }
+  return place;
+}
+
+/// The second tree is the mirrored first one, or for an odd number of nodes the shifted one, so
+/// that (almost) nobody is inner node of both (trees.cc, ncclGetDtree).
+TreePlace node_place(int node, int nodes, bool mirrored) {
+  if (!mirrored) return binary_tree(node, nodes);
+  const bool odd = nodes % 2 == 1;
+  const auto other = [&](int n) { return odd ? (n + 1) % nodes : nodes - 1 - n; };
+  TreePlace place = binary_tree(odd ? (node - 1 + nodes) % nodes : nodes - 1 - node, nodes);
+  if (place.up != kNone) place.up = other(place.up);
+  for (int& child : place.down) child = other(child);
+  return place;
+}
+
+/// Places of all ranks in the tree of a channel. A node's chain begins at the GPU of the channel's
+/// NIC, which speaks with the parent node and with the second child node; the next one speaks with
+/// the first (connect.cc, balanced tree).
+std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const NcclChoice& choice) {
+  const int turn = channel % (2 * choice.trees);
+  const bool mirrored = turn >= choice.trees;
+  const int head =
+      nodes.heads.empty() ? 0 : nodes.heads[static_cast<std::size_t>(turn) % nodes.heads.size()];
+  const auto rank_at = [&](int node, int position) {
+    return node * nodes.size + (head + position) % nodes.size;
+  };
+  const int first_child_at = nodes.size > 1 ? 1 : 0;
+  std::vector<TreePlace> places(static_cast<std::size_t>(nodes.count * nodes.size));
+  const auto join = [&](int parent, int child) {
+    places[static_cast<std::size_t>(child)].up = parent;
+    places[static_cast<std::size_t>(parent)].down.push_back(child);
+  };
+  for (int node = 0; node < nodes.count; ++node) {
+    for (int i = 1; i < nodes.size; ++i) join(rank_at(node, i - 1), rank_at(node, i));
+  }
+  for (int node = 0; node < nodes.count; ++node) {
+    const TreePlace place = node_place(node, nodes.count, mirrored);
+    if (place.up != kNone)
+      join(rank_at(place.up, place.second ? 0 : first_child_at), rank_at(node, 0));
+  }
+  return places;
+}
+
+/// Ends of connections, numbered by rank.
+class Connections {
+ public:
+  explicit Connections(int ranks)
+      : inbound_(static_cast<std::size_t>(ranks)), outbound_(static_cast<std::size_t>(ranks)) {}
+
+  /// A connection from one rank to another: as the sender and as the receiver see it.
+  std::pair<ConnectionRef, ConnectionRef> connect(int from, int to, int channel) {
+    const std::int32_t in = inbound_[static_cast<std::size_t>(to)]++;
+    const std::int32_t out = outbound_[static_cast<std::size_t>(from)]++;
+    return {{constant(to), in, out, channel}, {constant(from), in, out, channel}};
+  }
+  std::int32_t most_inbound() const { return *std::max_element(inbound_.begin(), inbound_.end()); }
+  std::int32_t most_outbound() const {
+    return *std::max_element(outbound_.begin(), outbound_.end());
+  }
+
+ private:
+  std::vector<std::int32_t> inbound_, outbound_;
+};
+
+/// What a rank does in a channel: connections with the parent and the children.
+struct TreeRole {
+  std::vector<ConnectionRef> to_parent{}, from_parent{}, to_children{}, from_children{};
+};
+
+void receive_from(Op& op, const std::vector<ConnectionRef>& connections) {
+  if (connections.empty()) return;
+  op.recv_from = connections.front();
+  op.more_from.assign(connections.begin() + 1, connections.end());
+}
+void send_to(Op& op, const std::vector<ConnectionRef>& connections) {
+  if (connections.empty()) return;
+  op.send_to = connections.front();
+  op.more_to.assign(connections.begin() + 1, connections.end());
+}
+
+/// A step, except that with LL128 it is halved while there are few for the depth of the tree
+/// (src/enqueue.cc, calcCollChunking).
+Bytes chunk_of(const KernelArguments& arguments, const NcclNodes& nodes, const NcclChoice& choice,
+               const Fifo& fifo) {
+  std::int64_t chunk = fifo.step.count;
+  if (choice.protocol != Protocol::ll128) return {chunk};
+  const double steps =
+      1 + std::bit_width(static_cast<unsigned>(nodes.count)) - 1 + 0.1 * nodes.size;
+  const auto chunks = [&] {
+    return static_cast<double>(arguments.size.count / (choice.channels * chunk));
+  };
+  while (chunk > (128 << 10) && chunks() < steps * 64 / nodes.size) chunk /= 2;
+  while (chunk > (32 << 10) && chunks() < steps * 16 / nodes.size) chunk /= 2;
+  constexpr std::int64_t kGrain = 1920;  // data of a warp's iteration
+  return {chunk / kGrain * kGrain};
+}
+
+class TreeWriter : public ProgramWriter {
+ public:
+  TreeWriter(const KernelArguments& arguments, const NcclChoice& choice)
+      : ProgramWriter(arguments, Collective::all_reduce, 1, 1),
+        choice_(choice),
+        type_(arguments.type),
+        unroll_(nccl_unroll(choice.protocol, arguments)) {
+    program_.protocol = choice.protocol;
+    program_.fifo = nccl_fifo(choice.protocol);
+    program_.pulls = nccl_pulls(arguments);
+    const NcclNodes nodes = nccl_nodes(arguments);
+    chunk_ = chunk_of(arguments, nodes, choice, program_.fifo);
+    Connections connections(ranks());
+    for (int channel = 0; channel < choice.channels; ++channel) {
+      const std::vector<TreePlace> places = rank_places(nodes, channel, choice);
+      std::vector<TreeRole>& roles = roles_.emplace_back(places.size());
+      for (int rank = 0; rank < ranks(); ++rank) {
+        TreeRole& parent = roles[static_cast<std::size_t>(rank)];
+        for (const int child : places[static_cast<std::size_t>(rank)].down) {
+          TreeRole& other = roles[static_cast<std::size_t>(child)];
+          const auto [up_out, up_in] = connections.connect(child, rank, channel);
+          other.to_parent = {up_out};
+          parent.from_children.push_back(up_in);
+          const auto [down_out, down_in] = connections.connect(rank, child, channel);
+          parent.to_children.push_back(down_out);
+          other.from_parent = {down_in};
+        }
+      }
+    }
+    program_.inbound = connections.most_inbound();
+    program_.outbound = connections.most_outbound();
+  }
+
+  Program write() {
+    const bool simple = choice_.protocol == Protocol::simple;
+    for (int rank = 0; rank < ranks(); ++rank) {
+      kernel_ = {.name = "ncclDevKernel_AllReduce_TREE", .threads = choice_.threads};
+      kernel_.unroll = unroll_;
+      if (choice_.protocol == Protocol::ll)
+        nccl_ll_accesses(kernel_, Collective::all_reduce, type_);
+      kernel_.posts_apart = simple;
+      kernel_.large_code = nccl_large_code(choice_.protocol);
+      for (int channel = 0; channel < choice_.channels; ++channel)
+        write_channel(channel,
+                      roles_[static_cast<std::size_t>(channel)][static_cast<std::size_t>(rank)]);
+      program_.kernels.push_back(std::move(kernel_));
+      program_.codes.push_back({{{StreamItem{.kind = StreamItem::Kind::kernel, .index = rank}}}});
+      program_.code_of.push_back(rank);
+    }
+    program_.finish();
+    finish_nccl_kernels(program_);
+    return std::move(program_);
+  }
+
+ private:
+  // 3 of 5 warps reduce with Simple, 7 of 10 with LL and LL128: receiving from three is more work
+  // than sending to three (all_reduce.h, runTreeSplit).
+  int reducing_threads() const {
+    const int threads = choice_.threads;
+    if (choice_.protocol != Protocol::simple)
+      return threads * 7 / (10 * choice_.warp) * choice_.warp;
+    const int half = threads / 2;
+    return half >= 256 ? half + 64 : half;
+  }
+
+  void write_channel(int channel, const TreeRole& role) {
+    const int up = reducing_threads();
+    if (role.to_parent.empty()) {
+      Op op = local(OpKind::recv_reduce_copy_send, channel, true, true);
+      receive_from(op, role.from_children);
+      send_to(op, role.to_children);
+      return workgroup(choice_.threads, std::move(op));
+    }
+    const bool leaf = role.from_children.empty();
+    Op reduce = local(leaf ? OpKind::send : OpKind::recv_reduce_send, channel, true, false);
+    receive_from(reduce, role.from_children);
+    send_to(reduce, role.to_parent);
+    workgroup(up, std::move(reduce));
+    Op broadcast = local(leaf ? OpKind::recv : OpKind::recv_copy_send, channel, false, true);
+    receive_from(broadcast, role.from_parent);
+    send_to(broadcast, role.to_children);
+    workgroup(choice_.threads - up, std::move(broadcast));
+  }
+
+  Op local(OpKind kind, int channel, bool reads, bool writes) const {
+    Op op{.kind = kind};
+    op.slice = channel;
+    op.slices = choice_.channels;
+    if (reads) op.src = {{.buffer = input()}};
+    if (writes) op.dst = {{.buffer = output()}};
+    return op;
+  }
+
+  void workgroup(int threads, Op op) {
+    Op loop{.kind = OpKind::loop};
+    loop.unit = chunk_ * choice_.channels;
+    loop.unit_chunks = 1;
+    op.where = fmt::format("/workgroups/{}", kernel_.bodies.size());
+    kernel_.bodies.push_back(static_cast<std::int32_t>(program_.bodies.size()));
+    kernel_.threads_of.push_back(threads);
+    kernel_.blocks.push_back(op.slice);
+    program_.bodies.push_back({{loop, std::move(op), {.kind = OpKind::end_loop}}});
+  }
+
+  NcclChoice choice_;
+  DataType type_;
+  int unroll_ = 1;
+  Bytes chunk_{};
+  std::vector<std::vector<TreeRole>> roles_;  // by channel and rank
+  Kernel kernel_;
+};
+
+}  // namespace
+
+Program nccl_tree(const KernelArguments& arguments, const NcclChoice& choice) {
+  return TreeWriter(arguments, choice).write();
+}
+
+}  // namespace hemiola::program

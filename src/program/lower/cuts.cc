@@ -1,0 +1,141 @@
+// How the bytes of a plan are cut: into units that its operations count in, and into shares of
+// workgroups.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "core/index.h"
+#include "program/lower/general.h"
+#include "program/lower/symmetry.h"
+
+namespace hemiola::program::general {
+
+bool is_cut_alike(const plan::Plan& plan, const Movements& movements) {
+  using Cut = std::pair<std::vector<std::pair<std::int64_t, std::int64_t>>,
+                        std::vector<std::int64_t>>;  // segments, strips
+  struct Range {
+    std::int64_t begin, end;
+    std::int32_t cut;
+  };
+  std::map<std::pair<int, std::int32_t>, std::map<Cut, std::int32_t>> cuts;
+  std::map<std::pair<int, std::int32_t>, std::vector<Range>> ranges;
+  const auto note = [&](const Place& place, const Movement& movement) {
+    Cut cut;
+    cut.first.reserve(place.segments.size());
+    for (const plan::Segment& s : place.segments) cut.first.emplace_back(s.offset, s.count);
+    for (const Strip& strip : movement.strips) cut.second.push_back(strip.units());
+    const std::vector<int> one{place.rank};
+    for (const int rank : place.group < 0 ? one : plan.groups[index(place.group)]) {
+      auto& known = cuts[{rank, place.area.tensor}];
+      const auto [at, added] = known.try_emplace(cut, static_cast<std::int32_t>(known.size()));
+      if (!added) continue;
+      for (const plan::Segment& s : place.segments)
+        ranges[{rank, place.area.tensor}].push_back({s.offset, s.offset + s.count, at->second});
+    }
+  };
+  for (const auto& streams : movements) {
+    for (const auto& stream : streams) {
+      for (const Movement& movement : stream) {
+        for (const Place& place : movement.sources) note(place, movement);
+        for (const Place& place : movement.destinations) note(place, movement);
+      }
+    }
+  }
+  for (auto& [memory, list] : ranges) {
+    std::sort(list.begin(), list.end(),
+              [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    std::int64_t end = 0;
+    for (const Range& range : list) {
+      if (range.begin < end) return false;  // two cuts share bytes
+      end = range.end;
+    }
+  }
+  return true;
+}
+
+std::int64_t unit_of(const plan::Plan& plan, const Movements& movements, const Tiles& all_tiles,
+                     const Symmetry& symmetry) {
+  if (!plan.of_elements()) return 1;
+  std::int64_t unit = 0;
+  for (const TensorTurn& turn : symmetry.turns) unit = std::gcd(unit, turn.unit / symmetry.period);
+  for (const plan::Tensor& tensor : plan.tensors)
+    unit = std::gcd(unit, tensor.span() * size_of(*tensor.type));
+  const auto note = [&](const Place& place) {
+    for (const plan::Segment& s : place.segments)
+      unit = std::gcd(std::gcd(unit, s.offset), s.count);
+  };
+  for (const auto& streams : movements) {
+    for (const auto& stream : streams) {
+      for (const Movement& movement : stream) {
+        std::for_each(movement.sources.begin(), movement.sources.end(), note);
+        std::for_each(movement.destinations.begin(), movement.destinations.end(), note);
+        for (const Strip& strip : movement.strips) {
+          unit = std::gcd(unit, strip.run);
+          for (const std::int64_t pitch : strip.pitch) unit = std::gcd(unit, pitch);
+        }
+      }
+    }
+  }
+  const auto note_area = [&](const plan::Area& area) {
+    for (const Strip& strip : strips_of(plan.tensors[index(area.tensor)], area)) {
+      unit = std::gcd(std::gcd(unit, strip.offset[0]), strip.run);
+      if (strip.rows > 1) unit = std::gcd(unit, strip.pitch[0]);
+    }
+  };
+  for (const RankTiles& tiles : all_tiles) {
+    for (const TileGroup& group : tiles.groups) {
+      for (const auto* list : {&group.reads, &group.adds, &group.writes}) {
+        for (const Touched& touched : *list) {
+          note_area(touched.area);
+          for (std::size_t a = 0; a < group.counts.size(); ++a)
+            if (group.counts[a] > 1) unit = std::gcd(unit, touched.apart[a]);
+        }
+      }
+      std::for_each(group.next_reads.begin(), group.next_reads.end(), note_area);
+    }
+  }
+  return unit;
+}
+
+void fix_size(const plan::Plan& plan, Program& program, std::int64_t unit) {
+  program.alignment = {std::gcd(unit, std::int64_t{16})};
+  for (const plan::Tensor& tensor : plan.tensors) {
+    const bool fits =
+        unit % std::lcm(program.alignment.count, std::int64_t{size_of(*tensor.type)}) == 0;
+    if (fits && !program.fixed_type) program.fixed_type = tensor.type;
+  }
+  program.fixed_size = own_size(plan).value_or(Bytes{unit});
+  program.chunks_per_size = program.fixed_size.count / unit;
+}
+
+}  // namespace hemiola::program::general
+
+namespace hemiola::program {
+
+std::optional<Bytes> own_size(const plan::Plan& plan) {
+  if (!plan.of_elements()) return std::nullopt;
+  const plan::Role counted =
+      plan.collective == Collective::all_gather ? plan::Role::output : plan::Role::input;
+  std::int64_t size = 0;
+  for (const plan::Tensor& tensor : plan.tensors)
+    if (tensor.role == counted) size += tensor.span() * size_of(*tensor.type);
+  return size > 0 ? std::optional(Bytes{size}) : std::nullopt;
+}
+
+void require_size(const std::string& name, Bytes own, Bytes size) {
+  if (size == own) return;
+  throw Failure(fmt::format("{} has the size {} in itself and cannot take {}", name, to_string(own),
+                            to_string(size)),
+                kOption, "leave --size out");
+}
+
+void require_own_size(const plan::Plan& plan, const std::optional<Bytes>& size) {
+  const std::optional<Bytes> own = own_size(plan);
+  if (own && size) require_size(plan.name, *own, *size);
+}
+
+}  // namespace hemiola::program

@@ -1,0 +1,301 @@
+// Fusion: what libraries do in one pass over memory (reduce n sources, reduce and pass on, receive
+// and pass on) is several transfers in a plan.
+#include <algorithm>
+#include <set>
+
+#include "core/index.h"
+#include "program/lower/flow.h"
+
+namespace hemiola::program::general {
+namespace {
+
+bool is_own(const Movement& movement, const Place& place) {
+  return place.group < 0 && place.rank == movement.rank;
+}
+
+/// By rank, stream, old index; empty: those of the stream stay as they are.
+using NewIndices = std::vector<std::vector<std::vector<std::int64_t>>>;
+
+/// Dependencies on movements that were joined.
+void renumber(Movements& movements, const NewIndices& new_index) {
+  for (auto& streams : movements) {
+    for (auto& stream : streams) {
+      for (Movement& movement : stream) {
+        for (Movement::After& after : movement.after) {
+          const auto& numbers = new_index[index(after.rank)][index(after.stream)];
+          if (!numbers.empty()) after.index = numbers[index(after.index)];
+        }
+      }
+    }
+  }
+}
+
+class Fuser {
+ public:
+  Fuser(const plan::Plan& plan, const LowerOptions& options, Movements& movements)
+      : packets_(options.protocol != Protocol::simple),
+        movements_(movements),
+        observed_(observed_tensors(plan)) {
+    for (const Reading& reading : flow_of(plan, movements).readings) {
+      if (reading.writer.index >= 0)
+        readers_[{reading.writer, reading.destination}].insert(reading.reader);
+    }
+  }
+
+  void fuse() {
+    for (std::size_t rank = 0; rank < movements_.size(); ++rank) {
+      new_index_.emplace_back();
+      for (std::size_t s = 0; s < movements_[rank].size(); ++s)
+        fuse_stream(static_cast<int>(rank), static_cast<std::int32_t>(s));
+    }
+    renumber(movements_, new_index_);
+    for (auto& streams : movements_) {
+      for (auto& stream : streams) {
+        for (Movement& movement : stream) movement.level = -1;
+      }
+    }
+  }
+
+ private:
+  /// Readers of what a destination of the movement that is being made will hold.
+  using Readers = std::set<MovementId>;
+
+  void fuse_stream(int rank, std::int32_t stream) {
+    auto& list = movements_[index(rank)][index(stream)];
+    auto& numbers = new_index_.back().emplace_back();
+    std::vector<Movement> fused;
+    readers_of_last_.clear();
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const MovementId id{rank, stream, static_cast<std::int64_t>(i)};
+      std::vector<Readers> readers;
+      for (std::size_t d = 0; d < list[i].destinations.size(); ++d)
+        readers.push_back(readers_[{id, d}]);
+      if (fused.empty() || !join(fused.back(), list[i], id, readers)) {
+        fused.push_back(std::move(list[i]));
+        readers_of_last_ = std::move(readers);
+      }
+      numbers.push_back(static_cast<std::int64_t>(fused.size()) - 1);
+    }
+    list = std::move(fused);
+  }
+
+  static bool overlaps(const Place& a, const Place& b) {
+    const bool same_memory = a.group >= 0 || b.group >= 0 || a.rank == b.rank;
+    return same_memory && plan::overlap(a.area, b.area);
+  }
+  static bool overlaps_any(const Place& place, const std::vector<Place>& others) {
+    return std::any_of(others.begin(), others.end(),
+                       [&](const Place& other) { return overlaps(place, other); });
+  }
+
+  /// Makes `first` do what `second` does as well, where that is the same and worth it.
+  bool join(Movement& first, const Movement& second, const MovementId& id,
+            const std::vector<Readers>& readers) {
+    if (!second.after.empty() || first.sources.empty() || second.sources.empty()) return false;
+    Movement both = first;
+    std::vector<Readers> both_readers = readers_of_last_;
+    if (!join_value(both, both_readers, second, id, readers)) {
+      both = first;
+      both_readers = readers_of_last_;
+      if (!join_copies(both, both_readers, second, readers)) return false;
+    }
+    if (!is_possible(both)) return false;
+    // What is own comes first: a NIC sends it on.
+    for (std::size_t d = 0; d < both.destinations.size(); ++d) {
+      if (!is_own(both, both.destinations[d])) continue;
+      std::swap(both.destinations[0], both.destinations[d]);
+      std::swap(both_readers[0], both_readers[d]);
+      break;
+    }
+    first = std::move(both);
+    readers_of_last_ = std::move(both_readers);
+    return true;
+  }
+
+  /// `second` reads what `both` has just written: it takes the value as it is made.
+  bool join_value(Movement& both, std::vector<Readers>& held, const Movement& second,
+                  const MovementId& id, const std::vector<Readers>& readers) const {
+    std::size_t taken = both.destinations.size();
+    std::vector<Place> others;
+    for (const Place& source : second.sources) {
+      const auto from = std::find_if(
+          both.destinations.begin(), both.destinations.end(),
+          [&](const Place& place) { return is_own(both, place) && same(place, source); });
+      if (from != both.destinations.end() && taken == both.destinations.size()) {
+        taken = static_cast<std::size_t>(from - both.destinations.begin());
+      } else if (overlaps_any(source, both.destinations)) {
+        return false;
+      } else {
+        others.push_back(source);
+      }
+    }
+    if (taken == both.destinations.size()) return false;
+    const bool reduces = !others.empty();
+    if (reduces && both.destinations.size() > 1) return false;  // they do not hold the same
+    held[taken].erase(id);
+    const Place value = both.destinations[taken];
+    const bool overwritten = std::any_of(second.destinations.begin(), second.destinations.end(),
+                                         [&](const Place& place) { return same(place, value); });
+    const bool dead = held[taken].empty() && (overwritten || !observed_[index(value.area.tensor)]);
+    if (dead) {
+      both.destinations.erase(both.destinations.begin() + static_cast<std::ptrdiff_t>(taken));
+      held.erase(held.begin() + static_cast<std::ptrdiff_t>(taken));
+      both.staged = both.staged && taken != 0;
+    } else if (reduces || overwritten) {
+      return false;
+    }
+    both.sources.insert(both.sources.end(), others.begin(), others.end());
+    for (const Place& destination : second.destinations) {
+      if (overlaps_any(destination, both.destinations)) return false;
+    }
+    append(both, held, second, readers);
+    if (dead) stage(both, held, value);
+    return true;
+  }
+
+  /// Where something may have to go through a NIC, whose proxy takes it from own memory.
+  void stage(Movement& both, std::vector<Readers>& held, const Place& value) const {
+    const bool sends = std::any_of(both.destinations.begin(), both.destinations.end(),
+                                   [&](const Place& p) { return p.group < 0 && !is_own(both, p); });
+    const bool keeps = std::any_of(both.destinations.begin(), both.destinations.end(),
+                                   [&](const Place& p) { return is_own(both, p); });
+    const bool as_it_is = both.sources.size() == 1 && is_own(both, both.sources.front()) &&
+                          !may_be_packets(both.sources.front());
+    if (!sends || keeps || as_it_is) return;
+    both.destinations.insert(both.destinations.begin(), value);
+    held.insert(held.begin(), Readers{});
+    both.staged = true;
+  }
+
+  /// `second` stores what `both` stores elsewhere: what came from others is kept and passed on at
+  /// once, and packets are polled once. What a rank has itself it may push as it is, also to a NIC.
+  bool join_copies(Movement& both, std::vector<Readers>& held, const Movement& second,
+                   const std::vector<Readers>& readers) const {
+    if (both.sources.size() != second.sources.size()) return false;
+    for (std::size_t s = 0; s < both.sources.size(); ++s) {
+      if (!same(both.sources[s], second.sources[s])) return false;
+    }
+    const auto remote = [](const Movement& movement) {
+      return std::count_if(movement.destinations.begin(), movement.destinations.end(),
+                           [&](const Place& place) { return !is_own(movement, place); });
+    };
+    if (observed_[index(both.sources.front().area.tensor)]) return false;
+    if (!packets_ && remote(both) + remote(second) != 1) return false;
+    for (const Place& destination : second.destinations) {
+      if (overlaps_any(destination, both.destinations)) return false;
+    }
+    for (const Place& source : second.sources) {
+      if (overlaps_any(source, both.destinations)) return false;
+    }
+    append(both, held, second, readers);
+    return true;
+  }
+
+  bool may_be_packets(const Place& place) const {
+    return packets_ && !observed_[index(place.area.tensor)];
+  }
+
+  static void append(Movement& both, std::vector<Readers>& held, const Movement& second,
+                     const std::vector<Readers>& readers) {
+    both.destinations.insert(both.destinations.end(), second.destinations.begin(),
+                             second.destinations.end());
+    held.insert(held.end(), readers.begin(), readers.end());
+  }
+
+  /// A thread reads all sources of its bytes and then stores them: what overlaps has to be the same
+  /// place. The switch takes one source and one destination.
+  static bool is_possible(const Movement& movement) {
+    const auto grouped = [](const Place& place) { return place.group >= 0; };
+    const bool by_switch =
+        std::any_of(movement.sources.begin(), movement.sources.end(), grouped) ||
+        std::any_of(movement.destinations.begin(), movement.destinations.end(), grouped);
+    if (by_switch && (movement.sources.size() > 1 || movement.destinations.size() > 1))
+      return false;
+    for (const Place& source : movement.sources) {
+      for (const Place& destination : movement.destinations) {
+        if (overlaps(source, destination) && !same(source, destination)) return false;
+      }
+    }
+    return true;
+  }
+
+  bool packets_;
+  Movements& movements_;
+  std::vector<bool> observed_;
+  std::map<std::pair<MovementId, std::size_t>, Readers> readers_;
+  std::vector<Readers> readers_of_last_;  // by destination of the movement that is being made
+  NewIndices new_index_;
+};
+
+/// A movement between places of its own rank that is no work of a switch.
+bool is_local(const Movement& movement) {
+  const auto own = [&](const Place& place) { return is_own(movement, place); };
+  return std::all_of(movement.sources.begin(), movement.sources.end(), own) &&
+         std::all_of(movement.destinations.begin(), movement.destinations.end(), own);
+}
+
+/// Takes what `second` adds to the destination of `first` as more sources of `first`.
+bool join_sum(Movement& first, const Movement& second) {
+  const bool waits = !second.after.empty() || !second.computed.empty() || !second.launches.empty();
+  if (waits || !is_local(first) || !is_local(second)) return false;
+  if (first.destinations.size() != 1 || second.destinations.size() != 1) return false;
+  const Place& sum = first.destinations.front();
+  if (!second.reduces() || !same(sum, second.destinations.front())) return false;
+  std::vector<Place> added;
+  bool goes_on = false;
+  for (const Place& source : second.sources) {
+    if (!goes_on && same(source, sum))
+      goes_on = true;
+    else if (plan::overlap(source.area, sum.area))
+      return false;
+    else
+      added.push_back(source);
+  }
+  if (!goes_on) return false;
+  first.sources.insert(first.sources.end(), added.begin(), added.end());
+  return true;
+}
+
+}  // namespace
+
+bool adds_up_locally(const std::vector<Movement>& stream) {
+  return std::any_of(stream.begin(), stream.end(), [](const Movement& m) { return m.reduces(); }) &&
+         std::all_of(stream.begin(), stream.end(), is_local);
+}
+
+void join_sums(Movements& movements) {
+  std::set<MovementId> awaited;
+  for (const auto& streams : movements) {
+    for (const auto& stream : streams) {
+      for (const Movement& movement : stream) {
+        for (const Movement::After& after : movement.after)
+          awaited.insert({after.rank, after.stream, after.index});
+      }
+    }
+  }
+  NewIndices new_index(movements.size());
+  for (std::size_t rank = 0; rank < movements.size(); ++rank) {
+    new_index[rank].resize(movements[rank].size());
+    for (std::size_t s = 0; s < movements[rank].size(); ++s) {
+      auto& list = movements[rank][s];
+      if (!adds_up_locally(list)) continue;
+      auto& numbers = new_index[rank][s];
+      std::vector<Movement> joined;
+      MovementId last{static_cast<int>(rank), static_cast<std::int32_t>(s), -1};
+      for (Movement& movement : list) {
+        const bool between = joined.empty() || awaited.contains(last);
+        if (between || !join_sum(joined.back(), movement)) joined.push_back(std::move(movement));
+        numbers.push_back(std::ssize(joined) - 1);
+        ++last.index;
+      }
+      list = std::move(joined);
+    }
+  }
+  renumber(movements, new_index);
+}
+
+void fuse(const plan::Plan& plan, const LowerOptions& options, Movements& movements) {
+  Fuser(plan, options, movements).fuse();
+}
+
+}  // namespace hemiola::program::general

@@ -1,0 +1,264 @@
+// The general lowering: a plan becomes movements and tiles with places in memory
+// (lower/movements.cc, lower/groups.cc, lower/tiles.cc), which passes improve (lower/fuse.cc,
+// lower/flow.h), these become items of actors (lower/general.cc), whose dependencies become
+// progress counters and whose items become operations (lower/actors.cc, lower/operands.cc) on units
+// of memory (lower/cuts.cc). With a machine, movements that cross its NICs are made ones that NICs
+// can do (lower/network.cc). Private to lower*.cc.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/area.h"
+#include "program/lower/lower.h"
+
+namespace hemiola::program::general {
+
+struct Symmetry;  // lower/symmetry.h
+
+/// Whether any rank does.
+inline bool computes(const plan::Plan& plan) {
+  const auto any = [](const plan::Code& code) { return !code.computes.empty(); };
+  return std::any_of(plan.codes.begin(), plan.codes.end(), any);
+}
+
+/// Memory of a rank, or, with a group, of all its members, in the order in which it is moved.
+struct Place {
+  int rank = 0;
+  std::int32_t group = -1;              ///< through the switch
+  plan::Area area;                      ///< at least what is touched
+  std::vector<plan::Segment> segments;  ///< units of area.h: bytes or chunks
+  bool packets = false;                 ///< in the buffer of packets, which follows the tensors
+};
+/// Whether both are the same units in the same order.
+bool same(const Place& a, const Place& b);
+
+/// Rows that all places of a movement have at equal distances; units as above.
+struct Strip {
+  std::vector<std::int64_t> offset, pitch;  ///< by place
+  std::int64_t run = 0, rows = 1;
+  std::int64_t units() const { return run * rows; }
+};
+/// Cuts places of equally many units into the longest strips, in order.
+std::vector<Strip> strips_of(const std::vector<const Place*>& places);
+/// The same of an area alone, whose rows need not be listed one by one.
+std::vector<Strip> strips_of(const plan::Tensor& tensor, const plan::Area& area);
+/// Units [begin, begin + count) of a list of segments.
+std::vector<plan::Segment> part_of(const std::vector<plan::Segment>& segments, std::int64_t begin,
+                                   std::int64_t count);
+
+/// A transfer of the plan, or a step of one; without places a meeting point only.
+struct Movement {
+  int rank = 0;
+  std::int32_t stream = 0;
+  std::vector<Place> sources;  ///< more than one: reduced
+  std::vector<Place> destinations;
+  /// The first destination is memory of its own that nobody reads: only there where a NIC needs it.
+  bool staged = false;
+  bool swaps = false;  ///< two sources, two destinations, each of one to that of the same number
+  struct After {
+    int rank = 0;
+    std::int32_t stream = 0;
+    std::int64_t index = 0;   ///< in Movements
+    bool loads_only = false;  ///< only what that one has read is overwritten: no fence is needed
+  };
+  std::vector<After> after;
+  std::vector<std::pair<int, plan::Area>> computed;    ///< rank and what its tiles have written
+  std::vector<std::pair<int, std::int32_t>> launches;  ///< rank and compute that is done
+  std::string where;
+  std::vector<Strip> strips;  ///< sources, then destinations
+  std::int64_t level = -1;    ///< when it runs if every movement takes one step
+
+  bool reduces() const { return sources.size() > 1 && !swaps; }
+};
+/// Whether one writes what the other reads or writes.
+bool conflict(const Movement& a, const Movement& b);
+using Movements = std::vector<std::vector<std::vector<Movement>>>;  ///< by rank, stream, order
+
+/// Visits what movements write on the ranks below `period`: visit(rank, place, movement).
+template <class Visit>
+void each_written(const plan::Plan& plan, const Movements& movements, int period, Visit&& visit) {
+  for (const auto& streams : movements) {
+    for (const auto& stream : streams) {
+      for (const Movement& movement : stream) {
+        for (const Place& place : movement.destinations) {
+          const std::vector<int> one{place.rank};
+          for (const int rank :
+               place.group < 0 ? one : plan.groups[static_cast<std::size_t>(place.group)]) {
+            if (rank < period) visit(rank, place, movement);
+          }
+        }
+      }
+    }
+  }
+}
+
+/// Transfers one by one; groups as stores and loads of every member, or through the switch;
+/// collectives as exchanges between a meeting of all members and another. Behind the streams of a
+/// code come those of its launches that wait for transfers (lower/launches.h).
+Movements movements_of(const plan::Plan& plan, const LowerOptions& options);
+
+/// Rewrites what copy engines do (lower/copies.cc): queues by peer, each a stream of its own, which
+/// the plan gets as well; broadcasts and swaps. Failure for words that fit nothing in the plan.
+void arrange_copies(plan::Plan& plan, const Program& program, const LowerOptions& options,
+                    Movements& movements);
+
+/// So many copies (0: any number) of a queue without a signal in between become one submission.
+void batch_copies(Body& body, int batch);
+
+/// Rewrites what crosses a NIC: pulls become pushes of whoever holds the data, and sums beyond a
+/// NIC are made by their owner, through memory that is added to the plan as its last tensor. Every
+/// rank gets two more streams: one that only posts whole messages, by one workgroup, and one that
+/// adds. Movements have levels (tiles_of). Returns whether anything crossed.
+bool through_network(plan::Plan& plan, Movements& movements, const machine::Machine& machine);
+/// Gives every movement its strips. Packets are no rows.
+void cut_into_strips(Movements& movements);
+
+/// Joins neighbours in a stream where one reads what the one before wrote, and there is no need to
+/// wait in between: reductions of several sources, and results that are passed on as they are made.
+/// What nobody else reads is not written. Sources are reduced from the first to the last, in the
+/// order of the plan. Needs levels, and leaves none; of plans that do not compute.
+void fuse(const plan::Plan& plan, const LowerOptions& options, Movements& movements);
+
+/// What is left of this in plans that compute: in streams that only touch memory of their own rank,
+/// what adds to one destination is one reduction, if nobody is told of the sums in between. Sources
+/// keep their order. Needs no levels.
+void join_sums(Movements& movements);
+/// Whether it is such a stream: all places are its own rank's, and something is added up.
+bool adds_up_locally(const std::vector<Movement>& stream);
+
+/// What a tile touches, and how far on the next one does, along each axis of its compute.
+struct Touched {
+  plan::Area area;                  ///< of the first tile of a group
+  std::vector<std::int64_t> apart;  ///< units of area.h
+};
+
+/// Tiles of a compute kernel that wait for the same, that the same waits for, and that differ in
+/// their place only: a box of them. Where they add up along the fastest axis, each takes several
+/// steps there, at equal distances in memory.
+struct TileGroup {
+  std::int32_t compute = 0;
+  std::vector<std::int32_t> counts;  ///< tiles along each axis of the compute; 1 of reduced ones
+  std::vector<Touched> reads;        ///< without what it adds to
+  std::int64_t steps = 1;
+  std::vector<plan::Area> next_reads;  ///< of the second step of the first tile; empty with one
+  std::vector<Touched> adds;    ///< what is added to, read with the first step; of the first group
+                                ///< of its outputs only
+  std::vector<Touched> writes;  ///< of the last step; not of groups that only add up
+  std::vector<plan::Area> needed, made;  ///< all that its tiles read, and what they write or add to
+  std::int64_t flop = 0;                 ///< of a step
+  MatrixProduct product{};               ///< of kernel "gemm"; of a step
+  /// Groups of the same outputs, which add up; tile i of each is of the same output, and runs on
+  /// the same workgroup.
+  std::int32_t outputs = 0;
+  std::vector<const Movement*> after;
+  std::vector<std::int32_t> after_groups;
+  std::string where;  ///< of the first tile
+  std::int64_t level = -1;
+  std::int64_t wanted = INT64_MAX;  ///< the first level of a movement that takes what it makes
+
+  std::int32_t tiles() const;
+  /// How far tile number `tile`, the last axis fastest, is from the first one.
+  std::int64_t distance(const Touched& touched, std::int32_t tile) const;
+};
+/// A tile of a group.
+struct TileRef {
+  std::int32_t group = 0, tile = 0;
+};
+struct RankTiles {
+  std::vector<TileGroup> groups;  ///< by compute
+  std::vector<TileRef> order;     ///< of execution
+};
+using Tiles = std::vector<RankTiles>;  ///< by rank
+
+/// Groups of the ranks below the period, without what they wait for and without an order
+/// (lower/groups.cc).
+Tiles groups_of(const plan::Plan& plan, const Movements& movements, const Symmetry& symmetry);
+/// Tiles of the ranks below the period, with what they wait for, and levels of everything. Ranks
+/// beyond do their images in the same order. Failure: a plan that waits for itself.
+Tiles tiles_of(const plan::Plan& plan, Movements& movements, const Symmetry& symmetry);
+
+/// Whether all that overlaps in memory is cut alike, so that the same share of two movements is the
+/// same bytes and workgroup w needs to know of workgroup w only.
+bool is_cut_alike(const plan::Plan& plan, const Movements& movements);
+/// Units that every row, offset and distance of a plan of elements is a multiple of; 1 in a plan of
+/// chunks.
+std::int64_t unit_of(const plan::Plan& plan, const Movements& movements, const Tiles& tiles,
+                     const Symmetry& symmetry);
+/// The one size and data type of a plan of elements whose chunk has `unit` bytes.
+void fix_size(const plan::Plan& plan, Program& program, std::int64_t unit);
+
+/// Failure for what this lowering does not do of a plan with these options.
+void check_general(const plan::Plan& plan, const LowerOptions& options);
+
+/// Whoever does items in order: a workgroup, or a queue of copies.
+struct Actor {
+  enum class Kind : std::uint8_t { communication, computation, engine } kind = Kind::communication;
+  int rank = 0;
+  std::int32_t stream = 0;
+  std::int32_t slice = 0, slices = 1;  ///< its share of movements
+  std::int32_t launch = -1;            ///< the compute that it is a part of (lower/launches.h)
+  struct Item {
+    enum class Kind : std::uint8_t { start, movement, tiles, end, done } kind = Kind::movement;
+    const Movement* movement = nullptr;
+    const TileGroup* group = nullptr;
+    std::vector<std::int32_t> tiles{};  ///< of the group
+    struct After {
+      std::int32_t actor = 0, item = 0;  ///< any actor's image
+      bool loads_only = false;           ///< as in Movement
+    };
+    std::vector<After> after{};
+    bool joins = false;  ///< all actors of the stream get here first
+  };
+  std::vector<Item> items;
+};
+
+/// Operations and their operands as a rank's bodies have them: ranks and places as seen from it.
+struct OperandWriter {
+  const plan::Plan& plan;
+  Protocol protocol = Protocol::simple;
+  std::int64_t unit = 1;  ///< units of a chunk
+  const Symmetry& symmetry;
+  int rank = 0;
+
+  /// Place `which` of a strip.
+  Operand operand(const Place& place, const Strip& strip, std::size_t which) const;
+  /// Operations of tiles of a group. What they differ in stands in the table of a loop around one
+  /// of them, unless that is a single operation: an engine takes what follows an operation for
+  /// another one only where its number differs.
+  std::vector<Op> tiles(const TileGroup& group, const std::vector<std::int32_t>& tiles) const;
+
+ private:
+  /// A tile of a group; or, in a table, any tile, whose places are that much further.
+  struct TileOf {
+    const TileGroup& group;
+    std::int32_t tile = 0;
+    bool in_table = false;
+  };
+  void add_tile(const TileOf& tile, std::vector<Op>& ops) const;
+  void add_steps(const TileOf& tile, std::int64_t begin, std::int64_t end,
+                 std::vector<Op>& ops) const;
+  /// Step `first` of a tile, or those that stand `distance` steps apart from there on, one in each
+  /// iteration of the loop around them.
+  Op step(const TileOf& tile, std::int64_t first, std::int64_t distance, bool writes) const;
+  /// Op::places of a loop around `tiles` of a group: a column for each of its reads, adds, writes.
+  std::vector<std::int64_t> places(const TileGroup& group,
+                                   const std::vector<std::int32_t>& tiles) const;
+  struct Steps {
+    std::int64_t first = 0, distance = 0;
+  };
+  void append(std::vector<Operand>& operands, const TileOf& tile, const Touched& touched,
+              std::int32_t column, const plan::Area* next, Steps steps) const;
+};
+
+/// Bodies, semaphores, barriers, kernels and streams of the actors of the ranks below the period;
+/// the image of actor a on a rank k periods further is number a + k * actors.size(). `unit`: units
+/// of a chunk.
+void write_actors(Program& program, const plan::Plan& plan, const LowerOptions& options,
+                  const std::vector<Actor>& actors, std::int64_t unit, const Symmetry& symmetry);
+
+}  // namespace hemiola::program::general

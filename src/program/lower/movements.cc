@@ -1,0 +1,495 @@
+// Transfers of a plan as movements between places.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/index.h"
+#include "program/lower/launches.h"
+
+namespace hemiola::program::general {
+namespace {
+
+using plan::Area;
+using plan::Transfer;
+using plan::TransferKind;
+
+std::int64_t units_of(const std::vector<plan::Segment>& segments) {
+  std::int64_t total = 0;
+  for (const plan::Segment& segment : segments) total += segment.count;
+  return total;
+}
+
+class MovementMaker {
+ public:
+  MovementMaker(const plan::Plan& plan, const LowerOptions& options)
+      : plan_(plan), options_(options) {}
+
+  Movements make() {
+    each_transfer(
+        [&](const Transfer& transfer, const Indices& at, std::int32_t stream, std::int64_t number) {
+          if (transfer.kind != TransferKind::collective) return;
+          const int rank = static_cast<int>(at.rank);
+          calls_[{transfer.group, rank}].push_back({&transfer, at, stream, number});
+        });
+    movements_.resize(index(plan_.ranks));
+    marks_.resize(index(plan_.ranks));
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      movements_[index(rank)].resize(plan_.code(rank).streams.size());
+      marks_[index(rank)].resize(plan_.code(rank).streams.size());
+    }
+    each_transfer([&](const Transfer& transfer, const Indices& at, std::int32_t stream,
+                      std::int64_t number) { add(transfer, at, stream, number); });
+    for (int rank = 0; rank < plan_.ranks; ++rank) add_gates(rank);
+    for (const Link& link : links_) resolve(link);
+    return std::move(movements_);
+  }
+
+ private:
+  /// A collective that a rank takes part in.
+  struct Call {
+    const Transfer* transfer;
+    Indices at;
+    std::int32_t stream;
+    std::int64_t number;
+  };
+  /// Movements of a transfer: the meeting at its begin, its last data, its end.
+  struct Marks {
+    std::int64_t begin = 0, data = 0, end = 0;
+  };
+  enum class Mark : std::uint8_t { begin, data, end };
+  struct Link {
+    int rank;
+    std::int32_t stream;
+    std::int64_t movement;
+    int of_rank;
+    std::int32_t of_stream;
+    std::int64_t transfer;
+    Mark mark;
+  };
+
+  template <class Visit>
+  void each_transfer(Visit&& visit) {
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      const auto& streams = plan_.code(rank).streams;
+      for (std::size_t s = 0; s < streams.size(); ++s) {
+        std::int64_t number = 0;
+        plan::for_each_transfer(streams[s], rank, [&](const Transfer& transfer, const Indices& at) {
+          visit(transfer, at, static_cast<std::int32_t>(s), number++);
+        });
+      }
+    }
+  }
+
+  void resolve(const Link& link) {
+    const Marks& marks = marks_[index(link.of_rank)][index(link.of_stream)][index(link.transfer)];
+    const std::int64_t at = link.mark == Mark::begin  ? marks.begin
+                            : link.mark == Mark::data ? marks.data
+                                                      : marks.end;
+    movements_[index(link.rank)][index(link.stream)][index(link.movement)].after.push_back(
+        {link.of_rank, link.of_stream, at});
+  }
+
+  Place place(int rank, const plan::Region& region, const Indices& at) const {
+    Place made{rank, -1, plan::evaluate(region, at), {}};
+    made.segments = plan::segments(plan_.tensors[index(region.tensor)], made.area);
+    return made;
+  }
+
+  static Place through_switch(Place place, std::int32_t group) {
+    place.group = group;
+    return place;
+  }
+
+  static Place moved_to(Place place, int rank) {
+    place.rank = rank;
+    return place;
+  }
+
+  Movement& append(const Indices& at, std::int32_t stream, std::int64_t number) {
+    Movement movement;
+    movement.rank = static_cast<int>(at.rank);
+    movement.stream = stream;
+    const std::string& name = plan_.stream(movement.rank, stream).name;
+    movement.where = fmt::format("/{}/{}", name.empty() ? std::to_string(stream) : name, number);
+    auto& list = movements_[index(at.rank)][index(stream)];
+    list.push_back(std::move(movement));
+    return list.back();
+  }
+
+  void link(const Indices& at, std::int32_t stream, int rank, std::int32_t of_stream,
+            std::int64_t transfer, Mark mark) {
+    const int own = static_cast<int>(at.rank);
+    const auto last = static_cast<std::int64_t>(movements_[index(own)][index(stream)].size()) - 1;
+    links_.push_back({own, stream, last, rank, of_stream, transfer, mark});
+  }
+
+  void add_dependencies(const Transfer& transfer, const Indices& at, std::int32_t stream) {
+    for (const plan::Dependency& dependency : transfer.after) {
+      const auto rank = static_cast<int>(dependency.rank(at));
+      if (dependency.compute) {
+        movements_[index(at.rank)][index(stream)].back().launches.emplace_back(
+            rank, static_cast<std::int32_t>((*dependency.compute)(at)));
+      } else if (dependency.computed) {
+        movements_[index(at.rank)][index(stream)].back().computed.emplace_back(
+            rank, plan::evaluate(*dependency.computed, at));
+      } else {
+        link(at, stream, rank, dependency.stream, dependency.transfer(at), Mark::end);
+      }
+    }
+  }
+
+  /// Meeting points where launches wait for transfers.
+  void add_gates(int rank) {
+    const plan::Code& code = plan_.code(rank);
+    const Indices at{.rank = rank};
+    for (const auto& [compute, stream] : gates_of(code)) {
+      Movement gate;
+      gate.rank = rank;
+      gate.stream = stream;
+      gate.where = "/" + code.computes[index(compute)].name;
+      movements_[index(rank)].push_back({std::move(gate)});
+      for (const plan::Dependency& d : code.computes[index(compute)].after) {
+        if (d.on_transfer())
+          link(at, stream, static_cast<int>(d.rank(at)), d.stream, d.transfer(at), Mark::end);
+      }
+    }
+  }
+
+  void add(const Transfer& transfer, const Indices& at, std::int32_t stream, std::int64_t number) {
+    auto& marks = marks_[index(at.rank)][index(stream)];
+    const auto next = [&] {
+      return static_cast<std::int64_t>(movements_[index(at.rank)][index(stream)].size());
+    };
+    Marks mark;
+    mark.begin = next();
+    Movement& movement = append(at, stream, number);
+    if (transfer.kind == TransferKind::collective) {
+      add_dependencies(transfer, at, stream);
+      add_collective(transfer, at, stream, number);
+      mark.data = next() - 2;
+    } else {
+      fill(movement, transfer, at);
+      add_dependencies(transfer, at, stream);
+      mark.data = next() - 1;
+    }
+    mark.end = next() - 1;
+    marks.push_back(mark);
+  }
+
+  void fill(Movement& movement, const Transfer& transfer, const Indices& at) {
+    const auto own = static_cast<int>(at.rank);
+    const int peer = transfer.group >= 0 ? own : static_cast<int>(transfer.peer(at));
+    const bool pulls = transfer.kind == TransferKind::pull;
+    const bool pushes = transfer.kind == TransferKind::push;
+    Place source = place(pulls ? peer : own, transfer.source, at);
+    Place destination = place(pushes ? peer : own, transfer.destination, at);
+    if (transfer.group >= 0) return fill_group(movement, transfer, source, destination);
+    movement.sources.push_back(std::move(source));
+    if (transfer.reduce != ReduceOp::none) {
+      const Place operand = place(destination.rank, transfer.operand, at);
+      movement.sources.insert(pulls ? movement.sources.begin() : movement.sources.end(), operand);
+    }
+    movement.destinations.push_back(std::move(destination));
+  }
+
+  void fill_group(Movement& movement, const Transfer& transfer, const Place& source,
+                  const Place& destination) {
+    const bool by_switch = options_.realization == Realization::multicast;
+    const std::vector<int>& members = plan_.groups[index(transfer.group)];
+    const bool pushes = transfer.kind == TransferKind::push;
+    const Place& shared = pushes ? destination : source;
+    std::vector<Place>& many = pushes ? movement.destinations : movement.sources;
+    if (by_switch) {
+      many.push_back(through_switch(shared, transfer.group));
+    } else {
+      many.push_back(shared);
+      for (const int member : members) {
+        if (member != movement.rank) many.push_back(moved_to(shared, member));
+      }
+      if (pushes && same(source, destination)) many.erase(many.begin());
+    }
+    (pushes ? movement.sources : movement.destinations).push_back(pushes ? source : destination);
+  }
+
+  /// Part `block` of `blocks` of a place, as even as it goes.
+  static Place block_of(const Place& whole, std::int64_t block, std::int64_t blocks) {
+    const std::int64_t units = units_of(whole.segments);
+    const auto begin = [&](std::int64_t b) {
+      return b * (units / blocks) + std::min(b, units % blocks);
+    };
+    Place part = whole;
+    part.segments = part_of(whole.segments, begin(block), begin(block + 1) - begin(block));
+    return part;
+  }
+
+  void move(const Indices& at, std::int32_t stream, std::int64_t number, std::vector<Place> sources,
+            std::vector<Place> destinations) {
+    if (sources.front().segments.empty()) return;
+    if (sources.size() == 1 && destinations.size() == 1 && same(sources[0], destinations[0]))
+      return;
+    Movement& movement = append(at, stream, number);
+    movement.sources = std::move(sources);
+    movement.destinations = std::move(destinations);
+  }
+
+  void add_collective(const Transfer& transfer, const Indices& at, std::int32_t stream,
+                      std::int64_t number) {
+    const std::vector<int>& members = plan_.groups[index(transfer.group)];
+    const auto own = static_cast<int>(at.rank);
+    const auto size = static_cast<std::int64_t>(members.size());
+    std::vector<Call> calls;
+    const auto& mine = calls_[{transfer.group, own}];
+    const auto turn = static_cast<std::size_t>(
+        std::find_if(mine.begin(), mine.end(),
+                     [&](const Call& c) { return c.stream == stream && c.number == number; }) -
+        mine.begin());
+    for (const int member : members) {
+      const auto& theirs = calls_[{transfer.group, member}];
+      if (turn >= theirs.size() || theirs[turn].transfer->collective != transfer.collective) {
+        throw Failure(
+            fmt::format("plan '{}': rank {} does not take part in collective {} of group "
+                        "{} as rank {} does",
+                        plan_.name, member, turn, transfer.group, own));
+      }
+      calls.push_back(theirs[turn]);
+    }
+    const auto me = std::find(members.begin(), members.end(), own) - members.begin();
+    const auto source = [&](std::int64_t m) {
+      return place(members[index(m)], calls[index(m)].transfer->source, calls[index(m)].at);
+    };
+    const auto target = [&](std::int64_t m) {
+      return place(members[index(m)], calls[index(m)].transfer->destination, calls[index(m)].at);
+    };
+    // A meeting: all are ready before data move, and done before anybody goes on.
+    append(at, stream, number);
+    for (const Call& call : calls) {
+      const auto rank = static_cast<int>(call.at.rank);
+      if (rank != own) link(at, stream, rank, call.stream, call.number, Mark::begin);
+    }
+    const auto by_switch = [&](const auto& place_of) {
+      if (options_.realization != Realization::multicast) return false;
+      for (std::int64_t m = 1; m < size; ++m) {
+        if (place_of(m).segments != place_of(0).segments) return false;
+      }
+      return true;
+    };
+    const bool loads = by_switch(source), stores = by_switch(target);
+    const auto reduce_block = [&](std::int64_t of, const Place& into) {
+      std::vector<Place> sources;
+      if (loads) {
+        const Place part = through_switch(block_of(source(me), of, size), transfer.group);
+        return move(at, stream, number, {part}, {into});
+      }
+      for (std::int64_t d = 0; d < size; ++d)
+        sources.push_back(block_of(source((me + d) % size), of, size));
+      move(at, stream, number, std::move(sources), {into});
+    };
+    switch (transfer.collective) {
+      case Collective::all_gather:
+        if (stores) {
+          const Place block = block_of(target(me), me, size);
+          move(at, stream, number, {source(me)}, {through_switch(block, transfer.group)});
+          break;
+        }
+        for (std::int64_t d = 0; d < size; ++d) {
+          const std::int64_t to = (me + d) % size;
+          move(at, stream, number, {source(me)}, {block_of(target(to), me, size)});
+        }
+        break;
+      case Collective::all_to_all:
+        for (std::int64_t d = 0; d < size; ++d) {
+          const std::int64_t to = (me + d) % size;
+          move(at, stream, number, {block_of(source(me), to, size)},
+               {block_of(target(to), me, size)});
+        }
+        break;
+      case Collective::broadcast: {
+        const bool root_inside =
+            std::find(members.begin(), members.end(), plan_.root) != members.end();
+        if (own != (root_inside ? plan_.root : members.front())) break;
+        if (stores) {
+          move(at, stream, number, {source(me)}, {through_switch(target(me), transfer.group)});
+          break;
+        }
+        for (std::int64_t d = 0; d < size; ++d)
+          move(at, stream, number, {source(me)}, {target((me + d) % size)});
+        break;
+      }
+      case Collective::reduce_scatter:
+        reduce_block(me, target(me));
+        break;
+      case Collective::all_reduce: {
+        const Place result = block_of(target(me), me, size);
+        if (loads && stores) {
+          reduce_block(me, through_switch(result, transfer.group));
+          break;
+        }
+        reduce_block(me, result);
+        for (std::int64_t d = 1; d < size; ++d)
+          move(at, stream, number, {result}, {block_of(target((me + d) % size), me, size)});
+        break;
+      }
+      default:
+        break;  // validate() refuses others
+    }
+    append(at, stream, number);
+    for (const Call& call : calls) {
+      const auto rank = static_cast<int>(call.at.rank);
+      if (rank != own) link(at, stream, rank, call.stream, call.number, Mark::data);
+    }
+  }
+
+  const plan::Plan& plan_;
+  const LowerOptions& options_;
+  Movements movements_;
+  std::vector<std::vector<std::vector<Marks>>> marks_;  // by rank, stream, transfer
+  std::map<std::pair<std::int32_t, int>, std::vector<Call>> calls_;
+  std::vector<Link> links_;
+};
+
+}  // namespace
+
+bool same(const Place& a, const Place& b) {
+  return a.rank == b.rank && a.group == b.group && a.area.tensor == b.area.tensor &&
+         a.segments == b.segments;
+}
+
+bool conflict(const Movement& a, const Movement& b) {
+  const auto any = [](const std::vector<Place>& x, const std::vector<Place>& y) {
+    return std::any_of(x.begin(), x.end(), [&](const Place& p) {
+      return std::any_of(y.begin(), y.end(), [&](const Place& q) {
+        const bool same_memory = p.group >= 0 || q.group >= 0 || p.rank == q.rank;
+        return same_memory && plan::overlap(p.area, q.area);
+      });
+    });
+  };
+  return any(a.destinations, b.destinations) || any(a.destinations, b.sources) ||
+         any(a.sources, b.destinations);
+}
+
+std::vector<plan::Segment> part_of(const std::vector<plan::Segment>& segments, std::int64_t begin,
+                                   std::int64_t count) {
+  std::vector<plan::Segment> part;
+  for (const plan::Segment& segment : segments) {
+    const std::int64_t from = std::max<std::int64_t>(begin, 0);
+    const std::int64_t to = std::min(begin + count, segment.count);
+    if (from < to) part.push_back({segment.offset + from, to - from});
+    begin -= segment.count;
+  }
+  return part;
+}
+
+std::vector<Strip> strips_of(const std::vector<const Place*>& places) {
+  std::vector<Strip> strips;
+  if (places.empty()) return strips;
+  struct Walk {
+    std::size_t segment = 0;
+    std::int64_t used = 0;
+  };
+  std::vector<Walk> walks(places.size());
+  const auto segment = [&](std::size_t p) -> const plan::Segment& {
+    return places[p]->segments[walks[p].segment];
+  };
+  Strip row;  // used again and again: matrices have thousands of rows
+  row.offset.resize(places.size());
+  row.pitch.resize(places.size());
+  while (walks[0].segment < places[0]->segments.size()) {
+    row.run = INT64_MAX;
+    for (std::size_t p = 0; p < places.size(); ++p) {
+      row.run = std::min(row.run, segment(p).count - walks[p].used);
+      row.offset[p] = segment(p).offset + walks[p].used;
+    }
+    std::fill(row.pitch.begin(), row.pitch.end(), row.run);
+    for (std::size_t p = 0; p < places.size(); ++p) {
+      walks[p].used += row.run;
+      if (walks[p].used == segment(p).count) walks[p] = {walks[p].segment + 1, 0};
+    }
+    Strip* last = strips.empty() ? nullptr : &strips.back();
+    bool follows = last != nullptr && last->run == row.run;
+    for (std::size_t p = 0; p < places.size() && follows; ++p) {
+      const std::int64_t step = row.offset[p] - last->offset[p] - (last->rows - 1) * last->pitch[p];
+      follows = last->rows == 1 ? step >= row.run : step == last->pitch[p];
+      if (last->rows == 1) row.pitch[p] = step;
+    }
+    if (!follows) {
+      std::fill(row.pitch.begin(), row.pitch.end(), row.run);
+      strips.push_back(row);
+      continue;
+    }
+    if (last->rows == 1) last->pitch = row.pitch;
+    ++last->rows;
+  }
+  return strips;
+}
+
+std::vector<Strip> strips_of(const plan::Tensor& tensor, const plan::Area& area) {
+  const std::int64_t unit = tensor.type ? size_of(*tensor.type) : 1;
+  const std::vector<std::int64_t> stride = tensor.layout();
+  std::vector<Strip> strips;
+  for (const plan::Rect& rect : area.rects) {
+    // The last axes that are consecutive in memory make a row, the next one counts rows, and those
+    // before it count strips.
+    std::size_t axis = stride.size();
+    std::int64_t run = 1;
+    while (axis > 0 && stride[axis - 1] == run) {
+      run *= rect.end[axis - 1] - rect.begin[axis - 1];
+      --axis;
+    }
+    Strip strip;
+    strip.run = run * unit;
+    strip.rows = axis > 0 ? rect.end[axis - 1] - rect.begin[axis - 1] : 1;
+    strip.pitch = {axis > 0 ? stride[axis - 1] * unit : strip.run};
+    plan::Coordinates at = rect.begin;
+    while (true) {
+      std::int64_t offset = 0;
+      for (std::size_t i = 0; i < at.size(); ++i) offset += at[i] * stride[i];
+      strip.offset = {offset * unit};
+      strips.push_back(strip);
+      std::size_t outer = axis > 0 ? axis - 1 : 0;
+      while (outer > 0 && ++at[outer - 1] == rect.end[outer - 1]) {
+        at[outer - 1] = rect.begin[outer - 1];
+        --outer;
+      }
+      if (outer == 0) break;
+    }
+  }
+  return strips;
+}
+
+void cut_into_strips(Movements& movements) {
+  const auto rows_of_packets = [](const std::vector<const Place*>& places, const Strip& strip) {
+    for (std::size_t p = 0; p < places.size(); ++p) {
+      if (places[p]->packets && strip.rows > 1 && strip.pitch[p] != strip.run) return true;
+    }
+    return false;
+  };
+  for (auto& streams : movements) {
+    for (auto& stream : streams) {
+      for (Movement& movement : stream) {
+        std::vector<const Place*> places;
+        for (const Place& place : movement.sources) places.push_back(&place);
+        for (const Place& place : movement.destinations) places.push_back(&place);
+        movement.strips.clear();
+        for (Strip& strip : strips_of(places)) {
+          if (!rows_of_packets(places, strip)) {
+            movement.strips.push_back(std::move(strip));
+            continue;
+          }
+          for (std::int64_t row = 0; row < strip.rows; ++row) {
+            Strip one{strip.offset, {}, strip.run, 1};
+            one.pitch.assign(places.size(), strip.run);
+            for (std::size_t p = 0; p < places.size(); ++p) one.offset[p] += row * strip.pitch[p];
+            movement.strips.push_back(std::move(one));
+          }
+        }
+      }
+    }
+  }
+}
+
+Movements movements_of(const plan::Plan& plan, const LowerOptions& options) {
+  return MovementMaker(plan, options).make();
+}
+
+}  // namespace hemiola::program::general
