@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "plan/template.h"
-#include "verify/test_plans.h"
+#include "verify/testing/plans.h"
 #include "verify/verify.h"
 
 namespace {

@@ -14,7 +14,7 @@
 #include "sim/result.h"
 #include "sim/trace.h"
 #include "verify/execute.h"
-#include "verify/sizes.h"
+#include "verify/programs/sizes.h"
 #include "verify/verify.h"
 
 namespace hemiola::report {

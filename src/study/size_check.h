@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "study/experiment.h"
-#include "verify/sizes.h"
+#include "verify/programs/sizes.h"
 
 namespace hemiola::study {
 

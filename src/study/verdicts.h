@@ -12,7 +12,7 @@
 #include "program/bind/bound.h"
 #include "study/cache.h"
 #include "study/identity.h"
-#include "verify/sizes.h"
+#include "verify/programs/sizes.h"
 #include "verify/verify.h"
 
 namespace hemiola::study {

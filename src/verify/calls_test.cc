@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "verify/execute.h"
-#include "verify/test_support.h"
+#include "verify/testing/programs.h"
 
 namespace hemiola::verify {
 namespace {

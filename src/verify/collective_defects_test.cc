@@ -6,7 +6,7 @@
 
 #include "plan/plan_json.h"
 #include "verify/execute.h"
-#include "verify/test_support.h"
+#include "verify/testing/programs.h"
 
 namespace hemiola::verify {
 namespace {

@@ -11,7 +11,7 @@
 #include "program/lower/lower.h"
 #include "program/testing/plan_fixtures.h"
 #include "verify/execute.h"
-#include "verify/test_support.h"
+#include "verify/testing/programs.h"
 #include "verify/verify.h"
 
 namespace hemiola::verify {

@@ -6,8 +6,8 @@
 #include "machine/machine.h"
 #include "plan/area.h"
 #include "verify/execute.h"
-#include "verify/test_plans.h"
-#include "verify/test_support.h"
+#include "verify/testing/plans.h"
+#include "verify/testing/programs.h"
 #include "verify/verify.h"
 
 namespace hemiola::verify {

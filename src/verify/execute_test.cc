@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "program/built_in.h"
-#include "verify/test_support.h"
+#include "verify/testing/programs.h"
 
 namespace hemiola::verify {
 namespace {

@@ -12,7 +12,7 @@
 #include "program/export.h"
 #include "program/testing/plan_fixtures.h"
 #include "verify/execute.h"
-#include "verify/test_support.h"
+#include "verify/testing/programs.h"
 #include "verify/verify.h"
 
 namespace hemiola::verify {

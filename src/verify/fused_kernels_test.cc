@@ -6,7 +6,7 @@
 
 #include "machine/machine.h"
 #include "verify/execute.h"
-#include "verify/test_support.h"
+#include "verify/testing/programs.h"
 #include "verify/verify.h"
 
 namespace hemiola::verify {

@@ -10,7 +10,7 @@
 #include "plan/testing/small_sizes.h"
 #include "program/lower/lower.h"
 #include "program/testing/plan_fixtures.h"
-#include "verify/test_support.h"
+#include "verify/testing/programs.h"
 #include "verify/verify.h"
 
 namespace hemiola::verify {

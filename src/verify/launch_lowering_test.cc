@@ -5,8 +5,8 @@
 
 #include "machine/machine.h"
 #include "program/lower/lower.h"
-#include "verify/test_plans.h"
-#include "verify/test_support.h"
+#include "verify/testing/plans.h"
+#include "verify/testing/programs.h"
 #include "verify/verify.h"
 
 namespace hemiola::verify {

@@ -8,7 +8,7 @@
 
 #include "program/walk/cursor.h"
 #include "verify/execute.h"
-#include "verify/test_support.h"
+#include "verify/testing/programs.h"
 #include "verify/verify.h"
 
 namespace hemiola::verify {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "plan/plan_json.h"
-#include "verify/sizes.h"
+#include "verify/programs/sizes.h"
 
 namespace hemiola::verify {
 namespace {

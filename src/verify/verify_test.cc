@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "machine/machine.h"
-#include "verify/test_support.h"
+#include "verify/testing/programs.h"
 
 namespace hemiola::verify {
 namespace {

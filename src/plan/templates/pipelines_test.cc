@@ -220,7 +220,7 @@ Parameters small(const TemplateInfo& info, int ranks) {
 }
 
 /// Those of products and attention. Blocks, which chain other operators as well, are executed in
-/// verify/block_plans_test.cc.
+/// verify/plans/block_plans_test.cc.
 std::vector<TemplateInfo> pipelines() {
   std::vector<TemplateInfo> some;
   for (const TemplateInfo& info : templates()) {

@@ -1,0 +1,56 @@
+// What a collective promises, compared with what the memory holds.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "verify/programs/describe.h"
+
+namespace hemiola::verify {
+
+/// Bytes [begin, end) of an output: the sum over ranks first .. first + ranks - 1 of the bytes of
+/// their inputs that begin at `source`.
+struct OutputPromise {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int32_t first = 0;
+  std::int32_t ranks = 1;
+  std::int64_t source = 0;
+};
+/// What the collective promises to a rank; empty for custom ones.
+std::vector<OutputPromise> promises(const program::Bound& program, int rank);
+/// Where the inputs of a rank are.
+std::vector<Region> input_places(const program::Bound& program, int rank);
+/// Where its result is; none if the program has neither output nor input.
+std::optional<Region> output_place(const program::Bound& program, int rank);
+
+/// Failure (bad input) for buffers that cannot be those of the collective: an output that ends
+/// before the result does, an input shorter than what the collective reads.
+void require_shapes(const program::Bound& program);
+
+/// Gives every rank below the period its input. Call before the interpretation.
+void initialise_inputs(const program::Bound& program, const Fold& fold, ValueTable& values,
+                       Memory& memory);
+/// New inputs for the present call of `values`, where the call before had its own: the caller fills
+/// them in when all ranks have ended the call before.
+void refill_inputs(const program::Bound& program, const Fold& fold, ValueTable& values,
+                   Memory& memory);
+
+/// Whether the collective's promise is known.
+bool has_postcondition(const program::Bound& program);
+
+/// The first byte of an output that does not hold each contribution of the present call exactly
+/// once, or that may not have arrived when all kernels have ended.
+std::optional<Finding> check_outputs(const Interpreter& interpreter, const Memory& memory,
+                                     const ValueTable& values);
+
+/// Ranks whose kernel may end before the last stores into their output have arrived, or while
+/// others still read their buffers: right at the end of all kernels, but not earlier.
+void warn_of_early_ends(const Interpreter& interpreter, const Memory& memory,
+                        Diagnostics& warnings);
+
+/// Stores into inputs of a program that is not in place: the caller does not expect them.
+void warn_of_overwritten_inputs(const Interpreter& interpreter, const Memory& memory,
+                                Diagnostics& warnings);
+
+}  // namespace hemiola::verify
