@@ -15,7 +15,7 @@
 #include "core/text.h"
 #include "report/replay.h"
 #include "report/report.h"
-#include "sim/crew.h"
+#include "sim/support/crew.h"
 #include "study/needed_rows.h"
 #include "study/preparation.h"
 #include "study/profile_file.h"

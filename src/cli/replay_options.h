@@ -8,7 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/inputs.h"
-#include "sim/profile.h"
+#include "sim/result/profile.h"
 #include "sim/simulate.h"
 
 namespace hemiola::cli {

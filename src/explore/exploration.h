@@ -20,7 +20,7 @@
 #include "explore/rules.h"
 #include "explore/schedule.h"
 #include "machine/devices/gemm_model.h"
-#include "sim/options.h"
+#include "sim/result/options.h"
 #include "study/experiment.h"
 
 namespace hemiola::explore {

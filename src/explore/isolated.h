@@ -10,7 +10,7 @@
 #include "core/time.h"
 #include "core/units.h"
 #include "plan/plan.h"
-#include "sim/trace.h"
+#include "sim/result/trace.h"
 
 namespace hemiola::explore {
 

@@ -6,7 +6,7 @@
 
 #include "core/time.h"
 #include "core/units.h"
-#include "sim/result.h"
+#include "sim/result/result.h"
 
 namespace hemiola::explore {
 

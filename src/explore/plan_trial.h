@@ -12,9 +12,9 @@
 #include "core/units.h"
 #include "explore/measured.h"
 #include "plan/plan.h"
-#include "sim/options.h"
-#include "sim/result.h"
-#include "sim/trace.h"
+#include "sim/result/options.h"
+#include "sim/result/result.h"
+#include "sim/result/trace.h"
 #include "study/experiment.h"
 
 namespace hemiola::explore {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/result.h"
+#include "sim/result/result.h"
 
 namespace hemiola::report {
 

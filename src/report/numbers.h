@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/time.h"
-#include "sim/result.h"
+#include "sim/result/result.h"
 
 namespace hemiola::report {
 

@@ -6,7 +6,7 @@
 
 #include "report/page.h"
 #include "report/report.h"
-#include "sim/result.h"
+#include "sim/result/result.h"
 
 namespace hemiola::report {
 

@@ -7,7 +7,7 @@
 #include "report/page.h"
 #include "report/report.h"
 #include "report/run_timeline.h"
-#include "sim/result.h"
+#include "sim/result/result.h"
 
 namespace hemiola::report {
 

@@ -9,7 +9,7 @@
 
 #include "machine/machine.h"
 #include "report/page.h"
-#include "sim/trace.h"
+#include "sim/result/trace.h"
 
 namespace hemiola::report {
 

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "sim/result.h"
+#include "sim/result/result.h"
 
 namespace hemiola::report {
 

@@ -12,8 +12,8 @@
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "program/kernels/kernel.h"
-#include "sim/compare_results.h"
-#include "sim/test_machines.h"
+#include "sim/testing/compare_results.h"
+#include "sim/testing/machines.h"
 
 namespace hemiola::sim {
 namespace {

@@ -5,7 +5,7 @@
 #include "plan/template.h"
 #include "program/lower/lower.h"
 #include "program/testing/plan_fixtures.h"
-#include "sim/test_machines.h"
+#include "sim/testing/machines.h"
 
 namespace hemiola::sim {
 namespace {

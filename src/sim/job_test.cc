@@ -8,10 +8,10 @@
 
 #include "program/built_in.h"
 #include "program/jobs/launch_programs.h"
-#include "sim/classes.h"
-#include "sim/compare_results.h"
+#include "sim/alike/classes.h"
 #include "sim/simulate.h"
-#include "sim/test_machines.h"
+#include "sim/testing/compare_results.h"
+#include "sim/testing/machines.h"
 
 namespace hemiola::sim::jobs {  // a Launch is a job's here
 namespace {

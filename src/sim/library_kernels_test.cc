@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/test_machines.h"
+#include "sim/testing/machines.h"
 
 namespace hemiola::sim {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "sim/random_cases.h"
+#include "sim/testing/random_cases.h"
 
 namespace hemiola::sim {
 namespace {

@@ -9,12 +9,12 @@
 #include <set>
 #include <utility>
 
-#include "sim/fluid.h"
-#include "sim/fluid_count.h"
-#include "sim/line.h"
-#include "sim/lower_bound.h"
-#include "sim/recorded_run.h"
-#include "sim/reference.h"
+#include "sim/bound/lower_bound.h"
+#include "sim/fluid/count.h"
+#include "sim/fluid/fluid.h"
+#include "sim/line/line.h"
+#include "sim/reference/reference.h"
+#include "sim/replay/recorded_run.h"
 
 namespace hemiola::sim {
 namespace {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "program/bind/bound.h"
-#include "sim/options.h"
-#include "sim/result.h"
+#include "sim/result/options.h"
+#include "sim/result/result.h"
 
 namespace hemiola::sim {
 

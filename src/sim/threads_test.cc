@@ -6,9 +6,9 @@
 #include <stdexcept>
 
 #include "core/testing/long_tests.h"
-#include "sim/compare_results.h"
-#include "sim/crew.h"
-#include "sim/test_machines.h"
+#include "sim/support/crew.h"
+#include "sim/testing/compare_results.h"
+#include "sim/testing/machines.h"
 
 namespace hemiola::sim {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "program/bind/bound.h"
-#include "sim/profile.h"
+#include "sim/result/profile.h"
 
 namespace hemiola::study {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/profile.h"
+#include "sim/result/profile.h"
 
 namespace hemiola::study {
 

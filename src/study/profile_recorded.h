@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/profile.h"
+#include "sim/result/profile.h"
 
 namespace hemiola::study {
 

@@ -8,7 +8,7 @@
 
 #include "machine/machine.h"
 #include "program/bind/bound.h"
-#include "sim/profile.h"
+#include "sim/result/profile.h"
 
 namespace hemiola::study {
 

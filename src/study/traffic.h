@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/time.h"
-#include "sim/profile.h"
+#include "sim/result/profile.h"
 
 namespace hemiola::study {
 

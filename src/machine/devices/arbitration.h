@@ -1,4 +1,4 @@
-// Arbitration policies by name. What they do is said in sim/arbitration.h.
+// Arbitration policies by name. What they do is said in sim/model/arbitration.h.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,239 @@
+// Signatures of agents.
+
+#include "sim/alike/class_signature.h"
+
+#include <algorithm>
+
+#include "program/walk/rotation.h"
+#include "program/walk/slices.h"
+#include "sim/support/index.h"
+
+namespace hemiola::sim {
+namespace {
+
+using program::ConnectionRef;
+using program::Op;
+using program::Operand;
+using program::OpKind;
+
+Colour mix_affine(Colour colour, const Affine& value) {
+  for (const std::int64_t part : {value.constant, value.rank, value.loop[0], value.loop[1],
+                                  value.modulus, value.scale, value.offset})
+    colour = mix(colour, static_cast<std::uint64_t>(part));
+  return colour;
+}
+
+bool uses_loops(const Affine& value) {
+  return value.loop[0] != 0 || value.loop[1] != 0;
+}
+
+/// Slices differ by one unit at most. Of a chunk that gives each of them so many units, and of a
+/// rest that gives them so many, that does not make them unlike in time: sizes as they are in
+/// training are multiples of nothing.
+constexpr std::int64_t kManyUnits = 1024, kManyOfRest = 64;
+/// So many have few classes anyway: those of a node.
+constexpr int kFewRanks = 8;
+
+/// Bytes of a slice of `bytes`, as Cursor deals them; of all slices where these are `alike`.
+std::int64_t slice_bytes(std::int64_t bytes, std::int64_t unit, const Op& op, bool alike) {
+  if (op.slices <= 1) return bytes;
+  const std::int64_t units = (bytes + unit - 1) / unit;
+  if (alike && units / op.slices >= kManyOfRest) return bytes / op.slices;
+  return program::slice_begin(bytes, unit, op.slice + 1, op.slices) -
+         program::slice_begin(bytes, unit, op.slice, op.slices);
+}
+
+/// Whether an iteration refers to other ranks than the next.
+bool depends_on_loops(const Op& op) {
+  const auto by_rank = [](const auto& reference) { return uses_loops(reference.rank); };
+  const auto by_peer = [](const ConnectionRef& reference) { return uses_loops(reference.peer); };
+  return std::any_of(op.src.begin(), op.src.end(), by_rank) ||
+         std::any_of(op.dst.begin(), op.dst.end(), by_rank) ||
+         std::any_of(op.semaphores.begin(), op.semaphores.end(), by_rank) || by_peer(op.send_to) ||
+         by_peer(op.recv_from) || std::any_of(op.more_from.begin(), op.more_from.end(), by_peer) ||
+         std::any_of(op.more_to.begin(), op.more_to.end(), by_peer);
+}
+
+}  // namespace
+
+bool alike_slices(const program::Bound& program, std::int64_t units, std::int64_t slices) {
+  return program.ranks() > kFewRanks && units / slices >= kManyUnits;
+}
+
+Signatures::Signatures(const machine::Machine& machine, const program::Bound& program, AlikeBy by)
+    : machine_(machine), program_(program), by_(by) {
+  if (by == AlikeBy::addresses)
+    period_ = program::rotation_of(program, machine.model(0).line_size.count).period;
+  for (const program::Body& body : program.bodies()) {
+    Colour colour = body.ops.size();
+    std::vector<bool>& each = each_iteration_.emplace_back();
+    for (const Op& op : body.ops) each.push_back(depends_on_loops(op));
+    std::vector<std::int64_t> piece;  // of the piece loops around
+    for (const Op& op : body.ops) {
+      colour = mix(colour, colour_of(op));
+      if (by == AlikeBy::addresses) {  // of what tiles store at others
+        for (const std::int64_t place : op.places) colour = mix(colour, static_cast<Colour>(place));
+      }
+      if (op.kind == OpKind::loop) {
+        piece.push_back(op.unit.count);
+      } else if (op.kind == OpKind::end_loop) {
+        if (!piece.empty()) piece.pop_back();
+      } else if (op.slices > 1 && op.bytes.count == 0) {  // else its size is no part of a chunk
+        const std::int64_t unit =
+            op.unit.count > 0 ? op.unit.count : program.program().alignment.count;
+        const bool alike = by == AlikeBy::time && unit <= machine.model(0).line_size.count &&
+                           alike_slices(program, program.chunk_bytes() / unit, op.slices);
+        for (const auto* operands : {&op.src, &op.dst}) {
+          for (const Operand& operand : *operands) {
+            const std::int64_t chunk = program.chunk_bytes();
+            colour = mix(colour, slice_bytes(operand.chunks * chunk, unit, op, alike));
+            for (const std::int64_t part : piece) {
+              if (part <= 0) continue;
+              colour = mix(colour, slice_bytes(std::min(part, chunk), unit, op, alike));
+              colour = mix(colour, slice_bytes(chunk % part, unit, op, alike));
+            }
+          }
+        }
+      }
+    }
+    bodies_.push_back(colour);
+  }
+}
+
+Colour Signatures::colour_of(const Op& op) const {
+  Colour colour = mix(static_cast<Colour>(op.kind), static_cast<std::uint64_t>(op.channel));
+  const std::int64_t values[] = {static_cast<std::int64_t>(op.reduce),
+                                 op.target,
+                                 op.bypass_l1,
+                                 op.relaxed,
+                                 op.batched,
+                                 op.staged,
+                                 op.slices,
+                                 op.barrier_id,
+                                 op.workgroups,
+                                 op.count,
+                                 op.unit.count,
+                                 op.unit_chunks,
+                                 static_cast<std::int64_t>(op.pieces),
+                                 op.flop,
+                                 op.product.m,
+                                 op.product.n,
+                                 op.product.k,
+                                 op.bytes.count,
+                                 op.duration.fs,
+                                 op.send_to.outbound >= 0,
+                                 op.recv_from.inbound >= 0};
+  for (const std::int64_t value : values) colour = mix(colour, static_cast<std::uint64_t>(value));
+  for (const auto& [value, step] : op.targets)
+    colour = mix(mix(colour, static_cast<std::uint64_t>(value)), static_cast<std::uint64_t>(step));
+  for (const auto* operands : {&op.src, &op.dst}) {
+    colour = mix(colour, operands->size());
+    for (const Operand& operand : *operands) {
+      const program::Buffer& buffer = program_.buffers()[index(operand.buffer)];
+      colour = mix(colour, static_cast<std::uint64_t>(operand.access));
+      colour = mix(colour, static_cast<std::uint64_t>(buffer.kind));
+      for (const std::int64_t value :
+           {operand.chunks, operand.run, operand.pitch, static_cast<std::int64_t>(operand.group)})
+        colour = mix(colour, static_cast<std::uint64_t>(value));
+    }
+  }
+  return colour;
+}
+
+// Where an operand stands, as far as lines choose paths or chunks do not begin with a line.
+Colour Signatures::place_of(const Op& op, const Operand& operand, int rank) const {
+  Affine chunk = operand.chunk;
+  chunk.constant += chunk.rank * rank;
+  chunk.rank = 0;
+  if (chunk.modulus > 0)
+    chunk.constant = (chunk.constant % chunk.modulus + chunk.modulus) % chunk.modulus;
+  return mix(mix(mix_affine(static_cast<Colour>(operand.buffer) + 1, chunk),
+                 static_cast<std::uint64_t>(op.slice)),
+             static_cast<std::uint64_t>(operand.column + 1));
+}
+
+void Signatures::add(const Op& op, Colour label, const Indices& at, std::vector<PeerUse>& out,
+                     Colour& colour) const {
+  const auto own = static_cast<int>(at.rank);
+  std::uint64_t position = 0;
+  const auto spread = [&](int peer) {
+    return by_ == AlikeBy::addresses && peer != own && machine_.routes(own, peer).count > 1;
+  };
+  const auto memory = [&](int peer) {
+    const Colour here = mix(label, ++position);
+    if (peer == own) {
+      colour = mix(colour, here);
+    } else {
+      out.push_back({here, peer, -1});
+    }
+  };
+  const auto semaphore = [&](int owner, std::int32_t number) {
+    if (spread(owner)) colour = mix(mix(colour, position), static_cast<std::uint64_t>(number));
+    out.push_back({mix(label, ++position), owner, number});
+  };
+  for (const auto* operands : {&op.src, &op.dst}) {
+    for (const Operand& operand : *operands) {
+      if (program::is_multicast(operand.access)) continue;
+      const auto peer = static_cast<int>(operand.rank(at));
+      memory(peer);
+      const bool aligned = program_.chunk_bytes() % machine_.model(0).line_size.count == 0;
+      if (by_ == AlikeBy::addresses && peer != own && (spread(peer) || !aligned || op.slices > 1))
+        colour = mix(mix(colour, place_of(op, operand, own)),
+                     static_cast<std::uint64_t>(peer / period_));
+    }
+  }
+  for (const program::SemaphoreRef& reference : op.semaphores)
+    semaphore(static_cast<int>(reference.rank(at)), reference.index);
+  const auto connection = [&](const ConnectionRef& reference, bool sends) {
+    if ((sends ? reference.outbound : reference.inbound) < 0) return;
+    const auto peer = static_cast<int>(reference.peer(at));
+    memory(peer);
+    const std::int32_t tail = program_.program().tail_semaphore(reference.inbound);
+    const std::int32_t head = program_.program().head_semaphore(reference.outbound);
+    semaphore(sends ? peer : own, tail);
+    semaphore(sends ? own : peer, head);
+  };
+  connection(op.send_to, true);
+  for (const ConnectionRef& reference : op.more_to) connection(reference, true);
+  connection(op.recv_from, false);
+  for (const ConnectionRef& reference : op.more_from) connection(reference, false);
+}
+
+bool Signatures::references(std::int32_t body, int rank, std::size_t most,
+                            std::vector<PeerUse>& out, Colour& colour) const {
+  const std::vector<Op>& ops = program_.bodies()[index(body)].ops;
+  struct Loop {
+    std::size_t begin;
+    std::int64_t count;
+  };
+  std::vector<Loop> loops;
+  const std::size_t before = out.size();
+  for (std::size_t o = 0; o < ops.size(); ++o) {
+    const Op& op = ops[o];
+    if (op.kind == OpKind::loop) {
+      std::int64_t count = op.count;
+      if (op.unit.count > 0)
+        count = (op.unit_chunks * program_.chunk_bytes() + op.unit.count - 1) / op.unit.count;
+      loops.push_back({o + 1, count});
+      continue;
+    }
+    if (op.kind == OpKind::end_loop) {
+      if (!loops.empty()) loops.pop_back();
+      continue;
+    }
+    const bool each = each_iteration_[index(body)][o];
+    const std::int64_t outer = each && !loops.empty() ? loops[0].count : 1;
+    const std::int64_t inner = each && loops.size() > 1 ? loops[1].count : 1;
+    for (std::int64_t i = 0; i < outer; ++i) {
+      for (std::int64_t j = 0; j < inner; ++j) {
+        const Colour label = mix(mix(static_cast<Colour>(o), static_cast<std::uint64_t>(i)),
+                                 static_cast<std::uint64_t>(j));
+        add(op, label, {.rank = rank, .loop = {i, j}}, out, colour);
+        if (out.size() - before > most) return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace hemiola::sim

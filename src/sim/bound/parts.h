@@ -1,0 +1,386 @@
+// The two ingredients of a program's bounds: traffic over cuts, and times of single requests.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "machine/machine.h"
+#include "program/walk/cursor.h"
+#include "sim/result/result.h"
+#include "sim/support/index.h"
+#include "sim/support/line_map.h"
+
+namespace hemiola::sim {
+
+/// Of an ordered pair of ranks, for a LineMap.
+inline std::int64_t pair_number(int from, int to) {
+  return static_cast<std::int64_t>(pair_key(from, to));
+}
+
+inline std::pair<int, int> ranks_of(std::int64_t pair_number) {
+  const auto key = static_cast<std::uint64_t>(pair_number);
+  return {first_of(key), second_of(key)};
+}
+
+/// Wire bytes by cut: what leaves or enters a node, over all links that its traffic may use there;
+/// and single links that traffic without a choice takes.
+class LinkTraffic {
+ public:
+  explicit LinkTraffic(const machine::Machine& machine) : machine_(machine) {}
+
+  /// `requests` packets of together `payload` bytes from one rank to another.
+  void add(int from, int to, std::int64_t payload, std::int64_t requests) {
+    if (from == to || requests == 0) return;
+    pairs_[pair_number(from, to)].add(payload, requests);
+  }
+
+  /// What was added is that of the first `period` ranks: adds the same for all periods behind.
+  void repeat(int period, int ranks) {
+    LineMap<Pair> all = pairs_;
+    pairs_.for_each([&](std::int64_t number, const Pair& pair) {
+      const auto [from, to] = ranks_of(number);
+      for (int by = period; by < ranks; by += period)
+        all[pair_number((from + by) % ranks, (to + by) % ranks)].add(pair.payload, pair.requests);
+    });
+    std::swap(pairs_, all);
+  }
+
+  LowerBound bound() const {
+    Cuts cuts;
+    std::map<machine::LinkId, std::int64_t> single;
+    std::vector<Crossing> out, in;  // of all paths of a pair
+    pairs_.for_each([&](std::int64_t number, const Pair& pair) {
+      const auto [from, to] = ranks_of(number);
+      const machine::Routes& routes = machine_.routes(from, to);
+      if (routes.count == 0) return;
+      out.clear();
+      in.clear();
+      for (std::int32_t p = 0; p < routes.count; ++p) {
+        for (const machine::LinkId link : routes.path(p)) {
+          const machine::Link& l = machine_.links[static_cast<std::size_t>(link)];
+          out.push_back({l.from, link});
+          in.push_back({l.to, link});
+          if (routes.count == 1) single[link] += wire(link, pair);
+        }
+      }
+      add_cuts(out, true, routes.count, pair, cuts);
+      add_cuts(in, false, routes.count, pair, cuts);
+    });
+    LowerBound bound;
+    const auto consider = [&bound](Time time, std::string name) {
+      if (time <= bound.bandwidth) return;
+      bound.bandwidth = time;
+      bound.bottleneck = std::move(name);
+    };
+    for (const auto& [key, cut] : cuts) {
+      std::int64_t rate = 0;
+      bool ideal = false;
+      for (const machine::LinkId link : cut.links) {
+        const Rate bandwidth = machine_.class_of(link).bandwidth;
+        ideal = ideal || bandwidth.is_ideal();
+        rate += bandwidth.bytes_per_second;
+      }
+      if (ideal || rate == 0) continue;
+      // Each of the requests is rounded up to a femtosecond at most: stay below.
+      consider(below(Rate{rate}.time_for(cut.wire)),
+               (key.second ? "out of " : "into ") +
+                   machine_.nodes[static_cast<std::size_t>(key.first)].name);
+    }
+    for (const auto& [link, bytes] : single) {
+      const Rate bandwidth = machine_.class_of(link).bandwidth;
+      if (bandwidth.is_ideal()) continue;
+      const machine::Link& l = machine_.links[static_cast<std::size_t>(link)];
+      consider(below(bandwidth.time_for(bytes)),
+               machine_.nodes[static_cast<std::size_t>(l.from)].name + " -> " +
+                   machine_.nodes[static_cast<std::size_t>(l.to)].name);
+    }
+    return bound;
+  }
+
+ private:
+  struct Pair {
+    std::int64_t payload = 0;
+    std::int64_t requests = 0;
+    void add(std::int64_t more_payload, std::int64_t more_requests) {
+      payload += more_payload;
+      requests += more_requests;
+    }
+  };
+  using Crossing = std::pair<machine::NodeId, machine::LinkId>;
+  struct Cut {
+    std::vector<machine::LinkId> links;  ///< ascending
+    std::int64_t wire = 0;
+    void add(std::span<const Crossing> used, std::int64_t bytes) {
+      wire += bytes;
+      for (const auto& [node, link] : used) {
+        const auto at = std::lower_bound(links.begin(), links.end(), link);
+        if (at == links.end() || *at != link) links.insert(at, link);
+      }
+    }
+  };
+  using Cuts = std::map<std::pair<machine::NodeId, bool>, Cut>;  ///< true: what leaves the node
+
+  /// The traffic of a pair crosses the cut at every node that all of its paths pass.
+  void add_cuts(std::vector<Crossing>& crossings, bool leaves, std::int32_t paths, const Pair& pair,
+                Cuts& cuts) const {
+    std::sort(crossings.begin(), crossings.end());
+    for (auto begin = crossings.begin(); begin != crossings.end();) {
+      const auto end = std::find_if(begin, crossings.end(), [&](const Crossing& crossing) {
+        return crossing.first != begin->first;
+      });
+      if (end - begin == paths)
+        cuts[{begin->first, leaves}].add({begin, end}, wire(begin->second, pair));
+      begin = end;
+    }
+  }
+  // Rounding to whole femtoseconds per request may go down: half of one for each of them.
+  static Time below(Time time) { return {time.fs - time.fs / 20'000}; }
+  std::int64_t wire(machine::LinkId link, const Pair& pair) const {
+    const machine::LinkClass& c = machine_.class_of(link);
+    return pair.payload + pair.requests * std::min(c.header.count, c.wire_bytes(0));
+  }
+
+  const machine::Machine& machine_;
+  LineMap<Pair> pairs_;  ///< by pair_number()
+};
+
+/// Unloaded times of single requests.
+class Latencies {
+ public:
+  /// `period`: a pair of ranks stands for those a number of periods further, and takes the time of
+  /// the nearest of them; the number of ranks: each for itself.
+  Latencies(const machine::Machine& machine, const program::Bound& program, int period)
+      : machine_(machine), program_(program), period_(period) {}
+
+  // One request of `payload` bytes over the links.
+  std::int64_t links(int from, int to, std::int64_t payload) {
+    if (from == to) return 0;
+    const int ranks = program_.ranks(), first = from % period_;
+    const int other = (to - from + first + ranks) % ranks;
+    std::vector<Known>& known = known_[pair_number(first, other)];
+    for (const Known& one : known) {
+      if (one.payload == payload) return one.time;
+    }
+    std::int64_t best = INT64_MAX;
+    for (int by = 0; by < ranks; by += period_)
+      best = std::min(best, shortest((first + by) % ranks, (other + by) % ranks, payload));
+    known.push_back({payload, best});
+    return best;
+  }
+
+  std::int64_t on_chip(int rank) const {
+    const machine::GpuModel& m = machine_.model(rank);
+    return m.noc_kind == machine::NocKind::mesh ? m.noc_hop_latency.fs : m.noc_latency.fs;
+  }
+  std::int64_t io(int rank) const { return machine_.model(rank).noc_io_latency.fs; }
+
+  // Arrival at the memory of `to`, after issue.
+  std::int64_t store_arrival(int from, int to, std::int64_t payload) {
+    return on_chip(from) + (from == to ? 0 : io(from) + links(from, to, payload) + io(to));
+  }
+  std::int64_t acknowledgement(int from, int to) {
+    const std::int64_t memory = machine_.model(to).l2_latency.fs;
+    return memory + on_chip(from) + (from == to ? 0 : io(to) + links(to, from, 0) + io(from));
+  }
+  std::int64_t load(int rank, const program::Span& span, std::int64_t bytes) {
+    if (span.rank < 0) return multicast(rank, span, bytes, true);
+    const machine::GpuModel& m = machine_.model(rank);
+    if (span.rank == rank && m.l1_size.count > 0 && span.access == program::Access::plain)
+      return m.l1_latency.fs;
+    return store_arrival(rank, span.rank, 0) + machine_.model(span.rank).l2_latency.fs +
+           on_chip(rank) +
+           (span.rank == rank ? 0 : io(span.rank) + links(span.rank, rank, bytes) + io(rank));
+  }
+  std::int64_t multicast(int rank, const program::Span& span, std::int64_t bytes, bool load) {
+    const auto switches =
+        machine_.multicast_switches(program_.groups()[static_cast<std::size_t>(span.group)]);
+    if (switches.empty()) return 0;
+    const auto lanes =
+        machine_.lanes(machine_.gpus[static_cast<std::size_t>(rank)], switches.front());
+    if (lanes.empty()) return 0;
+    const machine::LinkClass& c = machine_.class_of(lanes.front());
+    const std::int64_t there =
+        on_chip(rank) + io(rank) + c.latency.fs +
+        machine_.nodes[static_cast<std::size_t>(switches.front())].switch_model.latency.fs;
+    const std::int64_t member =
+        2 * c.latency.fs + (load ? c.bandwidth.time_for(c.wire_bytes(bytes)).fs : 0);
+    return there + member + c.latency.fs + io(rank) + on_chip(rank);
+  }
+
+ private:
+  std::int64_t shortest(int from, int to, std::int64_t payload) const {
+    const machine::Routes& routes = machine_.routes(from, to);
+    std::int64_t best = -1;
+    for (std::int32_t p = 0; p < routes.count; ++p) {
+      std::int64_t sum = 0;
+      const auto path = routes.path(p);
+      for (std::size_t h = 0; h < path.size(); ++h) {
+        const machine::LinkClass& c = machine_.class_of(path[h]);
+        sum += c.latency.fs + c.bandwidth.time_for(c.wire_bytes(payload)).fs;
+        const machine::Node& node = machine_.nodes[static_cast<std::size_t>(
+            machine_.links[static_cast<std::size_t>(path[h])].to)];
+        if (node.kind == machine::NodeKind::nic) {
+          sum += node.nic_model.latency.fs;
+        } else if (node.kind != machine::NodeKind::xpu) {
+          sum += node.switch_model.latency.fs;
+        }
+      }
+      best = best < 0 ? sum : std::min(best, sum);
+    }
+    return std::max<std::int64_t>(0, best);
+  }
+
+  const machine::Machine& machine_;
+  const program::Bound& program_;
+  const int period_;
+  struct Known {
+    std::int64_t payload = 0, time = 0;
+  };
+  LineMap<std::vector<Known>> known_;  ///< by pair_number(): few payloads
+};
+
+/// A semaphore's signals, in the order in which the walk came to them.
+class Signals {
+ public:
+  /// `from`: the rank that sends them, as seen from the semaphore's own.
+  void add(int from, std::int64_t count, std::int64_t arrival) {
+    if (count <= 0) return;
+    several_ = several_ || (this->count() > 0 && from != from_);
+    from_ = from;
+    earliest_ = this->count() > 0 ? std::min(earliest_, arrival) : arrival;
+    arrivals_.insert(arrivals_.end(), static_cast<std::size_t>(count), arrival);
+  }
+  std::int64_t count() const { return forgotten_ + static_cast<std::int64_t>(arrivals_.size()); }
+  /// When the n-th (from 1) can have arrived. Of several signallers nobody knows here whose signal
+  /// comes when, and the n-th may be forgotten: the first is a bound.
+  std::int64_t arrival(std::int64_t n) const {
+    return several_ || n <= forgotten_ ? earliest_
+                                       : arrivals_[static_cast<std::size_t>(n - 1 - forgotten_)];
+  }
+  /// Of one signaller and one who waits: those before the n-th take no more memory.
+  void forget_before(std::int64_t n) {
+    const std::int64_t old = n - 1 - forgotten_;
+    if (old < kKept || 2 * old < std::ssize(arrivals_)) return;
+    arrivals_.erase(arrivals_.begin(), arrivals_.begin() + old);
+    forgotten_ += old;
+  }
+
+  std::int64_t consumed = 0;
+  std::int64_t needed = 0;  ///< highest number waited for
+
+ private:
+  static constexpr std::int64_t kKept = 64;
+  std::vector<std::int64_t> arrivals_;  ///< but those forgotten
+  std::int64_t forgotten_ = 0;
+  std::int64_t earliest_ = 0;
+  int from_ = 0;
+  bool several_ = false;
+};
+
+/// A descriptor that a workgroup posted.
+struct Post {
+  int from = 0, to = 0;
+  std::size_t agent = 0;  ///< that posted it
+  std::int64_t bytes = 0;
+  bool flushed = false;
+  /// Its signals, and how many of each semaphore came before.
+  std::vector<std::pair<program::SemaphoreId, std::int64_t>> signals{};
+};
+
+/// Data that LL readers wait for: when the first byte of each written range can have arrived.
+class PacketArrivals {
+ public:
+  void add(std::int64_t begin, std::int64_t end, std::int64_t arrival) {
+    ranges_[begin] = {end, arrival};
+  }
+  /// Whether all of [begin, end) is written, and then when the first of it can be there.
+  bool covered(std::int64_t begin, std::int64_t end, std::int64_t& arrival) const {
+    arrival = INT64_MAX;
+    auto at = ranges_.upper_bound(begin);
+    if (at != ranges_.begin()) --at;
+    std::int64_t reached = begin;
+    for (; at != ranges_.end() && at->first <= reached && reached < end; ++at) {
+      if (at->second.first <= reached) continue;
+      arrival = std::min(arrival, at->second.second);
+      reached = at->second.first;
+    }
+    return reached >= end;
+  }
+
+ private:
+  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> ranges_;  ///< begin -> (end, time)
+};
+
+/// A workgroup (the wavefront that synchronises, and the others) or a copy queue that is walked.
+struct WalkedAgent {
+  int rank = 0;
+  std::unique_ptr<program::Cursor> cursor;
+  program::Primitive primitive;
+  bool loaded = false, done = false;
+  bool copies = false;         ///< a copy queue
+  bool prelaunched = false;    ///< ... whose commands are there before it is its turn
+  bool in_batch = false;       ///< ... in the middle of a submission
+  std::int64_t batch_way = 0;  ///< the longest way of its copies so far
+  bool bare = false;           ///< Kernel::bare
+  std::int64_t members = 1;    ///< of its class
+  std::int64_t waves = 1, grain = 16, unroll = 1;
+  std::int32_t last_op = -1;
+  std::int64_t lead = 0, rest = 0;  ///< time of the lead wavefront, of the others
+  bool posts_apart = false;
+  std::int64_t poster = 0;                   ///< ... and of the one that only signals
+  std::int64_t stores_lead = 0, stores = 0;  ///< acknowledgement of their latest stores
+  std::int64_t stores_joined = 0;            ///< ... of those before the last sync
+  std::int64_t compute_end = 0;              ///< of a compute that overlaps
+  std::int64_t accepted = 0;                 ///< the access that ended the latest wait
+  std::int64_t posted = 0;                   ///< completion of the latest descriptor
+  std::vector<std::size_t> posts;            ///< its descriptors
+  std::int64_t end = 0;
+
+  /// The times that go on with what it does.
+  auto clock() const {
+    return std::array{lead, rest, poster, stores_lead, stores, stores_joined, compute_end};
+  }
+  void shift(std::int64_t by) {
+    for (std::int64_t* time :
+         {&lead, &rest, &poster, &stores_lead, &stores, &stores_joined, &compute_end})
+      *time += by;
+  }
+  /// When it began the latest tile of a table: with how many left.
+  struct TileBegan {
+    std::int64_t left = 0, moved_bytes = 0;
+    std::array<std::int64_t, 7> clock{};
+  } tile_began{};
+};
+
+/// Arrivals at a barrier among workgroups, of all its rounds.
+class BarrierRounds {
+ public:
+  /// The last arrival of its round releases the agent; false: it has not come yet.
+  bool join(WalkedAgent& agent, std::int32_t workgroups) {
+    const auto [place, fresh] = places_.try_emplace(&agent, arrivals_.size());
+    if (fresh) {
+      agent.lead = std::max(agent.lead, agent.rest);
+      arrivals_.push_back(agent.lead);
+    }
+    const auto width = static_cast<std::size_t>(workgroups);
+    const std::size_t first = place->second / width * width;
+    if (arrivals_.size() < first + width) return false;
+    const auto begin = arrivals_.begin() + static_cast<std::ptrdiff_t>(first);
+    agent.lead = agent.rest = *std::max_element(begin, begin + workgroups);
+    places_.erase(place);
+    return true;
+  }
+
+ private:
+  std::vector<std::int64_t> arrivals_;
+  std::map<const WalkedAgent*, std::size_t> places_;
+};
+
+}  // namespace hemiola::sim

@@ -1,0 +1,209 @@
+// Cores: queues of copies that a host stream gives to the copy engines of its rank
+// (StreamItem::Kind::engine). A queue does one item after the other: a submission of copies until
+// all of them are complete, a flag behind the copies before it, a wait until the flags are there.
+//
+// The phases of a submission (docs/model.md): control by a host thread, schedule, the copies, sync.
+// What was prelaunched has the first two behind it. With Options::one_host one thread does the
+// control phases of all ranks one after the other, and sees one completion after the other.
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/device/cores.h"
+
+namespace hemiola::sim {
+namespace {
+
+using program::Primitive;
+using program::PrimitiveKind;
+
+}  // namespace
+
+bool has_queues(const program::Bound& program) {
+  for (const program::RankCode& code : program.codes()) {
+    for (const program::Stream& stream : code.streams) {
+      for (const program::StreamItem& item : stream)
+        if (item.kind == program::StreamItem::Kind::engine) return true;
+    }
+  }
+  return false;
+}
+
+void add_legs(std::vector<CopyLeg>& legs, const Primitive& copy) {
+  for (std::size_t d = 0; d < copy.dst.size(); ++d)
+    legs.push_back({.src = copy.exchanges ? copy.src[d] : copy.src.front(),
+                    .dst = copy.dst[d],
+                    .bytes = copy.bytes,
+                    .beside = d > 0});
+}
+
+void Cores::make_queue(int rank, std::int32_t stream, const program::StreamItem& item) {
+  CopyQueue& queue = queues_.emplace_back();
+  queue.rank = rank;
+  queue.stream = stream;
+  queue.body = item.index;
+  queue.frame = item.frame;
+  queue.prelaunched = item.prelaunched;
+  if (program_.linked() == nullptr)
+    queue.cursor = std::make_unique<program::Cursor>(program_, rank, item.index);
+}
+
+void Cores::start_queue(std::int32_t id, std::int64_t now, const Spent& spent) {
+  CopyQueue& queue = queues_[index(id)];
+  begin_walk(queue.cursor, queue.rank, queue.body, queue.frame);
+  queue.spent = spent;
+  queue.held = queue.copied = false;
+  if (!queue.prelaunched) return next_of_queue(id, now);
+  // The poll that its turn ends.
+  const std::int64_t interval =
+      std::max<std::int64_t>(1, machine_.model(queue.rank).sync_poll_interval.fs);
+  queue.spent.charge(Reason::poll, interval);
+  push(now + interval, kQueue, id);
+}
+
+/// Does what takes no time and starts what does.
+void Cores::next_of_queue(std::int32_t id, std::int64_t now) {
+  CopyQueue& queue = queues_[index(id)];
+  while (std::exchange(queue.held, false) || queue.cursor->next(queue.primitive)) {
+    const bool copies = queue.primitive.kind == PrimitiveKind::move && !queue.primitive.remote;
+    if (copies) {
+      add_legs(queue.legs, queue.primitive);
+      if (queue.primitive.batched) continue;
+    }
+    if (!queue.legs.empty()) {
+      queue.held = !copies;
+      return submit(id, now);
+    }
+    switch (queue.primitive.kind) {
+      case PrimitiveKind::move:
+      case PrimitiveKind::post:
+        return queue_post(id, now);
+      case PrimitiveKind::signal:
+        for (std::size_t s = 0; s < queue.primitive.semaphores.size(); ++s)
+          queue_flag(queue, queue.primitive.semaphores[s], now);
+        break;
+      case PrimitiveKind::wait:
+        if (!queue_may_go_on(id)) return;
+        break;
+      default:  // copies of a queue are in order: there is nothing to join or to flush
+        break;
+    }
+  }
+  if (!queue.legs.empty()) return submit(id, now);
+  queue.primitive.semaphores.clear();
+  end_walk(queue.cursor, queue.rank);
+  if (!options_.one_host || !queue.copied)
+    return item_done(queue.rank, queue.stream, now, queue.spent);
+  const std::int64_t seen =
+      by_host(now, machine_.model(queue.rank).dma_completion_time.fs, queue.spent);
+  push(seen, kStreamNext, queue.rank, keep(queue.spent), static_cast<std::uint32_t>(queue.stream));
+}
+
+/// The one host thread works for `time`, as soon as it may: when it is through.
+std::int64_t Cores::by_host(std::int64_t now, std::int64_t time, Spent& spent) {
+  host_free_ = std::max(now, host_free_) + time;
+  spent.charge(Reason::dma, host_free_ - now);
+  return host_free_;
+}
+
+/// What the queue has gathered goes to the engine of its first copy.
+void Cores::submit(std::int32_t id, std::int64_t now) {
+  CopyQueue& queue = queues_[index(id)];
+  const std::int32_t descriptor_id = descriptors_.take();
+  Descriptor& descriptor = descriptors_[index(descriptor_id)];
+  descriptor.rank = queue.rank;
+  descriptor.queue = id;
+  descriptor.src = queue.legs.front().src;
+  descriptor.dst = queue.legs.front().dst;
+  descriptor.bytes = queue.legs.front().bytes;
+  descriptor.target = descriptor.dst.rank;
+  if (queue.legs.size() > 1) descriptor.legs = queue.legs;
+  queue.legs.clear();
+  queue.copied = true;
+  const machine::GpuModel& model = machine_.model(queue.rank);
+  std::int64_t handed_over = now + 1;
+  descriptor.start_latency = queue.prelaunched ? 0 : model.dma_schedule_latency.fs;
+  if (!queue.prelaunched && options_.one_host) {
+    handed_over =
+        by_host(now, std::max<std::int64_t>(1, model.dma_control_latency.fs), queue.spent);
+  } else {
+    queue.spent.charge(Reason::dma, 1);
+    if (!queue.prelaunched) descriptor.start_latency += model.dma_control_latency.fs;
+  }
+  descriptor.spent = queue.spent;
+  descriptor.flow.released_by = std::exchange(queue.released_by, 0);
+  push(handed_over, kEngine, engine_for(descriptor), descriptor_id,
+       static_cast<std::uint32_t>(queue.rank & 0xffff));
+}
+
+/// What crosses a NIC.
+void Cores::queue_post(std::int32_t id, std::int64_t now) {
+  CopyQueue& queue = queues_[index(id)];
+  const Primitive& primitive = queue.primitive;
+  const std::int32_t descriptor_id = descriptors_.take();
+  Descriptor& descriptor = descriptors_[index(descriptor_id)];
+  descriptor.rank = queue.rank;
+  descriptor.queue = id;
+  if (primitive.bytes > 0) {
+    descriptor.src = primitive.src.front();
+    descriptor.dst = primitive.dst.front();
+  }
+  descriptor.bytes = primitive.bytes;
+  descriptor.semaphores = primitive.semaphores;
+  descriptor.remote = primitive.remote;
+  descriptor.target =
+      primitive.bytes > 0 ? primitive.dst.front().rank : primitive.semaphores.front().rank;
+  descriptor.spent = queue.spent;
+  descriptor.flow.released_by = std::exchange(queue.released_by, 0);
+  const std::int32_t engine = engine_for(descriptor);
+  const std::int64_t latency =
+      engines_[index(engine)].pipelined ? engines_[index(engine)].start_latency : 1;
+  descriptor.spent.charge(engines_[index(engine)].reason, latency);
+  push(now + latency, kEngine, engine, descriptor_id,
+       static_cast<std::uint32_t>(queue.rank & 0xffff));
+}
+
+void Cores::queue_flag(const CopyQueue& queue, program::SemaphoreId semaphore, std::int64_t now) {
+  Descriptor descriptor;
+  descriptor.rank = queue.rank;
+  descriptor.flow.span = queue.span;
+  descriptor.spent = queue.spent;
+  flag_of_copy(descriptor, queue.spent, semaphore, now);
+}
+
+/// Whether all flags of the present wait are there; else the queue is told of the first that is
+/// not.
+bool Cores::queue_may_go_on(std::int32_t id) {
+  const Primitive& wait = queues_[index(id)].primitive;
+  for (std::size_t s = 0; s < wait.semaphores.size(); ++s) {
+    SemaphoreState& state =
+        gpu(wait.semaphores[s].rank).semaphores[index(wait.semaphores[s].index)];
+    if (state.value >= wait.values[s]) continue;
+    state.queues.push_back(id);
+    return false;
+  }
+  for (std::size_t s = 0; s < wait.semaphores.size(); ++s) {
+    if (wait.consume)
+      gpu(wait.semaphores[s].rank).semaphores[index(wait.semaphores[s].index)].value -=
+          wait.values[s];
+  }
+  return true;
+}
+
+/// A flag changed that queues wait for: the front end sees it with its next look.
+void Cores::wake_queues(SemaphoreState& semaphore, const Spent& cause, SpanId by,
+                        std::int64_t now) {
+  for (const std::int32_t id : std::exchange(semaphore.queues, {})) {
+    if (!queue_may_go_on(id)) continue;
+    CopyQueue& queue = queues_[index(id)];
+    const std::int64_t interval =
+        std::max<std::int64_t>(1, machine_.model(queue.rank).sync_poll_interval.fs);
+    queue.spent = cause;
+    queue.released_by = by;
+    queue.spent.charge(Reason::poll, interval);
+    queue.primitive.semaphores.clear();
+    push(now + interval, kQueue, id);
+  }
+}
+
+}  // namespace hemiola::sim

@@ -1,0 +1,407 @@
+// The fluid engine: host proxies, copy engines and NICs. As in cores_engines.cc with a flow for
+// each descriptor: an engine moves one after the other; a copy engine writes its flag when all is
+// acknowledged, the NIC at the destination behind the last packet.
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "core/random.h"
+#include "sim/fluid/fluid.h"
+#include "sim/model/engines.h"
+
+namespace hemiola::sim {
+
+std::int32_t Fluid::make_descriptor(std::int32_t number, bool queue) {
+  Walker& walker = walkers_[index(number)];
+  const program::Primitive& primitive = walker.present;
+  const std::int32_t id = descriptors_.take();
+  Descriptor& descriptor = descriptors_[index(id)];
+  descriptor.agent = number;
+  descriptor.rank = walker.agent.rank;
+  descriptor.members = walker.members;
+  descriptor.legs = std::exchange(walker.legs, {});
+  descriptor.leg = 0;
+  descriptor.start = -1;
+  descriptor.per_nic = walker.per_rank;
+  descriptor.injected = descriptor.arrived = 0;
+  if (!descriptor.legs.empty()) {
+    const CopyLeg& first = descriptor.legs.front();
+    descriptor.bytes = first.bytes;
+    descriptor.run = first.src.run;
+    descriptor.remote = false;
+    descriptor.queue = true;
+    descriptor.from = first.src.rank;
+    descriptor.to = first.dst.rank;
+    descriptor.semaphores.clear();
+    descriptor.spent = walker.spent;
+    return id;
+  }
+  descriptor.bytes = primitive.bytes;
+  descriptor.run = primitive.src.empty() ? 0 : primitive.src.front().run;
+  if (!queue && !primitive.src.empty() && primitive.src.front().access != program::Access::plain)
+    descriptor.bytes *= 2;
+  descriptor.remote = primitive.remote;
+  descriptor.queue = queue;
+  descriptor.from = primitive.bytes > 0 ? primitive.src.front().rank : walker.agent.rank;
+  descriptor.to =
+      primitive.bytes > 0 ? primitive.dst.front().rank : primitive.semaphores.front().rank;
+  descriptor.semaphores = primitive.semaphores;
+  descriptor.spent = walker.spent;
+  return id;
+}
+
+// The proxy serves requests one after the other. Those of a class come apart from each other: each
+// waits for what came before the class, and all of them keep the proxy busy.
+void Fluid::post(Walker& walker, std::int32_t number) {
+  const std::int32_t id = make_descriptor(number, false);
+  Descriptor& descriptor = descriptors_[index(id)];
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  ++walker.posted;
+  const std::int64_t latency = std::max<std::int64_t>(1, model.proxy_fifo_latency.fs);
+  const std::int64_t service = std::max<std::int64_t>(
+      1, descriptor.remote ? model.proxy_network_time.fs : model.proxy_request_time.fs);
+  std::int64_t& free = ranks_[index(walker.rank_class)].proxy_free;
+  const std::int64_t begin = std::max(walker.time + latency, free);
+  free = begin + service * walker.per_rank;
+  charge(descriptor.spent, Reason::proxy, begin + service - walker.time);
+  push(begin + service, Kind::proxy, id);
+}
+
+void Fluid::queue_copy(std::int32_t number) {
+  Walker& walker = walkers_[index(number)];
+  const std::int32_t id = make_descriptor(number, true);
+  Descriptor& descriptor = descriptors_[index(id)];
+  if (descriptor.legs.empty()) {  // beyond a NIC
+    charge(descriptor.spent, Reason::dma, 1);
+    return push(walker.time + 1, Kind::proxy, id);
+  }
+  walker.copied = true;
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  const auto& streams =
+      program_.codes()[index(program_.code_of()[index(walker.agent.rank)])].streams;
+  const bool prelaunched =
+      streams[index(walker.agent.stream)][index(walker.agent.item)].prelaunched;
+  descriptor.start = prelaunched ? 0 : model.dma_schedule_latency.fs;
+  std::int64_t handed_over = walker.time + 1;
+  if (!prelaunched && options_.one_host) {
+    const std::int64_t each = std::max<std::int64_t>(1, model.dma_control_latency.fs);
+    handed_over = by_host(walker.time, each * walker.members, descriptor.spent);
+  } else {
+    charge(descriptor.spent, Reason::dma, 1);
+    if (!prelaunched) descriptor.start += model.dma_control_latency.fs;
+  }
+  push(handed_over, Kind::proxy, id);
+}
+
+// The one host thread works for `time`, as soon as it may: when it is through.
+std::int64_t Fluid::by_host(std::int64_t now, std::int64_t time, Attribution& spent) {
+  host_free_ = std::max(now, host_free_) + time;
+  charge(spent, Reason::dma, host_free_ - now);
+  return host_free_;
+}
+
+// One copy engine per destination, so that a signal stays behind the data it announces; one NIC of
+// each rank, which is shared by those that share it as its links are.
+std::int32_t Fluid::engine_for(const Descriptor& descriptor) {
+  const machine::GpuModel& model = machine_.model(descriptor.rank);
+  std::int32_t number = -1;
+  const machine::Node* nic = nullptr;
+  if (descriptor.remote) {
+    for (const machine::LinkId link : machine_.routes(descriptor.rank, descriptor.to).path(0)) {
+      const machine::NodeId node = machine_.links[index(link)].to;
+      if (machine_.nodes[index(node)].kind != machine::NodeKind::nic) continue;
+      nic = &machine_.nodes[index(node)];
+      number = -1 - node;
+      break;
+    }
+  }
+  if (nic == nullptr) {
+    const bool pulls = descriptor.bytes > 0 && descriptor.from != descriptor.rank;
+    const int peer = pulls ? descriptor.from : descriptor.to;
+    const int relative = (peer - descriptor.rank + program_.ranks()) % program_.ranks();
+    number = static_cast<std::int32_t>(relative % std::max<std::int64_t>(1, model.dma_engines));
+  }
+  const std::int32_t rank_class = fold_.rank_class(descriptor.rank);
+  const auto [found, fresh] =
+      engine_of_.try_emplace({rank_class, number}, static_cast<std::int32_t>(engines_.size()));
+  if (!fresh) return found->second;
+  Engine& engine = engines_.emplace_back();
+  engine.rank_class = rank_class;
+  engine.nic = nic != nullptr;
+  if (engine.nic) {
+    engine.burst = engine.packet = std::max<std::int64_t>(1, nic->nic_model.mtu.count);
+    engine.outstanding = kNicOutstanding;
+    engine.start = std::max<std::int64_t>(1, nic->nic_model.message_time.fs);
+    engine.end = std::max<std::int64_t>(1, nic->nic_model.latency.fs);
+    engine.rate = nic->nic_model.rate;
+    engine.reason = Reason::nic;
+  } else {
+    engine.burst = std::max(model.line_size.count, model.dma_burst.count);
+    engine.packet = model.dma_max_payload.count;
+    engine.outstanding = model.dma_outstanding;
+    engine.start = model.dma_control_latency.fs + model.dma_schedule_latency.fs;
+    engine.end = std::max<std::int64_t>(1, model.dma_sync_latency.fs);
+    engine.row = model.dma_row_time.fs;
+    engine.rate = model.dma_rate;
+  }
+  return found->second;
+}
+
+void Fluid::to_engine(std::int32_t id, std::int64_t now) {
+  const std::int32_t number = engine_for(descriptors_[index(id)]);
+  Engine& engine = engines_[index(number)];
+  engine.queue.push_back(id);
+  if (engine.active || engine.waits) return;
+  engine.active = true;
+  engine.spent = descriptors_[index(id)].spent;
+  start_transfer(number, now);
+}
+
+void Fluid::start_transfer(std::int32_t number, std::int64_t now) {
+  Engine& engine = engines_[index(number)];
+  Descriptor& descriptor = descriptors_[index(engine.queue.front())];
+  descriptor.began = now;
+  const std::int64_t start = descriptor.start < 0 ? engine.start : descriptor.start;
+  charge(engine.spent, engine.reason, start);
+  push(now + start, Kind::transfer, number);
+}
+
+void Fluid::begin_transfer(std::int32_t number, std::int64_t now) {
+  const Engine& engine = engines_[index(number)];
+  if (engine.nic) return send_messages(number, now);
+  const std::int32_t id = engine.queue.front();
+  if (descriptors_[index(id)].bytes == 0) return transferred(number, id, engine.spent, now);
+  start_transfer_flow(number, id, engine.spent);
+}
+
+/// Bytes that a message without data takes on its way, too.
+std::int64_t Fluid::bytes_of(const Descriptor& message) const {
+  return message.bytes > 0 ? message.bytes : machine_.model(message.rank).sector_size.count;
+}
+
+// What fits the window of the NIC goes in eighths of it, so that the next message follows as this
+// one arrives; of a longer one all before that goes at once.
+std::int64_t Fluid::next_part(const Engine& nic, const Descriptor& message) const {
+  const std::int64_t window = std::max(nic.burst, nic.outstanding * nic.burst / message.per_nic);
+  const std::int64_t left = bytes_of(message) - message.injected;
+  return left > window ? left - window : std::min(left, std::max(nic.burst, window / 8));
+}
+
+// A NIC goes on once a part of a message has left it, whatever holds that up further on, as long as
+// its window is not full. Parts to one rank arrive one after the other.
+void Fluid::send_messages(std::int32_t number, std::int64_t now) {
+  while (!engines_[index(number)].queue.empty()) {
+    Engine& engine = engines_[index(number)];
+    engine.active = true;
+    if (now < engine.free) return push(engine.free, Kind::transfer, number);
+    const std::int32_t id = engine.queue.front();
+    Descriptor& message = descriptors_[index(id)];
+    const std::int64_t part = next_part(engine, message);
+    const std::int64_t window = engine.outstanding * engine.burst;
+    engine.active = false;
+    engine.waits = engine.in_flight > 0 &&
+                   engine.in_flight + std::min(part * message.per_nic, window / 8) > window;
+    if (engine.waits) return;
+    engine.in_flight += part * message.per_nic;
+    engine.free = now + engine.rate.time_for(part * message.per_nic).fs;
+    message.injected += part;
+    if (message.injected == bytes_of(message)) engine.queue.pop_front();
+    if (std::ranges::find(engine.under_way, message.to) != engine.under_way.end()) {
+      engine.behind.push_back({id, part});
+      continue;
+    }
+    engine.under_way.push_back(message.to);
+    message.part = part;
+    Attribution spent = message.spent;
+    const std::int64_t known = std::accumulate(spent.begin(), spent.end(), std::int64_t{0});
+    charge(spent, engine.reason, now - known);
+    start_transfer_flow(number, id, spent);
+  }
+}
+
+// The next part to the same rank follows, and what the window holds back.
+void Fluid::part_arrived(std::int32_t number, const Descriptor& message, const Attribution& spent,
+                         std::int64_t now) {
+  Engine& engine = engines_[index(number)];
+  engine.in_flight -= message.part * message.per_nic;
+  const auto next = std::ranges::find_if(engine.behind, [&](const Part& part) {
+    return descriptors_[index(part.descriptor)].to == message.to;
+  });
+  if (next == engine.behind.end()) {
+    std::erase(engine.under_way, message.to);
+  } else {
+    const Part part = *next;
+    engine.behind.erase(next);
+    descriptors_[index(part.descriptor)].part = part.bytes;
+    start_transfer_flow(number, part.descriptor, spent);
+  }
+  if (std::exchange(engine.waits, false)) send_messages(number, now);
+}
+
+/// What an engine moves at most, of rows of `run` bytes (0: no rows), with acknowledgements back
+/// after `back`; 0: no limit.
+std::int64_t Fluid::rate_limit(const Engine& engine, std::int64_t run, std::int64_t back) const {
+  std::int64_t limit = engine.rate.bytes_per_second;
+  const auto at_most = [&](std::int64_t bytes, std::int64_t fs) {
+    const __int128 most = static_cast<__int128>(bytes) * kSecond / fs;
+    if (limit == 0 || most < limit) limit = static_cast<std::int64_t>(most);
+  };
+  if (engine.outstanding > 0) at_most(engine.outstanding * engine.burst, back);
+  if (run > 0 && engine.row > 0) at_most(run, engine.rate.time_for(run).fs + engine.row);
+  return limit;
+}
+
+// Messages of several NICs that meet in a queue do not pass it at one rate: windows come in clumps,
+// over links that more or fewer others share, and acknowledgements wait behind what comes the other
+// way. Whoever is through first has the next destination for itself, and gets further ahead.
+std::int64_t Fluid::part_of(int from, int to) const {
+  constexpr std::int64_t kApart = 300;  // at most, of kEvenPart
+  if (!fold_.tells_nodes_apart()) return kEvenPart;
+  const auto pair = static_cast<std::uint64_t>(from) << 32 | static_cast<std::uint64_t>(to);
+  return kEvenPart - kApart + static_cast<std::int64_t>(splitmix64(pair) % (2 * kApart + 1));
+}
+
+// What queues in front of the L2 passes it in the order in which it came, so whoever has more under
+// way gets more of it: an engine has bursts, a compute unit lines.
+std::int64_t Fluid::part_of_engine(const Engine& engine) const {
+  const machine::GpuModel& model = machine_.model(fold_.first_rank(engine.rank_class));
+  const std::int64_t lines = model.cu_max_outstanding * model.line_size.count;
+  const std::int64_t bursts = engine.outstanding * engine.burst;
+  return lines > 0 && bursts > lines ? kEvenPart * (bursts / lines) : kEvenPart;
+}
+
+/// The present command of a descriptor.
+void Fluid::start_transfer_flow(std::int32_t number, std::int32_t id, const Attribution& spent) {
+  const Engine& engine = engines_[index(number)];
+  Descriptor& descriptor = descriptors_[index(id)];
+  demands_.clear();
+  std::int64_t back = 1;
+  const auto add = [&](int from, int to, std::int64_t bytes, std::int64_t total) {
+    const std::int64_t bursts = (bytes + engine.burst - 1) / engine.burst;
+    if (descriptor.bytes > 0) {
+      ways_.at_memory(from, bytes, false, total, descriptor.members, demands_);
+      ways_.at_memory(to, bytes, false, total, descriptor.members, demands_);
+    }
+    if (from == to) {
+      back = std::max(back, ways_.acknowledgement(from, to).fs);
+      return;
+    }
+    ways_.over_links(from, to, bytes, bursts, engine.packet, false, total, descriptor.members,
+                     demands_);
+    back = std::max(back, ways_.links(from, to).fs + ways_.acknowledgement(from, to).fs);
+  };
+  std::int64_t total = engine.nic ? descriptor.part : bytes_of(descriptor);
+  if (descriptor.legs.empty()) {
+    add(descriptor.from, descriptor.to, total, total);
+  } else {
+    std::size_t end = descriptor.leg + 1;
+    while (end < descriptor.legs.size() && descriptor.legs[end].beside) ++end;
+    const std::span<const CopyLeg> command(descriptor.legs.data() + descriptor.leg,
+                                           end - descriptor.leg);
+    total = command.front().bytes * std::ssize(command);
+    for (const CopyLeg& leg : command) add(leg.src.rank, leg.dst.rank, leg.bytes, total);
+    descriptor.leg = end;
+  }
+  start_flow(FlowKind::transfer, number, id, total, rate_limit(engine, descriptor.run, back),
+             engine.reason, spent, {},
+             engine.nic ? part_of(descriptor.from, descriptor.to) : part_of_engine(engine));
+}
+
+// The last burst has left.
+void Fluid::transferred(std::int32_t number, std::int32_t id, const Attribution& spent,
+                        std::int64_t now) {
+  Engine& engine = engines_[index(number)];
+  Descriptor& descriptor = descriptors_[index(id)];
+  descriptor.spent = spent;
+  if (descriptor.leg < descriptor.legs.size()) return start_transfer_flow(number, id, spent);
+  if (engine.nic) {
+    descriptor.arrived += descriptor.part;
+    part_arrived(number, descriptor, spent, now);
+    if (descriptor.arrived < bytes_of(descriptor)) return;
+  }
+  int from = descriptor.from, to = descriptor.to;
+  for (const CopyLeg& leg : descriptor.legs) {  // the farthest is acknowledged last
+    if (leg.src.rank == leg.dst.rank ||
+        (from != to && ways_.links(leg.src.rank, leg.dst.rank).fs <= ways_.links(from, to).fs))
+      continue;
+    from = leg.src.rank;
+    to = leg.dst.rank;
+  }
+  std::int64_t there = now, done = now;
+  Attribution done_spent = spent, there_spent = spent;
+  if (descriptor.bytes > 0 || engine.nic) {
+    Latency way = ways_.on_chip(from, 0);
+    way.add(Reason::l2, machine_.model(from).l2_latency.fs);
+    if (from != to) {
+      const std::int64_t bytes =
+          descriptor.legs.empty() ? descriptor.bytes : descriptor.legs.back().bytes;
+      const std::int64_t last =
+          std::clamp<std::int64_t>(bytes, machine_.model(from).sector_size.count, engine.burst);
+      way += ways_.burst(from, to, last, engine.packet);
+    }
+    charge(there_spent, way);
+    there += way.fs;
+    done_spent = there_spent;
+    const Latency& back = ways_.acknowledgement(from, to);
+    charge(done_spent, back);
+    done = there + back.fs;
+  }
+  charge(done_spent, engine.reason, engine.end);
+  done += engine.end;
+  descriptor.spent = done_spent;
+  push(done, Kind::done, id);
+  if (!engine.nic) return;  // it waits for the end
+  for (const program::SemaphoreId semaphore : descriptor.semaphores) {
+    const std::int32_t flag = signals_.take();
+    Signal& signal = signals_[index(flag)];
+    signal.from = semaphore.rank;
+    signal.id = semaphore;
+    signal.increment = std::max<std::int64_t>(1, descriptor.members / semaphores_in(semaphore));
+    signal.members = descriptor.members;
+    signal.spent = there_spent;
+    charge(signal.spent, Reason::nic, 1);
+    push(there + 1, Kind::arrive, flag);
+  }
+}
+
+void Fluid::descriptor_done(std::int32_t id, std::int64_t now) {
+  const Descriptor descriptor = descriptors_[index(id)];
+  descriptors_.give_back(id);
+  const std::int32_t number = engine_for(descriptor);
+  Engine& engine = engines_[index(number)];
+  if (options_.trace != nullptr) {
+    options_.trace->engine(descriptor.rank, engine.nic ? "NIC" : "DMA engine",
+                           descriptor.bytes > 0 ? "copy" : "signal", {descriptor.began}, {now}, {});
+  }
+  if (!engine.nic) {
+    for (const program::SemaphoreId semaphore : descriptor.semaphores)
+      send(-1, descriptor.rank, semaphore, 1, descriptor.members, now, descriptor.spent);
+    engine.queue.pop_front();
+    engine.active = !engine.queue.empty();
+    if (engine.active) {
+      engine.spent = descriptor.spent;
+      start_transfer(number, now);
+    }
+  }
+  Walker& walker = walkers_[index(descriptor.agent)];
+  if (descriptor.queue) {
+    walker.time = now;
+    walker.spent = descriptor.spent;
+    advance(descriptor.agent);
+    return;
+  }
+  ++walker.posted_done;
+  if (walker.blocked != Blocked::flush || walker.posted_done < walker.posted) return;
+  const std::int64_t latency =
+      std::max<std::int64_t>(1, machine_.model(descriptor.rank).proxy_return_latency.fs);
+  if (now + latency > walker.time) {
+    walker.time = now + latency;
+    walker.spent = descriptor.spent;
+    charge(walker.spent, Reason::proxy, latency);
+  }
+  advance(descriptor.agent);
+}
+
+}  // namespace hemiola::sim

@@ -1,0 +1,496 @@
+// The fluid engine: moves are flows; packets arrive with them.
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "sim/fluid/fluid.h"
+
+namespace hemiola::sim {
+namespace {
+
+using program::Access;
+using program::Primitive;
+using program::PrimitiveKind;
+using program::Span;
+
+std::int64_t memory_of(const Span& span, std::int64_t bytes) {
+  return program::memory_size(bytes, span.access);
+}
+
+/// Wavefronts of a workgroup, and workgroups of a class, come apart where nothing joins them, as
+/// random walkers do: those that were served first are ahead by so many times the geometric mean
+/// of a move and of what slots hold (docs/fluid.md).
+constexpr double kSpread = 1.5;
+
+/// Of what all windows of its links hold, in eighths: behind so much a line of a move that loads
+/// from one other GPU waits on average, and of one that exchanges with several, in one batch and in
+/// more. The first is fitted to 1 to 8 workgroups of an MI300X that load from one other, the others
+/// to 1 and 16 MiB of all-reduce/partitioned (docs/fluid.md).
+constexpr int kEighthsOfLoads = 6;
+constexpr int kEighthsOfOneExchange = 12;
+constexpr int kEighthsOfExchanges = 10;
+
+/// The lower of two limits, of which 0 is none.
+void limit(std::int64_t& least, __int128 other) {
+  const auto value =
+      static_cast<std::int64_t>(std::clamp<__int128>(other, 1, std::int64_t{1} << 60));
+  if (least == 0 || value < least) least = value;
+}
+
+}  // namespace
+
+// A workgroup that sends the same to all peers in turn finds it in its L1, or at least in the L2.
+void Fluid::look_again(Walker& walker, const Primitive& primitive) const {
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  const Span* const own = primitive.src.size() == 1 &&
+                                  primitive.src.front().rank == walker.agent.rank &&
+                                  primitive.src.front().access == Access::plain
+                              ? &primitive.src.front()
+                              : nullptr;
+  const Span& recent = walker.recent;
+  walker.again = Walker::Again::no;
+  if (own != nullptr && walker.recent_bytes >= primitive.bytes && own->buffer == recent.buffer &&
+      own->offset == recent.offset && own->run == recent.run && own->pitch == recent.pitch &&
+      own->skip == recent.skip) {
+    const bool fits = !own->bypass_l1 && !recent.bypass_l1 &&
+                      walker.recent_bytes * walker.sharing <= model.l1_size.count;
+    walker.again = fits ? Walker::Again::in_l1 : Walker::Again::in_l2;
+  }
+  walker.recent_bytes = own != nullptr ? primitive.bytes : 0;
+  if (own != nullptr) walker.recent = *own;
+}
+
+std::int64_t Fluid::wave_of(const Walker& walker, const Primitive& primitive) const {
+  return program::data_per_thread(primitive, walker.grain) *
+         machine_.model(walker.agent.rank).cu_wavefront_size;
+}
+
+Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool operands) {
+  demands_.clear();
+  Latency longest;
+  const int rank = walker.agent.rank;
+  const machine::GpuModel& model = machine_.model(rank);
+  const std::int64_t total = primitive.bytes, members = walker.members;
+  const std::int64_t wave = wave_of(walker, primitive);
+  const Slices slices = slices_of(walker, primitive);
+  const int repetition = ranks_[index(walker.rank_class)].repetition;
+  for (const Span& span : primitive.src) {
+    const std::int64_t bytes = memory_of(span, total);
+    const Requests requests = requests_of(span, total, wave, model, slices);
+    Latency latency;
+    if (!operands && walker.again == Walker::Again::in_l1) {
+      latency.add(Reason::l1, model.l1_latency.fs);
+    } else if (span.rank < 0) {
+      ways_.over_group(rank, span.group, bytes, requests.count, true, total, demands_);
+      latency = ways_.group(rank, span.group, true);
+    } else {
+      const bool again = !operands && walker.again == Walker::Again::in_l2;
+      const bool memory = !again && ways_.beyond_l2(span.rank, span.buffer, true, repetition);
+      if (operands && span.rank == rank) {
+        ways_.at_operands(span.rank, bytes, memory, total, members, demands_);
+      } else {
+        ways_.at_memory(span.rank, bytes, memory, total, members, demands_);
+      }
+      if (span.rank != rank)
+        ways_.over_links(span.rank, rank, requests.bytes, requests.count, 0, true, total, members,
+                         demands_);
+      latency = ways_.load(rank, span.rank, memory, memory && ways_.cold(span.buffer, repetition));
+      // The threads that see the flags of LL128 lines load the lines again.
+      if (span.access == Access::ll128) latency += latency;
+    }
+    if (latency.fs > longest.fs) longest = latency;
+  }
+  for (const Span& span : primitive.dst) {
+    const std::int64_t bytes = memory_of(span, total);
+    const Requests requests = requests_of(span, total, wave, model, slices);
+    if (span.rank < 0) {
+      ways_.over_group(rank, span.group, bytes, requests.count, false, total, demands_);
+      continue;
+    }
+    const bool memory =
+        ways_.beyond_l2(span.rank, span.buffer, false, repetition) && !walker.results_stay;
+    ways_.at_memory(span.rank, bytes, memory, total, members, demands_);
+    if (span.rank != rank)
+      ways_.over_links(rank, span.rank, requests.bytes, requests.count, 0, false, total, members,
+                       demands_);
+  }
+  return longest;
+}
+
+Fluid::Moved Fluid::moved_by(const Walker& walker, const Primitive& primitive) const {
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  const std::int64_t wave = wave_of(walker, primitive);
+  const Slices slices = slices_of(walker, primitive);
+  Moved moved{
+      .bytes = primitive.bytes, .sources = std::ssize(primitive.src), .type = primitive.type};
+  for (const Span& span : primitive.src) {
+    const std::int64_t bytes = memory_of(span, primitive.bytes);
+    if (walker.again != Walker::Again::in_l1) moved.in += bytes;
+    if (span.rank != walker.agent.rank) moved.from_peers += bytes;
+    moved.loads += requests_of(span, primitive.bytes, wave, model, slices).count;
+  }
+  for (const Span& span : primitive.dst) {
+    const std::int64_t bytes = memory_of(span, primitive.bytes);
+    moved.out += bytes;
+    if (span.rank != walker.agent.rank) moved.to_peers += bytes;
+    moved.stores += requests_of(span, primitive.bytes, wave, model, slices).count;
+  }
+  return moved;
+}
+
+// What the compute unit lets through, shared with the workgroups that are on it.
+std::int64_t Fluid::limit_of(const Walker& walker, const Moved& moved, std::int64_t load_fs) const {
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  const __int128 total = moved.bytes;
+  std::int64_t least = 0;
+  const auto shared = [&](__int128 rate) { limit(least, rate / walker.sharing); };
+  const auto each = [&](__int128 rate) { shared(rate / walker.parts); };
+  const auto port = [&](Rate rate, std::int64_t bytes) {
+    if (bytes > 0 && !rate.is_ideal()) each(total * rate.bytes_per_second / bytes);
+  };
+  port(model.noc_cu_rate, moved.in);
+  port(model.noc_cu_out_rate, moved.out + moved.loads * model.noc_control_size.count);
+  // Of the parts of a block one sends, one receives: what goes to peers and comes from them, and
+  // what is under way for long, is that of one.
+  for (const std::int64_t bytes : {moved.from_peers, moved.to_peers}) {
+    if (bytes > 0 && !model.cu_peer_rate.is_ideal())
+      shared(total * model.cu_peer_rate.bytes_per_second / bytes);
+  }
+  const std::int64_t interval = std::max<std::int64_t>(1, model.cu_issue_interval.fs);
+  const std::int64_t requests = moved.loads + moved.stores;
+  if (requests > 0) each(total * kSecond / (static_cast<__int128>(interval) * requests));
+  if (model.cu_max_outstanding > 0 && moved.loads > 0 && load_fs > 0)
+    shared(total * kSecond * model.cu_max_outstanding /
+           (static_cast<__int128>(load_fs) * moved.loads));
+  if (moved.sources > 1) {
+    const int element = size_of(moved.type);
+    const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
+                      : element == 2 ? model.cu_reduce_rate_2byte
+                                     : model.cu_reduce_rate_1byte;
+    if (!rate.is_ideal()) each(static_cast<__int128>(rate.bytes_per_second) / (moved.sources - 1));
+  }
+  return least;
+}
+
+// Stages: 0 not begun, 1 under way, 2 all loads are on their way back.
+bool Fluid::move(std::int32_t number) {
+  Walker& walker = walkers_[index(number)];
+  if (walker.present.bytes == 0) return true;
+  if (walker.stage == 2) return walker.leaves > 0 ? leave_behind(number) : end_move(number);
+  if (!is_now(number)) return false;
+  std::int64_t begun = 0;
+  const Attribution* cause = nullptr;
+  if (!arrived(number, false, begun, cause)) {
+    walker.blocked = Blocked::packets;
+    return false;
+  }
+  if (begun > walker.time) {
+    walker.time = begun;
+    walker.spent = *cause;
+    wake(number);
+    return false;
+  }
+  if (!has_room(number)) return false;
+  return begin_move(number);
+}
+
+/// Bytes of moves that may still be under way when the next one begins: what slots hold, and what
+/// the wavefronts that were served first are ahead.
+std::int64_t Fluid::ahead_of(const Walker& walker) const {
+  const std::int64_t room = room_for(walker);
+  if (room == INT64_MAX) return room;
+  const double windows = static_cast<double>(walker.present.bytes) / static_cast<double>(room);
+  return room + static_cast<std::int64_t>(kSpread * std::sqrt(windows) * static_cast<double>(room));
+}
+
+/// What moves have left behind fills slots, which become free as it goes: whether there are any
+/// yet. Else the agent sleeps for as long as that takes at the present rates.
+bool Fluid::has_room(std::int32_t number) {
+  Walker& walker = walkers_[index(number)];
+  if (walker.behind.empty()) return true;
+  const std::int64_t room = ahead_of(walker);
+  std::int64_t left = 0, rate = 0;
+  for (const std::int32_t flow : walker.behind) {
+    left += shares_.left(flow, now_);
+    rate += shares_.rate(flow);
+  }
+  if (left <= room) return true;
+  std::int64_t until = 1;  // they have just begun
+  if (rate > 0)
+    until += static_cast<std::int64_t>(static_cast<__int128>(left - room) * kSecond / rate);
+  charge(walker.spent, shares_.reason(walker.behind.front()), now_ + until - walker.time);
+  walker.time = now_ + until;
+  wake(number);
+  return false;
+}
+
+/// True if the agent goes on meanwhile.
+bool Fluid::begin_move(std::int32_t number) {
+  Walker& walker = walkers_[index(number)];
+  const Primitive& primitive = walker.present;
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  look_again(walker, primitive);
+  walker.results_stay = stay_in_l2(walker, primitive);
+  if (walker.results_stay) write_back(walker, primitive);
+  walker.batch = demands_of(walker, primitive, false);
+  const std::int64_t wave = wave_of(walker, primitive);
+  const Slices slices = slices_of(walker, primitive);
+  const std::int64_t window = wave * walker.movers * walker.unroll;
+  if (primitive.src.size() > 1) {  // a wavefront's own share of the arithmetic
+    const int element = size_of(primitive.type);
+    const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
+                      : element == 2 ? model.cu_reduce_rate_2byte
+                                     : model.cu_reduce_rate_1byte;
+    const std::int64_t bytes = std::min(wave * walker.unroll, primitive.bytes);
+    walker.batch.add(Reason::compute,
+                     rate.time_for(bytes * static_cast<std::int64_t>(primitive.src.size() - 1)).fs);
+  }
+  // Wavefronts go through their batches one after the other: the last has its latency at the end.
+  walker.batches = (primitive.bytes + window - 1) / window;
+  const std::int64_t own = limit_of(walker, moved_by(walker, primitive), walker.batch.fs);
+  std::int64_t least = own;
+  if (walker.batches > 1 && walker.batch.fs > 0)
+    limit(least, static_cast<__int128>(primitive.bytes) * kSecond /
+                     (static_cast<__int128>(walker.batch.fs) * (walker.batches - 1)));
+  __int128 kept = 0;  // store slots times the time for which a store has its own
+  for (const Span& span : primitive.dst) {
+    if (span.rank < 0) continue;
+    kept += static_cast<__int128>(requests_of(span, primitive.bytes, wave, model, slices).count) *
+            (ways_.store(walker.agent.rank, span.rank).fs +
+             ways_.acknowledgement(walker.agent.rank, span.rank).fs);
+  }
+  if (model.cu_max_stores > 0 && kept > 0)
+    limit(least, static_cast<__int128>(primitive.bytes) * kSecond * model.cu_max_stores /
+                     (kept * walker.sharing));
+  walker.limit = least;
+  walker.leaves = runs_ahead(walker) ? std::min(primitive.bytes, ahead_of(walker)) : 0;
+  walker.began = walker.time;
+  Attribution first = walker.spent;
+  charge(first, walker.batch);
+  announce(walker.agent.rank, primitive, false, walker.time + walker.batch.fs, first);
+  if (walker.leaves < primitive.bytes) {
+    walker.stage = 1;
+    walker.blocked = Blocked::flow;
+    start_flow(FlowKind::move, number, 0, primitive.bytes - walker.leaves, least, Reason::issue,
+               walker.spent, window_of(walker));
+    return false;
+  }
+  leave_behind(number);
+  // Its wavefronts go on once they have been through their own batches.
+  std::int64_t busy = walker.batches * walker.batch.fs;
+  if (own > 0)
+    busy = std::max(
+        busy, static_cast<std::int64_t>(static_cast<__int128>(primitive.bytes) * kSecond / own));
+  charge(walker.spent, walker.batch, busy);
+  walker.time += busy;
+  return true;
+}
+
+/// Of a move that has begun: what it loads at once, where it waits for that behind others. Loads
+/// from several GPUs, or over several planes, spread over as many links, and their bursts with
+/// them; but where a single GPU loads from several and stores to them, it fills the links of one
+/// direction or of the other: while most of its wavefronts wait for the last of their loads, few
+/// store. (Where all do so, answers and stores of others fill the same links.)
+LoadWindow Fluid::window_of(const Walker& walker) const {
+  const int self = walker.agent.rank;
+  const std::int64_t slots = machine_.model(self).cu_max_outstanding;
+  const auto is_remote = [&](const Span& span) { return span.rank != self; };
+  const std::vector<Span>& src = walker.present.src;
+  const std::vector<Span>& dst = walker.present.dst;
+  const auto sources = std::ranges::count_if(src, is_remote);
+  if (std::ranges::any_of(src, [](const Span& span) { return span.rank < 0; })) return {};
+  if (slots == 0 || sources == 0 || walker.batch.fs == 0) return {};
+  const auto first = std::ranges::find_if(src, is_remote);
+  const bool exchanges = sources > 1 && std::ranges::count_if(dst, is_remote) > 1;
+  if (!exchanges && (sources > 1 || machine_.routes(first->rank, self).count != 1)) return {};
+  const Moved moved = moved_by(walker, walker.present);
+  if (exchanges) {  // its own batch; of a single one the latency comes at the end
+    const bool single = walker.batches == 1;
+    return {(moved.bytes + walker.batches - 1) / walker.batches, single ? 0 : walker.batch.fs,
+            single ? kEighthsOfOneExchange : kEighthsOfExchanges, true};
+  }
+  return {std::min(moved.bytes, moved.bytes * slots / (moved.loads * walker.sharing)),
+          walker.batch.fs, kEighthsOfLoads};
+}
+
+/// The rest of a move goes on by itself; true.
+bool Fluid::leave_behind(std::int32_t number) {
+  Walker& walker = walkers_[index(number)];
+  const Primitive& primitive = walker.present;
+  const std::int64_t bytes = std::exchange(walker.leaves, 0);
+  if (bytes < primitive.bytes) walker.batch = demands_of(walker, primitive, false);
+  const std::int32_t id = behind_.take();
+  Behind& behind = behind_[index(id)];
+  behind.agent = number;
+  behind.primitive = primitive;
+  behind.batch = walker.batch;
+  behind.flow =
+      start_flow(FlowKind::behind, id, 0, bytes, walker.limit, Reason::issue, walker.spent);
+  walker.behind.push_back(behind.flow);
+  return true;
+}
+
+// Nothing joins the wavefronts between two moves: those that are through with the first begin the
+// second, whatever queues elsewhere.
+bool Fluid::runs_ahead(Walker& walker) {
+  const auto has_packets = [](const Primitive& primitive) {
+    return std::any_of(primitive.src.begin(), primitive.src.end(),
+                       [](const Span& span) { return program::is_packet(span.access); });
+  };
+  if (has_packets(walker.present)) return false;
+  const Primitive* next = peek(walker);
+  return next != nullptr && next->kind == PrimitiveKind::move && !next->posted && next->bytes > 0 &&
+         !has_packets(*next);
+}
+
+/// Bytes that the slots of its compute unit let it leave behind: what is far holds them long.
+std::int64_t Fluid::room_for(const Walker& walker) const {
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  std::int64_t lines = INT64_MAX;
+  const auto far = [&](const std::vector<Span>& spans) {
+    return std::any_of(spans.begin(), spans.end(),
+                       [&](const Span& span) { return span.rank != walker.agent.rank; });
+  };
+  if (model.cu_max_outstanding > 0 && far(walker.present.src)) lines = model.cu_max_outstanding;
+  if (model.cu_max_stores > 0 && far(walker.present.dst))
+    lines = std::min(lines, model.cu_max_stores);
+  return lines == INT64_MAX ? lines : lines * model.line_size.count / walker.sharing;
+}
+
+void Fluid::moved_behind(std::int32_t id, const Attribution& spent, std::int64_t now) {
+  const Behind& behind = behind_[index(id)];
+  const std::int32_t number = behind.agent;
+  Walker& walker = walkers_[index(number)];
+  Attribution last = spent;
+  charge(last, behind.batch);
+  stored(walker, behind.primitive, now + behind.batch.fs, last);
+  announce(walker.agent.rank, behind.primitive, true, now + behind.batch.fs, last);
+  std::erase(walker.behind, behind.flow);
+  behind_.give_back(id);
+  if (walker.blocked != Blocked::room) return;
+  if (now > walker.time) {
+    walker.time = now;
+    walker.spent = spent;
+  }
+  advance(number);
+}
+
+// The flow is over: the last loads come back, the last stores go out.
+bool Fluid::end_move(std::int32_t number) {
+  Walker& walker = walkers_[index(number)];
+  if (!walker.behind.empty()) {
+    walker.blocked = Blocked::room;
+    return false;
+  }
+  std::int64_t whole = 0;
+  const Attribution* cause = nullptr;
+  if (!arrived(number, true, whole, cause)) {
+    walker.blocked = Blocked::packets;
+    return false;
+  }
+  if (whole > walker.time) {
+    walker.time = whole;
+    walker.spent = *cause;
+    const std::int64_t interval = machine_.model(walker.agent.rank).sync_poll_interval.fs;
+    const std::int64_t until_seen = (walker.batch.fs + interval) / 2;
+    charge(walker.spent, Reason::poll, until_seen);
+    walker.time += until_seen;
+  }
+  charge(walker.spent, walker.batch);
+  walker.time += walker.batch.fs;
+  stored(walker, walker.present, walker.time, walker.spent);
+  announce(walker.agent.rank, walker.present, true, walker.time, walker.spent);
+  return true;
+}
+
+void Fluid::stored(Walker& walker, const Primitive& primitive, std::int64_t issued,
+                   const Attribution& issued_spent) {
+  for (const Span& span : primitive.dst) {
+    Attribution spent = issued_spent;
+    std::int64_t time = issued;
+    const auto add = [&](const Latency& latency) {
+      charge(spent, latency);
+      time += latency.fs;
+    };
+    if (span.rank < 0) {
+      add(ways_.group(walker.agent.rank, span.group, false));
+    } else {
+      add(ways_.store(walker.agent.rank, span.rank));
+      add(ways_.acknowledgement(walker.agent.rank, span.rank));
+    }
+    if (time <= walker.acknowledged) continue;
+    walker.acknowledged = time;
+    walker.acknowledged_spent = spent;
+  }
+}
+
+// --- Packets.
+
+// FIFOs of like connections are one; other memory is found by its address.
+std::uint64_t Fluid::packet_space(const Span& span) const {
+  const std::int32_t tail = program_.tail_of(span.buffer);
+  if (tail >= 0) return static_cast<std::uint64_t>(fold_.semaphore_class({span.rank, tail}));
+  return std::uint64_t{1} << 60 | static_cast<std::uint64_t>(span.rank) << 32 |
+         static_cast<std::uint32_t>(span.buffer);
+}
+
+bool Fluid::arrived(std::int32_t number, bool whole, std::int64_t& time,
+                    const Attribution*& cause) {
+  const Primitive& primitive = walkers_[index(number)].present;
+  for (const Span& span : primitive.src) {
+    if (!program::is_packet(span.access) || span.rank < 0) continue;
+    PacketSpace& space = packets_[packet_space(span)];
+    const auto& ranges = space.by_flag[span.flag];
+    std::int64_t reached = span.offset;
+    const std::int64_t end = span.offset + memory_of(span, primitive.bytes);
+    auto at = ranges.upper_bound(reached);
+    if (at != ranges.begin()) --at;
+    for (; at != ranges.end() && at->first <= reached && reached < end; ++at) {
+      const Packets& packets = at->second;
+      if (packets.end <= reached) continue;
+      if (whole && packets.last < 0) break;
+      const std::int64_t there = whole ? packets.last : packets.first;
+      if (there > time || cause == nullptr) {
+        time = std::max(time, there);
+        cause = whole ? &packets.last_spent : &packets.first_spent;
+      }
+      reached = packets.end;
+    }
+    if (reached >= end) continue;
+    space.waiting.push_back(number);
+    return false;
+  }
+  return true;
+}
+
+/// `time`: the first (or last) stores are issued.
+void Fluid::announce(int rank, const Primitive& primitive, bool whole, std::int64_t time,
+                     const Attribution& issued) {
+  for (const Span& span : primitive.dst) {
+    if (!program::is_packet(span.access) || span.flag == 0) continue;
+    const std::vector<int> one{span.rank};
+    const std::vector<int>& targets = span.rank < 0 ? program_.groups()[index(span.group)] : one;
+    for (const int target : targets) {
+      Span there = span;
+      there.rank = target;
+      const Latency way =
+          span.rank < 0 ? ways_.group(rank, span.group, false) : ways_.store(rank, target);
+      PacketSpace& space = packets_[packet_space(there)];
+      Packets& packets = space.by_flag[span.flag][span.offset];
+      packets.end = span.offset + memory_of(span, primitive.bytes);
+      Attribution& spent = whole ? packets.last_spent : packets.first_spent;
+      spent = issued;
+      charge(spent, way);
+      (whole ? packets.last : packets.first) = time + way.fs;
+      if (!whole) packets.last = -1;
+      // Wavefronts that wait try again, after this agent is through.
+      std::vector<std::int32_t> waiting;
+      std::swap(waiting, space.waiting);
+      for (const std::int32_t agent : waiting) push(now_, Kind::wake, agent, 1);
+      while (space.by_flag.size() > 64) space.by_flag.erase(space.by_flag.begin());
+    }
+  }
+}
+
+}  // namespace hemiola::sim

@@ -1,0 +1,173 @@
+// The line engine: while nothing but polls is under way in a replay, what they do repeats; whole
+// periods of it are skipped, up to the next row. Times and counters are as if they were not.
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "sim/line/line.h"
+
+namespace hemiola::sim {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+/// Busy beyond `now`: the number of the server, and for how long.
+void note(Numbers& state, std::int64_t& number, std::int64_t free, std::int64_t now) {
+  ++number;
+  if (free <= now) return;
+  state.push_back(number);
+  state.push_back(free - now);
+}
+
+}  // namespace
+
+// Events of progress and requests other than polls count as active, and so are rows to come.
+bool Line::only_polls() const {
+  if (options_.replay == nullptr || options_.table != TableKind::heap) return false;
+  if (timetable_->empty() || !unmatched_.empty() || tallies_.active() != rows_to_come_)
+    return false;
+  if (std::any_of(busy_merges_.begin(), busy_merges_.end(), [](auto bits) { return bits != 0; }))
+    return false;
+  return std::all_of(simulated_.begin(), simulated_.end(), [&](int rank) {
+    const Gpu& gpu = stages_[index(stage_of_[index(rank)])];
+    const std::vector<Cu>& cus = ranks_[index(rank)].cus;
+    return gpu.filled.empty() &&
+           std::all_of(cus.begin(), cus.end(), [](const Cu& cu) { return cu.queue.empty(); });
+  });
+}
+
+template <typename Visit>
+void Line::for_each_free(int rank, Visit visit) {
+  Gpu& gpu = stage(rank);
+  for (auto* servers :
+       {&gpu.cu_out_free, &gpu.cu_in_free, &gpu.slice_free, &gpu.io_out_free, &gpu.io_in_free})
+    for (std::int64_t& free : *servers) visit(free);
+  for (Cu& cu : ranks_[index(rank)].cus)
+    for (std::int64_t* free : {&cu.issue_free, &cu.peer_in, &cu.peer_out}) visit(*free);
+  const auto first = index(fabric_.gpu_base[index(rank)]);
+  for (std::size_t s = first; s < first + index(fabric_.layout[index(rank)]->servers); ++s)
+    visit(fabric_.servers[s].free);
+  gpus_[index(rank)].flag_lines.for_each([&](std::int64_t, std::int64_t& free) { visit(free); });
+}
+
+/// All that is to come and when servers are free, since the earliest of it, in `times`.
+Numbers Line::state_of_polls(std::pair<std::int64_t, std::int64_t>& times) {
+  struct Item {
+    std::int64_t time;
+    std::array<std::int64_t, 8> what;  // stage, tag, order, wavefront, line, kind, size, sleep
+  };
+  std::vector<Item> items;
+  for (const int rank : simulated_) {
+    Gpu& gpu = stage(rank);
+    for (const CoreEvent& e : gpu.events) {
+      const bool retry = e.kind == kRetry;
+      const Request* const request = retry ? &requests_[index(e.a)] : nullptr;
+      const std::int32_t wave = retry ? request->wave : e.a;
+      items.push_back({e.time,
+                       {rank * 8, e.tag, static_cast<std::int64_t>(e.sequence), wave,
+                        retry ? request->line : -1, e.kind, e.b, waves_[index(wave)].sleep}});
+    }
+    int number = 0;
+    for (const Calendar* calendar : gpu.calendars()) {
+      ++number;
+      calendar->for_each([&](const Arrival& arrival) {
+        const Request& request = requests_[index(arrival.id)];
+        items.push_back({arrival.time,
+                         {rank * 8 + number, arrival.tag, std::int64_t{request.accepted},
+                          request.wave, request.line, static_cast<std::int64_t>(request.intent),
+                          request.size * 8 + static_cast<int>(request.stage),
+                          waves_[index(request.wave)].sleep}});
+      });
+    }
+  }
+  if (items.empty()) return {};
+  // The order of equal ones matters, not their numbers.
+  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+    return std::tie(a.what[0], a.time, a.what[1], a.what[2]) <
+           std::tie(b.what[0], b.time, b.what[1], b.what[2]);
+  });
+  times = {INT64_MAX, 0};
+  for (const Item& item : items)
+    times = {std::min(times.first, item.time), std::max(times.second, item.time)};
+  Numbers state;
+  for (const Item& item : items) {
+    state.push_back(item.time - times.first);
+    for (const std::size_t part : {0, 1, 3, 4, 5, 6, 7}) state.push_back(item.what[part]);
+  }
+  std::int64_t number = 0;
+  for (const int rank : simulated_)
+    for_each_free(rank, [&](std::int64_t free) { note(state, number, free, times.first); });
+  return state;
+}
+
+// To be asked between rounds. A state that comes back twice after the same time, with the same
+// counts, does so until something else comes.
+void Line::skip_polls() {
+  const std::int64_t next = only_polls() ? timetable_->next() : -1;
+  if (next != skip_until_) {
+    states_.clear();
+    skip_until_ = next;
+    skipped_ = false;
+  }
+  constexpr std::size_t kMostStates = 4096;
+  constexpr std::int64_t kFewRounds = 16;
+  if (next < 0 || skipped_ || states_.size() > kMostStates ||
+      (next >> shift_) - last_round_ < kFewRounds)
+    return;
+  std::pair<std::int64_t, std::int64_t> times;
+  const Numbers state = state_of_polls(times);
+  if (state.empty()) return;
+  Counters& counters = tally().counters;  // a replay has one worker
+  const auto counts = std::bit_cast<Counts>(counters);
+  PollState now{.time = times.first, .counts = {counts.begin(), counts.end()}};
+  const auto [found, fresh] = states_.try_emplace(state, now);
+  if (fresh) return;
+  const PollState& before = found->second;
+  now.period = now.time - before.time;
+  for (std::size_t c = 0; c < counts.size(); ++c)
+    now.more.push_back(now.counts[c] - before.counts[c]);
+  const bool repeats = now.period > 0 && now.period == before.period && now.more == before.more;
+  const std::int64_t periods =
+      repeats ? (next - latest_offset_ - (4LL << shift_) - times.second) / now.period : 0;
+  found->second = now;
+  if (!repeats) return;
+  skipped_ = true;
+  if (periods < 1) return;
+  Counts sum = counts;
+  for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += periods * now.more[c];
+  hops_skipped_ -= counters.hops;
+  counters = std::bit_cast<Counters>(sum);
+  hops_skipped_ += counters.hops;
+  shift_polls(times.first, periods * now.period);
+}
+
+// All that is to come later by `by`.
+void Line::shift_polls(std::int64_t now, std::int64_t by) {
+  last_round_ += by >> shift_;
+  now_ += by;
+  if (has_engines()) engines_from_ += by;
+  const auto charge = [by](Spent& spent) { spent.charge(Reason::poll, by); };
+  for (const int rank : simulated_) {
+    Gpu& gpu = stage(rank);
+    for (CoreEvent& e : gpu.events) {
+      e.time += by;
+      charge(e.kind == kRetry ? requests_[index(e.a)].spent : waves_[index(e.a)].spent);
+    }
+    for (Calendar* calendar : gpu.calendars()) {
+      std::vector<Arrival> arrivals;
+      calendar->for_each([&](const Arrival& arrival) { arrivals.push_back(arrival); });
+      calendar->restart(last_round_ + 1);
+      for (Arrival& arrival : arrivals) {
+        arrival.time += by;
+        charge(requests_[index(arrival.id)].spent);
+        calendar->push(arrival);
+      }
+    }
+    for_each_free(rank, [&](std::int64_t& free) {
+      if (free > now) free += by;
+    });
+  }
+}
+
+}  // namespace hemiola::sim

@@ -1,0 +1,72 @@
+#include "sim/support/crew.h"
+
+#include <cstddef>
+#include <utility>
+
+namespace hemiola::sim {
+namespace {
+
+/// Until it is no longer `old`. What is waited for often takes less than waking up does.
+std::uint32_t changed(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
+  constexpr int kSpins = 2000;  // some tens of microseconds
+  for (int spin = 0; spin < kSpins; ++spin) {
+    const std::uint32_t now = value.load(std::memory_order_acquire);
+    if (now != old) return now;
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#else
+    std::this_thread::yield();
+#endif
+  }
+  value.wait(old, std::memory_order_acquire);
+  return value.load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+Crew::Crew(int size) : thrown_(static_cast<std::size_t>(size)) {
+  for (int number = 1; number < size; ++number)
+    threads_.emplace_back([this, number] { serve(number); });
+}
+
+Crew::~Crew() {
+  over_ = true;
+  phase_.fetch_add(1, std::memory_order_release);
+  phase_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Crew::run(const std::function<void(int)>& work) {
+  work_ = &work;
+  at_work_.store(static_cast<std::uint32_t>(threads_.size()), std::memory_order_relaxed);
+  phase_.fetch_add(1, std::memory_order_release);
+  phase_.notify_all();
+  call(0);
+  for (std::uint32_t left = at_work_.load(std::memory_order_acquire); left > 0;)
+    left = changed(at_work_, left);
+  std::exception_ptr first;
+  for (std::exception_ptr& thrown : thrown_) {
+    std::exception_ptr taken = std::exchange(thrown, nullptr);
+    if (first == nullptr) first = std::move(taken);
+  }
+  if (first != nullptr) std::rethrow_exception(first);
+}
+
+void Crew::serve(int number) {
+  for (std::uint32_t phase = 0;;) {
+    phase = changed(phase_, phase);
+    if (over_) return;
+    call(number);
+    if (at_work_.fetch_sub(1, std::memory_order_acq_rel) == 1) at_work_.notify_one();
+  }
+}
+
+void Crew::call(int number) {
+  try {
+    (*work_)(number);
+  } catch (...) {
+    thrown_[static_cast<std::size_t>(number)] = std::current_exception();
+  }
+}
+
+}  // namespace hemiola::sim
