@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 
 namespace {
 

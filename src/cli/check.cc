@@ -17,9 +17,9 @@
 #include "program/jobs/job.h"
 #include "report/kernel_description.h"
 #include "report/report.h"
-#include "study/job_file.h"
-#include "study/preparation.h"
-#include "study/size_check.h"
+#include "study/laboratory/job_file.h"
+#include "study/laboratory/preparation.h"
+#include "study/laboratory/size_check.h"
 #include "verify/execute.h"
 
 namespace hemiola::cli {

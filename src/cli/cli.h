@@ -10,7 +10,7 @@
 
 #include "core/diagnostics.h"
 #include "core/monitor.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 
 namespace hemiola::cli {
 

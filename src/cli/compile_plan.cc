@@ -15,7 +15,7 @@
 #include "core/text.h"
 #include "plan/template.h"
 #include "report/report.h"
-#include "study/size_check.h"
+#include "study/laboratory/size_check.h"
 #include "verify/verify.h"
 
 namespace hemiola::cli {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "compile/readback.h"
-#include "study/experiment.h"
-#include "study/settings.h"
+#include "study/laboratory/experiment.h"
+#include "study/laboratory/settings.h"
 
 namespace hemiola::cli {
 

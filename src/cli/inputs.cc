@@ -11,7 +11,7 @@
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "program/kernels/kernel.h"
-#include "study/job_file.h"
+#include "study/laboratory/job_file.h"
 
 namespace hemiola::cli {
 namespace {

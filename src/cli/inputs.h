@@ -9,7 +9,7 @@
 #include "cli/values.h"
 #include "plan/plan.h"
 #include "sim/simulate.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 
 namespace hemiola::cli {
 
@@ -78,7 +78,7 @@ void add_program_options(CLI::App& verb, ProgramOptions& options);
 /// built-ins of it. Failure for a file that is known to be something else, and for a collective
 /// without built-ins.
 std::vector<std::string> program_names(const std::string& input);
-/// Whether it is a file that holds a job (study/job_file.h).
+/// Whether it is a file that holds a job (study/laboratory/job_file.h).
 bool is_job_file(const std::string& input);
 /// Failure for a size, a type, an operator or parameters: a job's launches have their own.
 void refuse_options_of_programs(const ProgramOptions& options, std::string_view of_what = "job");

@@ -9,8 +9,8 @@
 #include "cli/notices.h"
 #include "core/text.h"
 #include "report/iteration.h"
-#include "study/database_head.h"
-#include "study/digest.h"
+#include "study/laboratory/database_head.h"
+#include "study/support/digest.h"
 #include "workload/iteration_words.h"
 #include "workload/job_text.h"
 

@@ -7,8 +7,8 @@
 #include "core/lists.h"
 #include "plan/template.h"
 #include "report/messages.h"
-#include "study/messages.h"
-#include "study/ns3_network.h"
+#include "study/network/messages.h"
+#include "study/network/ns3_network.h"
 
 namespace hemiola::cli {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "cli/cli.h"
 #include "core/diagnostics.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 
 namespace hemiola::cli {
 

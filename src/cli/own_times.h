@@ -9,7 +9,7 @@
 #include "core/data_type.h"
 #include "explore/own_times.h"
 #include "sim/simulate.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 
 namespace hemiola::cli {
 

@@ -18,7 +18,7 @@
 #include "program/export.h"
 #include "program/kernels/kernel.h"
 #include "report/report.h"
-#include "study/preparation.h"
+#include "study/laboratory/preparation.h"
 
 namespace hemiola::cli {
 namespace {

@@ -16,11 +16,11 @@
 #include "report/replay.h"
 #include "report/report.h"
 #include "sim/support/crew.h"
-#include "study/needed_rows.h"
-#include "study/preparation.h"
-#include "study/profile_file.h"
-#include "study/trace_import.h"
-#include "study/traffic.h"
+#include "study/laboratory/preparation.h"
+#include "study/profiles/needed_rows.h"
+#include "study/profiles/profile_file.h"
+#include "study/profiles/trace_import.h"
+#include "study/profiles/traffic.h"
 
 namespace hemiola::cli {
 namespace {

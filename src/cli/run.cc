@@ -16,9 +16,9 @@
 #include "report/page.h"
 #include "report/report.h"
 #include "report/run_page.h"
-#include "study/job_run.h"
-#include "study/profile_file.h"
-#include "study/run_tables.h"
+#include "study/laboratory/job_run.h"
+#include "study/laboratory/run_tables.h"
+#include "study/profiles/profile_file.h"
 #include "workload/fold.h"
 #include "workload/trace_reader.h"
 

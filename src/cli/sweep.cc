@@ -12,7 +12,7 @@
 #include "core/lists.h"
 #include "core/text.h"
 #include "report/sweep.h"
-#include "study/sweep_run.h"
+#include "study/sweep/sweep_run.h"
 
 namespace hemiola::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "study/job_run.h"
+#include "study/laboratory/job_run.h"
 
 namespace hemiola::cli {
 

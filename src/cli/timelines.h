@@ -8,7 +8,7 @@
 #include "plan/plan.h"
 #include "report/run_timeline.h"
 #include "sim/simulate.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 
 namespace hemiola::cli {
 

@@ -16,7 +16,7 @@
 #include "cli/values.h"
 #include "core/lists.h"
 #include "core/text.h"
-#include "study/digest.h"
+#include "study/support/digest.h"
 
 namespace hemiola::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/cli.h"
-#include "study/parts.h"
+#include "study/support/parts.h"
 
 namespace hemiola::cli {
 

@@ -13,8 +13,8 @@
 #include "core/text.h"
 #include "report/iteration_validation.h"
 #include "report/validation.h"
-#include "study/judge.h"
-#include "study/micro.h"
+#include "study/tables/judge.h"
+#include "study/tables/micro.h"
 #include "workload/iteration_table.h"
 
 namespace hemiola::cli {

@@ -12,7 +12,7 @@
 #include "core/data_type.h"
 #include "core/time.h"
 #include "core/units.h"
-#include "study/preparation.h"
+#include "study/laboratory/preparation.h"
 
 namespace hemiola::cli {
 

@@ -12,7 +12,7 @@
 #include "core/text.h"
 #include "report/iteration.h"
 #include "report/workload_search.h"
-#include "study/database_head.h"
+#include "study/laboratory/database_head.h"
 #include "workload/chakra_writer.h"
 #include "workload/search.h"
 

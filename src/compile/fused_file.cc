@@ -9,7 +9,7 @@
 #include "compile/torch_tasks.h"
 #include "core/json.h"
 #include "plan/plan_json.h"
-#include "study/digest.h"
+#include "study/support/digest.h"
 
 namespace hemiola::compile {
 namespace {

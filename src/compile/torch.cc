@@ -14,7 +14,7 @@
 #include "compile/torch_views.h"
 #include "plan/area.h"
 #include "plan/plan_json.h"
-#include "study/digest.h"
+#include "study/support/digest.h"
 
 namespace hemiola::compile {
 namespace {

@@ -21,7 +21,7 @@
 #include "explore/schedule.h"
 #include "machine/devices/gemm_model.h"
 #include "sim/result/options.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 
 namespace hemiola::explore {
 

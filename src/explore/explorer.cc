@@ -12,7 +12,7 @@
 #include "explore/serial_job.h"
 #include "explore/trial.h"
 #include "program/jobs/launch_programs.h"
-#include "study/job_run.h"
+#include "study/laboratory/job_run.h"
 
 namespace hemiola::explore {
 namespace {

@@ -8,7 +8,7 @@
 #include "explore/exploration.h"
 #include "explore/schedule.h"
 #include "plan/plan.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 
 namespace hemiola::explore {
 

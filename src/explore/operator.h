@@ -11,7 +11,7 @@
 #include "core/units.h"
 #include "machine/devices/gemm_model.h"
 #include "plan/templates/expert_load.h"
-#include "study/settings.h"
+#include "study/laboratory/settings.h"
 
 namespace hemiola::explore {
 

@@ -9,9 +9,9 @@
 #include <set>
 
 #include "explore/serial_job.h"
-#include "study/job_run.h"
-#include "study/statistics.h"
-#include "study/table_text.h"
+#include "study/laboratory/job_run.h"
+#include "study/tables/statistics.h"
+#include "study/tables/table_text.h"
 
 namespace hemiola::explore {
 namespace {

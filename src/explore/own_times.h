@@ -8,7 +8,7 @@
 #include "core/data_type.h"
 #include "core/units.h"
 #include "machine/devices/gemm_model.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 
 namespace hemiola::explore {
 

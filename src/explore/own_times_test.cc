@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/testing/failure.h"
-#include "study/job_run.h"
+#include "study/laboratory/job_run.h"
 
 namespace hemiola::explore {
 namespace {

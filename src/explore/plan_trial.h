@@ -15,7 +15,7 @@
 #include "sim/result/options.h"
 #include "sim/result/result.h"
 #include "sim/result/trace.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 
 namespace hemiola::explore {
 

@@ -9,7 +9,7 @@
 
 #include "explore/operator.h"
 #include "machine/machine.h"
-#include "study/settings.h"
+#include "study/laboratory/settings.h"
 
 namespace hemiola::explore {
 

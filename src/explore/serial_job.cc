@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "explore/schedule.h"
-#include "study/job_run.h"
+#include "study/laboratory/job_run.h"
 
 namespace hemiola::explore {
 

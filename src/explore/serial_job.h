@@ -7,7 +7,7 @@
 #include "explore/operator.h"
 #include "machine/devices/gemm_model.h"
 #include "sim/simulate.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 
 namespace hemiola::explore {
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "study/database_head.h"
-#include "study/sqlite.h"
+#include "study/laboratory/database_head.h"
+#include "study/support/sqlite.h"
 
 namespace hemiola::explore {
 namespace {

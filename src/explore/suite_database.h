@@ -13,8 +13,8 @@
 #include "core/diagnostics.h"
 #include "explore/explorer.h"
 #include "explore/scenarios.h"
-#include "study/database_head.h"
-#include "study/settings.h"
+#include "study/laboratory/database_head.h"
+#include "study/laboratory/settings.h"
 
 namespace hemiola::study::sqlite {
 class Connection;
@@ -107,7 +107,7 @@ class SuiteDatabase {
   Head head_;
 };
 
-/// The head as text, for a folder of parts (study/parts.h).
+/// The head as text, for a folder of parts (study/support/parts.h).
 std::string head_of_parts(const SuiteDatabase::Head& head);
 
 }  // namespace hemiola::explore

@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "study/crew.h"
-#include "study/database_head.h"
-#include "study/digest.h"
-#include "study/preparation.h"
+#include "study/laboratory/database_head.h"
+#include "study/laboratory/preparation.h"
+#include "study/support/crew.h"
+#include "study/support/digest.h"
 
 namespace hemiola::explore {
 namespace {

@@ -9,7 +9,7 @@
 #include "explore/explorer.h"
 #include "explore/scenarios.h"
 #include "explore/suite_database.h"
-#include "study/parts.h"
+#include "study/support/parts.h"
 
 namespace hemiola::explore {
 

@@ -6,8 +6,8 @@
 
 #include "core/testing/failure.h"
 #include "explore/suite_run.h"
-#include "study/sweep_database.h"
-#include "study/sweep_test_support.h"
+#include "study/sweep/sweep_database.h"
+#include "study/testing/sweep.h"
 
 namespace hemiola::explore {
 namespace {

@@ -9,7 +9,7 @@
 #include "library/linked.h"
 #include "library/watching.h"
 #include "plan/template.h"
-#include "study/size_check.h"
+#include "study/laboratory/size_check.h"
 #include "verify/verify.h"
 
 namespace hemiola {

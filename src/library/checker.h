@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "hemiola/check.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 
 namespace hemiola {
 

@@ -8,8 +8,8 @@
 #include "library/convert.h"
 #include "library/implementations.h"
 #include "plan/plan_json.h"
-#include "study/digest.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
+#include "study/support/digest.h"
 #include "verify/verify.h"
 
 namespace hemiola {

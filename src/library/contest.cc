@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "study/preparation.h"
+#include "study/laboratory/preparation.h"
 
 namespace hemiola {
 namespace {

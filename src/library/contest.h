@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hemiola/experiment.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 
 namespace hemiola {
 

@@ -2,7 +2,7 @@
 
 #include "core/text.h"
 #include "library/implementations.h"
-#include "study/job_file.h"
+#include "study/laboratory/job_file.h"
 
 namespace hemiola {
 

@@ -10,9 +10,9 @@
 #include "library/linked.h"
 #include "library/points.h"
 #include "library/watching.h"
-#include "study/experiment.h"
-#include "study/job_run.h"
-#include "study/preparation.h"
+#include "study/laboratory/experiment.h"
+#include "study/laboratory/job_run.h"
+#include "study/laboratory/preparation.h"
 
 namespace hemiola {
 namespace {

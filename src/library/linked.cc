@@ -2,7 +2,7 @@
 
 #include "library/implementations.h"
 #include "program/jobs/job.h"
-#include "study/job_file.h"
+#include "study/laboratory/job_file.h"
 
 namespace hemiola {
 

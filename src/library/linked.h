@@ -2,7 +2,7 @@
 #pragma once
 
 #include "hemiola/program.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 
 namespace hemiola {
 

@@ -9,7 +9,7 @@
 #include "plan/shape.h"
 #include "plan/template.h"
 #include "program/built_in.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 
 namespace hemiola {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/text.h"
 #include "explore/rules.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 
 namespace explore = hemiola::explore;
 

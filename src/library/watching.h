@@ -3,7 +3,7 @@
 
 #include "core/monitor.h"
 #include "hemiola/experiment.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 
 namespace hemiola {
 

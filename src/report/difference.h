@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "study/difference.h"
+#include "study/results/difference.h"
 
 namespace hemiola::report {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/time.h"
-#include "study/difference.h"
+#include "study/results/difference.h"
 
 namespace hemiola::report {
 

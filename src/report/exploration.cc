@@ -11,7 +11,7 @@
 #include "report/columns.h"
 #include "report/exploration_fields.h"
 #include "report/numbers.h"
-#include "study/statistics.h"
+#include "study/tables/statistics.h"
 
 namespace hemiola::report {
 namespace {

@@ -12,7 +12,7 @@
 #include "report/page.h"
 #include "report/run_timeline.h"
 #include "sim/simulate.h"
-#include "study/settings.h"
+#include "study/laboratory/settings.h"
 
 namespace hemiola::report {
 

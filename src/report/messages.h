@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/data_type.h"
-#include "study/messages.h"
+#include "study/network/messages.h"
 
 namespace hemiola::report {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "report/report.h"
-#include "study/needed_rows.h"
+#include "study/profiles/needed_rows.h"
 
 namespace hemiola::report {
 

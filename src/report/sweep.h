@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "study/sweep_database.h"
+#include "study/sweep/sweep_database.h"
 
 namespace hemiola::report {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "study/sweep_database.h"
+#include "study/sweep/sweep_database.h"
 
 namespace hemiola::report {
 

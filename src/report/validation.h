@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "study/judge.h"
-#include "study/micro.h"
+#include "study/tables/judge.h"
+#include "study/tables/micro.h"
 
 namespace hemiola::report {
 

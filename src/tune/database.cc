@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "study/sqlite.h"
+#include "study/support/sqlite.h"
 
 namespace hemiola::tune {
 namespace {

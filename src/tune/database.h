@@ -8,7 +8,7 @@
 #include <string>
 
 #include "explore/plan_trial.h"
-#include "study/database_head.h"
+#include "study/laboratory/database_head.h"
 
 namespace hemiola::study::sqlite {
 class Connection;

@@ -11,7 +11,7 @@
 #include "compile/fused_file.h"
 #include "machine/machine.h"
 #include "plan/template.h"
-#include "study/settings.h"
+#include "study/laboratory/settings.h"
 
 namespace hemiola::tune {
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/testing/failure.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 
 namespace hemiola::tune {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "explore/isolated.h"
 #include "machine/devices/gemm_model.h"
-#include "study/digest.h"
-#include "study/preparation.h"
+#include "study/laboratory/preparation.h"
+#include "study/support/digest.h"
 #include "tune/database.h"
 
 namespace hemiola::tune {

@@ -11,8 +11,8 @@
 
 #include "compile/fused_file.h"
 #include "explore/plan_trial.h"
-#include "study/experiment.h"
-#include "study/parts.h"
+#include "study/laboratory/experiment.h"
+#include "study/support/parts.h"
 #include "tune/space.h"
 
 namespace hemiola::tune {

@@ -7,7 +7,7 @@
 
 #include "core/lenient.h"
 #include "core/units.h"
-#include "study/yaml_file.h"
+#include "study/support/yaml_file.h"
 #include "workload/astra_configuration.h"
 #include "workload/astra_json.h"
 

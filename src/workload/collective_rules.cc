@@ -4,7 +4,7 @@
 
 #include "core/text.h"
 #include "core/units.h"
-#include "study/yaml_file.h"
+#include "study/support/yaml_file.h"
 
 namespace hemiola::workload {
 namespace {

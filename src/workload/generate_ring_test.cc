@@ -5,7 +5,7 @@
 
 #include "core/index.h"
 #include "core/testing/failure.h"
-#include "study/job_run.h"
+#include "study/laboratory/job_run.h"
 #include "workload/astra_test_support.h"
 #include "workload/chakra_writer.h"
 #include "workload/fold.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 #include "workload/leave_out.h"
 #include "workload/link_shares.h"
 #include "workload/schedule.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "study/table_text.h"
+#include "study/tables/table_text.h"
 
 namespace hemiola::workload {
 namespace {

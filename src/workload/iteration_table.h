@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "study/experiment.h"
-#include "study/statistics.h"
+#include "study/laboratory/experiment.h"
+#include "study/tables/statistics.h"
 #include "workload/generate.h"
 #include "workload/iteration.h"
 

@@ -9,7 +9,7 @@
 
 #include "core/testing/failure.h"
 #include "core/testing/long_tests.h"
-#include "study/job_run.h"
+#include "study/laboratory/job_run.h"
 #include "workload/job_text.h"
 #include "workload/schedule_test_support.h"
 

@@ -8,7 +8,7 @@
 #include "core/units.h"
 #include "program/jobs/job.h"
 #include "program/jobs/launch_programs.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 #include "workload/costs.h"
 #include "workload/simulated_costs.h"
 

@@ -6,7 +6,7 @@
 #include "core/embedded.h"
 #include "core/lists.h"
 #include "core/text.h"
-#include "study/yaml_file.h"
+#include "study/support/yaml_file.h"
 #include "workload/model.h"
 #include "workload/model_config.h"
 

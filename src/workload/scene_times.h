@@ -7,7 +7,7 @@
 #include "core/time.h"
 #include "machine/machine.h"
 #include "program/jobs/job.h"
-#include "study/experiment.h"
+#include "study/laboratory/experiment.h"
 #include "workload/launch_job.h"
 #include "workload/scene.h"
 #include "workload/simulated_costs.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "study/experiment.h"
-#include "study/parts.h"
+#include "study/laboratory/experiment.h"
+#include "study/support/parts.h"
 #include "workload/generate.h"
 #include "workload/iteration.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/index.h"
-#include "study/digest.h"
+#include "study/support/digest.h"
 #include "workload/launch_job.h"
 #include "workload/scene.h"
 #include "workload/scene_times.h"

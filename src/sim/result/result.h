@@ -98,7 +98,7 @@ struct LaunchResult {
   /// came later than the first.
   Attribution attribution{};
 
-  // Filled by a study that ran the launch alone, too (study/job_run.h).
+  // Filled by a study that ran the launch alone, too (study/laboratory/job_run.h).
   Time alone{};                     ///< what it takes then; 0: nobody has looked
   Attribution alone_attribution{};  ///< where that goes
   /// Of a launch that takes longer than alone: that by the launches that were under way meanwhile,

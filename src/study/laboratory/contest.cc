@@ -1,0 +1,145 @@
+#include "study/laboratory/contest.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "study/laboratory/evaluator.h"
+
+namespace hemiola::study {
+namespace {
+
+/// Bytes that its operations move, from which on the fluid engine takes less time than others.
+constexpr std::int64_t kWorthScreening = 64 << 20;
+
+struct Contestant {
+  std::size_t number = 0;
+  program::Bound bound;
+  sim::LowerBound least;
+};
+
+class Holder {
+ public:
+  Holder(Laboratory& laboratory, const std::vector<Experiment>& contestants, const Watch& watch,
+         const std::function<void(std::size_t)>& on_turn)
+      : laboratory_(laboratory),
+        contestants_(contestants),
+        watch_(watch),
+        on_turn_(on_turn),
+        fluid_(make_evaluator(laboratory, sim::Engine::fluid, {},
+                              watch.monitor != nullptr ? watch.monitor->stop : nullptr)) {}
+
+  Contest hold() {
+    // What takes least at best comes first: its time leaves out the most.
+    std::vector<Contestant> ready = prepare();
+    std::stable_sort(ready.begin(), ready.end(), [](const Contestant& a, const Contestant& b) {
+      return a.least.time() < b.least.time();
+    });
+    for (const Contestant& one : ready) {
+      if (on_turn_) on_turn_(turn_++);
+      if (!is_out(one)) run(one);
+    }
+    if (!fastest_) throw *first_failure_;
+    return {*std::move(fastest_), std::move(others_)};
+  }
+
+ private:
+  std::vector<Contestant> prepare() {
+    std::vector<Contestant> ready;
+    for (std::size_t i = 0; i < contestants_.size(); ++i) {
+      or_remark(i, [&] {
+        program::Bound bound = laboratory_.prepare(contestants_[i], watch_);
+        sim::LowerBound least;
+        if (screens(i)) least = sim::lower_bound(bound, contestants_[i].options);
+        ready.push_back({i, std::move(bound), std::move(least)});
+      });
+    }
+    turn_ = contestants_.size() - ready.size();
+    return ready;
+  }
+
+  bool screens(std::size_t number) const {
+    return contestants_.size() > 1 && contestants_[number].options.engine != sim::Engine::fluid;
+  }
+
+  /// Whether it cannot be the fastest; then the others' remark says why.
+  bool is_out(const Contestant& one) {
+    if (!fastest_ || !screens(one.number)) return false;
+    const Time best = fastest_->result.time;
+    if (one.least.time() > best) {
+      remark(one.bound.name(), "takes " + to_string(one.least.time()) + " at least");
+      return true;
+    }
+    if (one.least.moved_bytes < kWorthScreening) return false;
+    const std::optional<Time> cost = fluid_cost(one);
+    if (!cost || !fluid_->error().excludes(*cost, best)) return false;
+    remark(one.bound.name(), "takes about " + to_string(*cost) + " (fluid)");
+    return true;
+  }
+
+  /// Nothing where that engine cannot say: another one says why.
+  std::optional<Time> fluid_cost(const Contestant& one) {
+    Experiment experiment = contestants_[one.number];
+    experiment.subject = one.bound;
+    try {
+      const auto judged = fluid_->cost(experiment);
+      return judged ? std::optional(judged->time) : std::nullopt;
+    } catch (const Failure&) {
+      return std::nullopt;
+    }
+  }
+
+  void run(const Contestant& one) {
+    or_remark(one.number, [&] {
+      Experiment experiment = contestants_[one.number];
+      experiment.subject = one.bound;
+      Outcome outcome = laboratory_.run(experiment, watch_);
+      const auto place = std::pair(outcome.result.time, one.number);
+      if (fastest_ && place >= std::pair(fastest_->result.time, fastest_number_)) {
+        remark(one.bound.name(), to_string(outcome.result.time));
+        return;
+      }
+      if (fastest_) remark(fastest_->bound.name(), to_string(fastest_->result.time));
+      fastest_ = std::move(outcome);
+      fastest_number_ = one.number;
+    });
+  }
+
+  /// One of several may not fit this machine or size; a wrong one is never passed over.
+  template <typename Action>
+  void or_remark(std::size_t number, const Action& action) {
+    try {
+      action();
+    } catch (const Failure& failure) {
+      if (contestants_.size() == 1 || failure.code() != ExitCode::bad_input) throw;
+      const auto* name = std::get_if<std::string>(&contestants_[number].subject);
+      remark(name != nullptr ? *name : "number " + std::to_string(number + 1),
+             "cannot: " + failure.diagnostics().items().front().message);
+      if (!first_failure_) first_failure_ = failure;
+    }
+  }
+
+  void remark(const std::string& name, const std::string& text) {
+    others_ += (others_.empty() ? "" : ", ") + name + ' ' + text;
+  }
+
+  Laboratory& laboratory_;
+  const std::vector<Experiment>& contestants_;
+  const Watch& watch_;
+  const std::function<void(std::size_t)>& on_turn_;
+  const std::unique_ptr<Evaluator> fluid_;
+  std::size_t turn_ = 0;
+  std::optional<Outcome> fastest_;
+  std::size_t fastest_number_ = 0;
+  std::optional<Failure> first_failure_;
+  std::string others_;
+};
+
+}  // namespace
+
+Contest hold_contest(Laboratory& laboratory, const std::vector<Experiment>& contestants,
+                     const Watch& watch, const std::function<void(std::size_t)>& on_turn) {
+  return Holder(laboratory, contestants, watch, on_turn).hold();
+}
+
+}  // namespace hemiola::study

@@ -1,0 +1,126 @@
+#include "study/laboratory/evaluator.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "plan/estimate.h"
+#include "program/built_in.h"
+
+namespace hemiola::study {
+namespace {
+
+/// What of a plan's lowering lets the switch multicast.
+bool goes_by_switch(const plan::Plan& plan) {
+  const std::pair<std::string, std::string> by_switch{"realization", "multicast"};
+  return std::find(plan.lowering.begin(), plan.lowering.end(), by_switch) != plan.lowering.end();
+}
+
+class Estimate : public Evaluator {
+ public:
+  explicit Estimate(Laboratory& laboratory) : laboratory_(laboratory) {}
+
+  std::string_view name() const override { return "estimate"; }
+  // Of 132 templates, machines and sizes (dgx-h100, torus:2x4, mi300x-8; 16 and 256 KiB) half were
+  // less than 60 % below the line engine, the worst 96 %, and none was above.
+  CostError error() const override { return {.expected = 0.6, .below = 1, .above = 0.2}; }
+
+  std::optional<plan::Judgement> cost(const Experiment& candidate) override {
+    const machine::SharedMachine machine = laboratory_.machine(candidate.machine);
+    const SharedPlan plan = plan_of(candidate, machine);
+    if (plan == nullptr || machine == nullptr) return std::nullopt;
+    const Bytes size = candidate.size.value_or(MiB(1));
+    const std::int64_t chunk = std::max<std::int64_t>(1, size.count / plan->chunks_per_size);
+    const std::lock_guard lock(mutex_);
+    if (machine_ != machine) {
+      fabric_.emplace(*machine);
+      machine_ = machine;
+    }
+    return plan::Judgement{plan::estimate(*plan, *fabric_, chunk, goes_by_switch(*plan)), size};
+  }
+
+ private:
+  SharedPlan plan_of(const Experiment& candidate, const machine::SharedMachine& machine) {
+    if (const auto* plan = std::get_if<SharedPlan>(&candidate.subject)) return *plan;
+    const auto* name = std::get_if<std::string>(&candidate.subject);
+    if (name == nullptr || machine == nullptr) return nullptr;
+    auto made = program::plan_of_built_in(*name, laboratory_.load_options(candidate, machine));
+    return made ? std::make_shared<const plan::Plan>(std::move(made->plan)) : nullptr;
+  }
+
+  Laboratory& laboratory_;
+  std::mutex mutex_;
+  machine::SharedMachine machine_;  ///< of the fabric, which remembers ways
+  std::optional<plan::Fabric> fabric_;
+};
+
+class Simulated : public Evaluator {
+ public:
+  Simulated(Laboratory& laboratory, sim::Engine engine, EvaluationLimits limits,
+            const std::atomic<bool>* stop)
+      : laboratory_(laboratory), engine_(engine), limits_(limits), stop_(stop) {}
+
+  std::string_view name() const override { return sim::name_of(engine_); }
+
+  // Fluid: docs/fluid_table.md, all programs, machines and sizes. Its worst are 109.5 % above and
+  // 17.5 % below; more ranks over NICs may be worse.
+  CostError error() const override {
+    if (engine_ == sim::Engine::fluid) return {.expected = 0.045, .below = 0.35, .above = 1.5};
+    return {};
+  }
+
+  std::optional<plan::Judgement> cost(const Experiment& candidate) override {
+    Monitor monitor{.stop = stop_};
+    std::optional<program::Bound> bound = within_limits(candidate, {.monitor = &monitor});
+    if (!bound) return std::nullopt;
+    sim::Options options = candidate.options;
+    options.engine = engine_;
+    return plan::Judgement{laboratory_.simulate(*bound, options, {.monitor = &monitor}).time,
+                           bound->size()};
+  }
+
+ private:
+  std::optional<program::Bound> within_limits(Experiment candidate, const Watch& watch) {
+    const auto too_many = [&](int ranks) { return limits_.ranks > 0 && ranks > limits_.ranks; };
+    if (const auto* bound = std::get_if<program::Bound>(&candidate.subject))
+      return too_many(bound->ranks()) ? std::nullopt : std::optional(*bound);
+    const machine::SharedMachine machine = laboratory_.machine(candidate.machine);
+    const SharedProgram program = laboratory_.program(candidate, machine, watch);
+    if (too_many(program->ranks)) return std::nullopt;
+    program::Bound bound = laboratory_.bind(candidate, program, machine);
+    const auto is_within = [&](Bytes size) {
+      return limits_.bytes.count == 0 || size.count * program->ranks <= limits_.bytes.count;
+    };
+    if (is_within(bound.size())) return bound;
+    Bytes size = bound.size();
+    while (!is_within(size)) size.count /= 2;
+    candidate.size = program->next_legal_size(size, candidate.type);
+    candidate.round_size = false;
+    // E.g. of uneven blocks, which are for one size alone.
+    if (*candidate.size > limits_.bytes) return std::nullopt;
+    return laboratory_.bind(candidate, program, machine);
+  }
+
+  Laboratory& laboratory_;
+  const sim::Engine engine_;
+  const EvaluationLimits limits_;
+  const std::atomic<bool>* const stop_;
+};
+
+}  // namespace
+
+std::unique_ptr<Evaluator> make_estimate(Laboratory& laboratory) {
+  return std::make_unique<Estimate>(laboratory);
+}
+
+std::unique_ptr<Evaluator> make_evaluator(Laboratory& laboratory, sim::Engine engine,
+                                          EvaluationLimits limits, const std::atomic<bool>* stop) {
+  return std::make_unique<Simulated>(laboratory, engine, limits, stop);
+}
+
+std::unique_ptr<Evaluator> make_judge(Laboratory& laboratory, const std::atomic<bool>* stop) {
+  return make_evaluator(laboratory, sim::Engine::line,
+                        {.ranks = 32, .bytes = {std::int64_t{192} << 20}}, stop);
+}
+
+}  // namespace hemiola::study

@@ -1,0 +1,60 @@
+// What a candidate costs, for whoever chooses among several: plans, programs, schedules.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "plan/judgement.h"
+#include "study/laboratory/experiment.h"
+
+namespace hemiola::study {
+
+/// (cost - time of the line engine) / that time, over the programs, machines and sizes that were
+/// compared (evaluator.cc says which).
+struct CostError {
+  double expected = 0;  ///< half of them are closer
+  double below = 0;     ///< none was further below, 0 to 1
+  double above = 0;     ///< none was further above
+
+  /// Whether a candidate of cost `cost` takes longer than `time`, as far as these errors go.
+  bool excludes(Time cost, Time time) const {
+    return static_cast<double>(cost.fs) > static_cast<double>(time.fs) * (1 + above);
+  }
+};
+
+/// Thread-safe; the laboratory it was made with outlives it.
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+
+  virtual std::string_view name() const = 0;  ///< "estimate", "fluid", "line"
+  virtual CostError error() const = 0;
+  /// The time of `candidate`, without a proof, at its size or at a smaller one where that is too
+  /// much. Nothing where the evaluator has none: of a program that is not a plan's, of too many
+  /// ranks. Failure as Laboratory::prepare() and simulate(); Interrupted.
+  virtual std::optional<plan::Judgement> cost(const Experiment& candidate) = 0;
+};
+
+/// plan::estimate(): of plans and of templates, without lowering them. Microseconds; leaves out
+/// launches and computes.
+std::unique_ptr<Evaluator> make_estimate(Laboratory& laboratory);
+
+/// What a simulation may take.
+struct EvaluationLimits {
+  int ranks = 0;  ///< more have no cost; 0: any number
+  Bytes bytes{};  ///< of all ranks: larger sizes are halved until they are within; 0: any
+};
+
+/// A simulation by `engine`, with the candidate's other options. The costs of reference and line
+/// are the times themselves. Ends once `stop` is set.
+std::unique_ptr<Evaluator> make_evaluator(Laboratory& laboratory, sim::Engine engine,
+                                          EvaluationLimits limits = {},
+                                          const std::atomic<bool>* stop = nullptr);
+
+/// What `*/synth` chooses by: the line engine, as far as that takes a few seconds at most.
+std::unique_ptr<Evaluator> make_judge(Laboratory& laboratory,
+                                      const std::atomic<bool>* stop = nullptr);
+
+}  // namespace hemiola::study

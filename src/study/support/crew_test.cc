@@ -1,0 +1,85 @@
+#include "study/support/crew.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+#include <stdexcept>
+
+namespace hemiola::study {
+namespace {
+
+using Numbers = std::vector<std::size_t>;
+
+TEST(Crews, bring_every_task_once) {
+  for (const int threads : {1, 3, 50}) {
+    Crew<std::size_t> crew(threads, 20);
+    EXPECT_LE(crew.threads(), 20u);
+    std::multiset<std::size_t> all;
+    crew.run([](std::size_t, std::size_t task) { return task; },
+             [&](const Numbers& brought, const Numbers& at) {
+               EXPECT_EQ(at.size(), crew.threads());
+               all.insert(brought.begin(), brought.end());
+             },
+             nullptr);
+    EXPECT_EQ(all.size(), 20u);
+    EXPECT_EQ(std::set(all.begin(), all.end()).size(), 20u);
+  }
+}
+
+TEST(Crews, without_tasks_have_nothing_to_do) {
+  Crew<int> crew(4, 0);
+  EXPECT_EQ(crew.threads(), 0u);
+  crew.run([](std::size_t, std::size_t) { return 1; },
+           [](const std::vector<int>&, const Numbers&) { FAIL(); }, nullptr);
+}
+
+TEST(Crews, that_are_stopped_take_what_was_brought_and_begin_nothing) {
+  std::atomic<bool> stop{false};
+  std::atomic<std::size_t> begun{0};
+  std::size_t taken = 0;
+  Crew<std::size_t> crew(2, 1000);
+  crew.run(
+      [&](std::size_t, std::size_t task) {
+        if (++begun == 3) stop = true;
+        while (stop && !crew.halt()) std::this_thread::yield();
+        return task;
+      },
+      [&](const Numbers& brought, const Numbers&) { taken += brought.size(); }, &stop);
+  EXPECT_EQ(taken, begun.load());
+  EXPECT_LT(taken, 1000u);
+}
+
+TEST(Crews, hand_on_what_a_task_or_the_taker_throws) {
+  Crew<int> tasks(2, 10);
+  EXPECT_THROW(tasks.run(
+                   [](std::size_t, std::size_t task) -> int {
+                     if (task == 5) throw std::runtime_error("task");
+                     return 1;
+                   },
+                   [](const std::vector<int>&, const Numbers&) {}, nullptr),
+               std::runtime_error);
+  Crew<int> taker(2, 10);
+  EXPECT_THROW(
+      taker.run([](std::size_t, std::size_t) { return 1; },
+                [](const std::vector<int>&, const Numbers&) { throw std::logic_error("taker"); },
+                nullptr),
+      std::logic_error);
+}
+
+TEST(Crews, leave_out_tasks_that_were_interrupted) {
+  Crew<int> crew(1, 10);
+  int taken = 0;
+  crew.run(
+      [](std::size_t, std::size_t task) -> int {
+        if (task == 4) throw Interrupted();
+        return 1;
+      },
+      [&](const std::vector<int>& brought, const Numbers&) {
+        taken += static_cast<int>(brought.size());
+      },
+      nullptr);
+  EXPECT_EQ(taken, 4);
+}
+
+}  // namespace
+}  // namespace hemiola::study

@@ -1,0 +1,157 @@
+#include "study/support/sqlite.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hemiola::study::sqlite {
+namespace {
+
+constexpr const char* kPragmas = "PRAGMA synchronous = NORMAL";
+/// Others may read while a study is under way: locks are short.
+constexpr int kLongestLockMs = 10'000;
+
+}  // namespace
+
+Connection::Connection(std::string file, Open open, Words words)
+    : file_(std::move(file)), words_(std::move(words)) {
+  const int flags = SQLITE_OPEN_READWRITE | (open == Open::or_new ? SQLITE_OPEN_CREATE : 0);
+  if (sqlite3_open_v2(file_.c_str(), &handle_, flags, nullptr) != SQLITE_OK) {
+    const std::string problem = handle_ == nullptr ? "out of memory" : sqlite3_errmsg(handle_);
+    sqlite3_close(handle_);
+    throw Failure("cannot be opened: " + problem, {.file = file_});
+  }
+  sqlite3_busy_timeout(handle_, kLongestLockMs);
+  try {
+    execute(kPragmas);
+  } catch (...) {
+    sqlite3_close(handle_);
+    throw;
+  }
+}
+
+Connection::~Connection() {
+  sqlite3_close(handle_);
+}
+
+void Connection::fail(int code) const {
+  if (code == SQLITE_NOTADB)
+    throw Failure("is not a database", {.file = file_},
+                  "give the file of " + words_.kind + ", or a new one");
+  if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+    throw Failure("is kept locked by another process", {.file = file_});
+  if (code == SQLITE_CONSTRAINT) throw Failure(words_.taken, {.file = file_}, words_.remedy);
+  throw Failure(std::string("SQLite: ") + sqlite3_errmsg(handle_), {.file = file_});
+}
+
+void Connection::execute(const char* sql) const {
+  const int code = sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) fail(code);
+}
+
+bool Connection::fresh() const {
+  Statement tables(*this, "SELECT count(*) FROM sqlite_master");
+  return tables.step() && tables.integer() == 0;
+}
+
+void Connection::require_tables(const std::string& names, std::int64_t count) const {
+  Statement tables(*this, "SELECT count(*) FROM sqlite_master WHERE name IN (" + names + ")");
+  tables.step();
+  if (tables.integer() != count)
+    throw Failure("is a database, but not of " + words_.kind, {.file = file_},
+                  "give the file of " + words_.kind + ", or a new one");
+}
+
+std::string Connection::image() const {
+  sqlite3_int64 size = 0;
+  unsigned char* bytes = sqlite3_serialize(handle_, "main", &size, 0);
+  if (bytes == nullptr) fail(SQLITE_NOMEM);
+  std::string copy(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+  sqlite3_free(bytes);
+  return copy;
+}
+
+void Connection::add_rows(const std::string& image, const std::vector<std::string>& tables) const {
+  execute("ATTACH ':memory:' AS part");
+  // Not read-only: a transaction locks all databases for writing. SQLite frees the bytes.
+  auto* bytes = static_cast<unsigned char*>(sqlite3_malloc64(image.size()));
+  if (bytes == nullptr) fail(SQLITE_NOMEM);
+  std::copy(image.begin(), image.end(), bytes);
+  const auto size = static_cast<sqlite3_int64>(image.size());
+  const int code =
+      sqlite3_deserialize(handle_, "part", bytes, size, size, SQLITE_DESERIALIZE_FREEONCLOSE);
+  if (code != SQLITE_OK) fail(code);
+  {
+    Transaction transaction(*this);
+    for (const std::string& table : tables)
+      execute(("INSERT OR IGNORE INTO main." + table + " SELECT * FROM part." + table).c_str());
+    transaction.commit();
+  }
+  execute("DETACH part");
+}
+
+Statement::Statement(const Connection& connection, const std::string& sql)
+    : connection_(connection) {
+  const int code = sqlite3_prepare_v2(connection.handle(), sql.c_str(), -1, &handle_, nullptr);
+  if (code != SQLITE_OK) connection.fail(code);
+}
+
+Statement& Statement::bind(const std::string& text) {
+  return checked(sqlite3_bind_text(handle_, ++bound_, text.data(), static_cast<int>(text.size()),
+                                   SQLITE_TRANSIENT));
+}
+Statement& Statement::bind(std::int64_t number) {
+  return checked(sqlite3_bind_int64(handle_, ++bound_, number));
+}
+Statement& Statement::bind(double number) {
+  return checked(sqlite3_bind_double(handle_, ++bound_, number));
+}
+Statement& Statement::bind_null() {
+  return checked(sqlite3_bind_null(handle_, ++bound_));
+}
+Statement& Statement::checked(int code) {
+  if (code != SQLITE_OK) connection_.fail(code);
+  return *this;
+}
+
+bool Statement::step() {
+  column_ = 0;
+  const int code = sqlite3_step(handle_);
+  if (code == SQLITE_ROW) return true;
+  if (code != SQLITE_DONE) connection_.fail(code);
+  return false;
+}
+void Statement::reset() {
+  sqlite3_reset(handle_);
+  bound_ = 0;
+}
+
+std::string Statement::text() {
+  const auto* bytes = sqlite3_column_text(handle_, column_);
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(handle_, column_));
+  ++column_;
+  return bytes == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(bytes), size);
+}
+std::int64_t Statement::integer() {
+  return sqlite3_column_int64(handle_, column_++);
+}
+double Statement::real() {
+  return sqlite3_column_double(handle_, column_++);
+}
+bool Statement::null() {
+  if (sqlite3_column_type(handle_, column_) != SQLITE_NULL) return false;
+  ++column_;
+  return true;
+}
+
+Transaction::Transaction(const Connection& connection) : connection_(connection) {
+  connection.execute("BEGIN IMMEDIATE");
+}
+Transaction::~Transaction() {
+  if (!committed_) sqlite3_exec(connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+}
+void Transaction::commit() {
+  connection_.execute("COMMIT");
+  committed_ = true;
+}
+
+}  // namespace hemiola::study::sqlite
