@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "explore/rules.h"
+#include "explore/rules/rules.h"
 #include "machine/machine.h"
 
 namespace hemiola::explore {

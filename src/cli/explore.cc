@@ -13,8 +13,8 @@
 #include "cli/own_times.h"
 #include "cli/timelines.h"
 #include "core/lists.h"
-#include "explore/explorer.h"
-#include "explore/own_times.h"
+#include "explore/search/explorer.h"
+#include "explore/trials/own_times.h"
 #include "plan/plan_json.h"
 #include "report/exploration.h"
 

@@ -7,7 +7,7 @@
 #include "cli/inputs.h"
 #include "cli/notices.h"
 #include "cli/timelines.h"
-#include "explore/block_explorer.h"
+#include "explore/search/block_explorer.h"
 #include "plan/plan_json.h"
 #include "report/block_exploration.h"
 

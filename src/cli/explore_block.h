@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/cli.h"
-#include "explore/explorer.h"
+#include "explore/search/explorer.h"
 
 namespace hemiola::cli {
 

@@ -9,7 +9,7 @@
 #include "cli/inputs.h"
 #include "cli/notices.h"
 #include "core/text.h"
-#include "explore/suite_run.h"
+#include "explore/suite/suite_run.h"
 #include "report/exploration_suite.h"
 
 namespace hemiola::cli {

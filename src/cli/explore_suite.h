@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/together.h"
-#include "explore/explorer.h"
+#include "explore/search/explorer.h"
 
 namespace hemiola::cli {
 

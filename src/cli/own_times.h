@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 #include "core/data_type.h"
-#include "explore/own_times.h"
+#include "explore/trials/own_times.h"
 #include "sim/simulate.h"
 #include "study/laboratory/experiment.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "explore/suite_run.h"
+#include "explore/suite/suite_run.h"
 #include "library/exploring.h"
 #include "library/implementations.h"
 #include "library/watching.h"

@@ -1,6 +1,6 @@
 #include <utility>
 
-#include "explore/block_explorer.h"
+#include "explore/search/block_explorer.h"
 #include "hemiola/explore.h"
 #include "library/exploring.h"
 #include "library/implementations.h"

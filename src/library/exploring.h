@@ -1,7 +1,7 @@
 // How explorations are asked for. Private to the library.
 #pragma once
 
-#include "explore/explorer.h"
+#include "explore/search/explorer.h"
 #include "hemiola/explore.h"
 
 namespace hemiola {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/text.h"
-#include "explore/rules.h"
+#include "explore/rules/rules.h"
 #include "study/laboratory/experiment.h"
 
 namespace explore = hemiola::explore;

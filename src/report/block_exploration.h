@@ -4,7 +4,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "explore/block_explorer.h"
+#include "explore/search/block_explorer.h"
 #include "report/exploration.h"
 
 namespace hemiola::report {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "explore/explorer.h"
-#include "explore/thresholds.h"
+#include "explore/search/explorer.h"
+#include "explore/search/thresholds.h"
 #include "report/page.h"
 #include "report/run_timeline.h"
 

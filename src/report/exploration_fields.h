@@ -7,7 +7,7 @@
 
 #include "core/time.h"
 #include "core/units.h"
-#include "explore/operator.h"
+#include "explore/space/operator.h"
 #include "report/exploration.h"
 #include "report/page.h"
 #include "report/run_timeline.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "explore/suite_database.h"
+#include "explore/suite/suite_database.h"
 #include "report/page.h"
 
 namespace hemiola::report {

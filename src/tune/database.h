@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "explore/plan_trial.h"
+#include "explore/trials/plan_trial.h"
 #include "study/laboratory/database_head.h"
 
 namespace hemiola::study::sqlite {

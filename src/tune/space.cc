@@ -10,7 +10,7 @@
 
 #include "core/lists.h"
 #include "core/units.h"
-#include "explore/schedule.h"
+#include "explore/space/schedule.h"
 #include "program/built_in.h"
 
 namespace hemiola::tune {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "explore/isolated.h"
+#include "explore/trials/isolated.h"
 #include "machine/devices/gemm_model.h"
 #include "study/laboratory/preparation.h"
 #include "study/support/digest.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compile/fused_file.h"
-#include "explore/plan_trial.h"
+#include "explore/trials/plan_trial.h"
 #include "study/laboratory/experiment.h"
 #include "study/support/parts.h"
 #include "tune/space.h"

@@ -1,0 +1,149 @@
+#include "explore/trials/plan_trial.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "explore/trials/isolated.h"
+#include "program/built_in.h"
+
+namespace hemiola::explore {
+namespace {
+
+/// Parameters of the lowering, among all of a schedule.
+study::Settings lowering_of(const study::Settings& parameters, bool computes) {
+  study::Settings lowering;
+  for (const auto& setting : parameters) {
+    // Without a kernel of products there is none that communication could be part of.
+    const bool is_place = !computes && setting.second == "co-located";
+    if ((setting.first == "realization" && !is_place) || setting.first == "workgroups" ||
+        setting.first == "prelaunch" || (computes && setting.first == "compute_workgroups"))
+      lowering.push_back(setting);
+  }
+  return lowering;
+}
+
+}  // namespace
+
+void for_each(int threads, std::size_t count, const std::function<void(std::size_t)>& task) {
+  std::vector<std::exception_ptr> failures(count);
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < count; i = next++) {
+      try {
+        task(i);
+      } catch (...) {
+        failures[i] = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  for (int i = 1; i < threads && static_cast<std::size_t>(i) < count; ++i)
+    others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure != nullptr) std::rethrow_exception(failure);
+  }
+}
+
+machine::SharedMachine machine_to_explore(study::Laboratory& laboratory,
+                                          const study::MachineChoice& choice) {
+  machine::SharedMachine machine = laboratory.machine(choice);
+  if (machine == nullptr)
+    throw Failure("no machine is given", SourceLocation{.file = "--machine"},
+                  "for example --machine mi300x-8");
+  return machine;
+}
+
+study::Experiment PlanTrial::experiment_of(const TemplatePlan& plan) const {
+  study::Experiment experiment{.subject = plan.name,
+                               .parameters = plan.parameters,
+                               .type = type_,
+                               .check = false,
+                               .options = options_};
+  experiment.machine.given = machine_;
+  experiment.options.engine = sim::Engine::fluid;
+  experiment.options.threads = 1;
+  return experiment;
+}
+
+sim::Result PlanTrial::run(const study::Experiment& experiment) {
+  Monitor monitor{.stop = monitor_ != nullptr ? monitor_->stop : nullptr};
+  const study::Watch watch{.monitor = &monitor};
+  const program::Bound bound = laboratory_.prepare(experiment, watch);
+  return laboratory_.simulate(bound, experiment.options, watch);
+}
+
+Time PlanTrial::bound(const TemplatePlan& plan) {
+  const study::Experiment experiment = experiment_of(plan);
+  Monitor monitor{.stop = monitor_ != nullptr ? monitor_->stop : nullptr};
+  return sim::lower_bound(laboratory_.prepare(experiment, {.monitor = &monitor}),
+                          experiment.options)
+      .time();
+}
+
+Measured PlanTrial::simulate(const TemplatePlan& of, bool hops) {
+  Measured measured;
+  try {
+    const plan::Plan plan = plan_of(of);
+    measured.buffers = buffers(plan);
+    measured.extra_traffic = extra_traffic(plan);
+    KernelTimes times(plan);
+    // By name, so that the laboratory has the program for confirm(): making it is the dear part.
+    study::Experiment experiment = experiment_of(of);
+    experiment.options.trace = &times;
+    experiment.options.counts = hops;
+    const sim::Result result = run(experiment);
+    measured.fluid = result.time;
+    measured.line_hops = result.line_hops;
+    measured.computing = times.computing();
+    measured.moving = times.moving();
+    if (!result.attribution.empty())
+      measured.attribution = result.attribution[sim::latest_rank(result)];
+  } catch (const Failure& failure) {
+    if (failure.code() == ExitCode::internal) throw;
+    measured.refused = failure.what();
+  }
+  return measured;
+}
+
+Confirmed PlanTrial::confirm(const TemplatePlan& plan) {
+  study::Experiment experiment = experiment_of(plan);
+  experiment.options.engine = sim::Engine::sampled;
+  const sim::Result result = run(experiment);
+  Confirmed confirmed{result.time, result.sampled.error};
+  if (!result.attribution.empty())
+    confirmed.attribution = result.attribution[sim::latest_rank(result)];
+  return confirmed;
+}
+
+plan::Plan PlanTrial::plan_of(const TemplatePlan& plan) {
+  const study::Experiment experiment = experiment_of(plan);
+  auto made = program::plan_of_built_in(std::get<std::string>(experiment.subject),
+                                        laboratory_.load_options(experiment, machine_));
+  made->plan.lowering = std::move(made->lowering);
+  return std::move(made->plan);
+}
+
+sim::Result PlanTrial::run(const TemplatePlan& of, plan::Plan changed, sim::TraceSink* trace) {
+  study::Experiment experiment = experiment_of(of);
+  const bool computes = std::any_of(changed.codes.begin(), changed.codes.end(),
+                                    [](const plan::Code& code) { return !code.computes.empty(); });
+  experiment.parameters = lowering_of(experiment.parameters, computes);
+  changed.lowering.clear();
+  experiment.subject = std::make_shared<const plan::Plan>(std::move(changed));
+  experiment.options.trace = trace;
+  experiment.options.counts = false;
+  return run(experiment);
+}
+
+Bytes PlanTrial::size_of(const TemplatePlan& plan) {
+  return laboratory_.program(experiment_of(plan), machine_)->fixed_size;
+}
+
+}  // namespace hemiola::explore

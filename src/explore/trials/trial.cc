@@ -1,0 +1,28 @@
+#include "explore/trials/trial.h"
+
+namespace hemiola::explore {
+
+void Trial::simulate(Candidate& candidate) {
+  static_cast<Measured&>(candidate) = plans_.simulate(template_plan(candidate.schedule), false);
+  if (candidate.refused.empty()) candidate.fluid = candidate.fluid + software_;
+}
+
+std::int64_t Trial::line_hops(const Candidate& candidate) {
+  return plans_.simulate(template_plan(candidate.schedule)).line_hops;
+}
+
+void Trial::confirm(Candidate& candidate) {
+  const Confirmed confirmed = plans_.confirm(template_plan(candidate.schedule));
+  candidate.confirmed = confirmed.time + software_;
+  candidate.confirmed_error = confirmed.error;
+}
+
+plan::Plan plan_of(study::Laboratory& laboratory, const Request& request,
+                   const Schedule& schedule) {
+  const machine::SharedMachine machine = laboratory.machine(request.machine);
+  Operator op = request.op;
+  op.ranks = machine->ranks();
+  return Trial(laboratory, request, op, machine, nullptr).plan_of(schedule);
+}
+
+}  // namespace hemiola::explore
