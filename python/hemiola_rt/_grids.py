@@ -1,4 +1,4 @@
-"""Which computes of a plan are waves of one grid: src/compile/grids.h, which `tests/fused` hold to the same grids."""
+"""Which computes of a plan are waves of one grid: src/compile/fuse/grids.h, which `tests/fused` hold to the same grids."""
 
 import collections
 import math

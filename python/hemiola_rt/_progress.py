@@ -1,4 +1,4 @@
-"""Whether kernels and transfers of a plan can wait for each other for ever: src/compile/fusion_progress.cc. Tiles are taken in their order, by
+"""Whether kernels and transfers of a plan can wait for each other for ever: src/compile/fuse/progress.cc. Tiles are taken in their order, by
 as few programs as one, and a kernel starts when the one before it on its rank is done."""
 
 import collections

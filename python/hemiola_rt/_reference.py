@@ -1,4 +1,4 @@
-"""What the results of known plans have to be: the formulas of src/compile/torch_reference.cc."""
+"""What the results of known plans have to be: the formulas of src/compile/emit/torch_reference.cc."""
 
 import torch
 

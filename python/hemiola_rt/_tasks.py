@@ -1,4 +1,4 @@
-"""What each rank of a plan file does, with numbers in it, and the order in which the host gives it: src/compile's torch_tasks.h and
+"""What each rank of a plan file does, with numbers in it, and the order in which the host gives it: src/compile's fuse/tasks.h and
 torch_order.h, which `tests/torch` hold to the same calls."""
 
 import collections

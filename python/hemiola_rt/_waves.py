@@ -1,4 +1,4 @@
-"""Which tiles of a kernel wait for which transfers of a plan, and which transfers wait for which tiles: src/compile/fusion_waves.cc,
+"""Which tiles of a kernel wait for which transfers of a plan, and which transfers wait for which tiles: src/compile/fuse/waves.cc,
 which `tests/fused` hold to the same waves."""
 
 import collections

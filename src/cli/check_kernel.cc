@@ -6,7 +6,7 @@
 
 #include "cli/inputs.h"
 #include "cli/values.h"
-#include "compile/rules.h"
+#include "compile/rules/rules.h"
 #include "core/text.h"
 #include "report/kernel_description.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/cli.h"
-#include "compile/rules.h"
+#include "compile/rules/rules.h"
 
 namespace hemiola::cli {
 

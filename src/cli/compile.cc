@@ -9,7 +9,7 @@
 #include "cli/inputs.h"
 #include "cli/kernel_options.h"
 #include "cli/values.h"
-#include "compile/describe.h"
+#include "compile/describe/describe.h"
 #include "core/text.h"
 #include "report/kernel_description.h"
 

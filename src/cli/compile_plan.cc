@@ -9,9 +9,9 @@
 
 #include "cli/inputs.h"
 #include "cli/notices.h"
-#include "compile/fused_file.h"
-#include "compile/torch.h"
-#include "compile/torch_runtime.h"
+#include "compile/emit/fused_file.h"
+#include "compile/emit/torch.h"
+#include "compile/emit/torch_runtime.h"
 #include "core/text.h"
 #include "plan/template.h"
 #include "report/report.h"

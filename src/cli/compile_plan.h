@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/cli.h"
-#include "compile/describe.h"
+#include "compile/describe/describe.h"
 #include "plan/plan.h"
 
 namespace hemiola::cli {

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "compile/readback.h"
+#include "compile/readback/readback.h"
 #include "study/laboratory/experiment.h"
 #include "study/laboratory/settings.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compile/describe.h"
+#include "compile/describe/describe.h"
 
 namespace hemiola::cli {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "cli/notices.h"
-#include "compile/torch_runtime.h"
+#include "compile/emit/torch_runtime.h"
 #include "core/text.h"
 #include "report/exploration.h"
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <utility>
 
-#include "compile/fused_file.h"
-#include "compile/torch.h"
+#include "compile/emit/fused_file.h"
+#include "compile/emit/torch.h"
 #include "library/convert.h"
 #include "library/implementations.h"
 #include "plan/plan_json.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compile/syntax.h"
+#include "compile/python/syntax.h"
 #include "hemiola/experiment.h"
 
 namespace hemiola {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "compile/description.h"
-#include "compile/rules.h"
+#include "compile/describe/description.h"
+#include "compile/rules/rules.h"
 
 namespace hemiola::report {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "compile/description.h"
+#include "compile/describe/description.h"
 
 namespace hemiola::report {
 

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "compile/fused_file.h"
-#include "compile/readback.h"
+#include "compile/emit/fused_file.h"
+#include "compile/readback/readback.h"
 #include "corpus.h"
 #include "guard.h"
 #include "kernel_damage.h"

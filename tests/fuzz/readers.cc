@@ -11,9 +11,9 @@
 #include <sstream>
 #include <string>
 
-#include "compile/fused_file.h"
-#include "compile/readback.h"
-#include "compile/rules.h"
+#include "compile/emit/fused_file.h"
+#include "compile/readback/readback.h"
+#include "compile/rules/rules.h"
 #include "core/affine.h"
 #include "core/lists.h"
 #include "core/text.h"

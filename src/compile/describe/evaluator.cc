@@ -1,0 +1,165 @@
+// The evaluator's values, and its entrance.
+#include "compile/describe/evaluator.h"
+
+#include <charconv>
+
+namespace hemiola::compile {
+
+const RawAccess* Trace::access(int id) const {
+  for (const RawAccess& found : accesses) {
+    if (found.id == id) return &found;
+  }
+  return nullptr;
+}
+
+Ref Arguments::get(std::string_view name, std::size_t position) const {
+  if (const auto found = named.find(name); found != named.end()) return found->second;
+  return position < positional.size() ? positional[position] : nullptr;
+}
+
+Ref Evaluator::number(Expr e, std::vector<Expr> shape) {
+  auto value = std::make_shared<Value>();
+  value->type = Value::Type::number;
+  value->number = std::move(e);
+  value->shape = std::move(shape);
+  return value;
+}
+
+Ref Evaluator::nothing() {
+  auto value = std::make_shared<Value>();
+  value->type = Value::Type::nothing;
+  return value;
+}
+
+Ref Evaluator::text(std::string content) {
+  auto value = std::make_shared<Value>();
+  value->type = Value::Type::text;
+  value->text = std::move(content);
+  return value;
+}
+
+Ref Evaluator::other(std::string name) {
+  auto value = std::make_shared<Value>();
+  value->text = std::move(name);
+  return value;
+}
+
+Ref Evaluator::tuple(std::vector<Ref> items) {
+  auto value = std::make_shared<Value>();
+  value->type = Value::Type::tuple;
+  value->items = std::move(items);
+  return value;
+}
+
+Ref Evaluator::opaque(const std::string& why, const Node& node) {
+  const int place = key(place_ids_, node, frame_->path);
+  while (static_cast<int>(trace_.puzzles.size()) <= place) trace_.puzzles.push_back({});
+  trace_.puzzles[static_cast<std::size_t>(place)] = {why, {&source(), &node}};
+  return number(algebra_.opaque(why, place));
+}
+
+Traits Evaluator::traits_of(const Value& value) const {
+  Expr all = value.number;
+  Traits traits = algebra_.traits(all);
+  for (const Ref& item : value.items) {
+    const Traits inside = traits_of(*item);
+    traits.has_dot |= inside.has_dot;
+    traits.has_exp |= inside.has_exp;
+    traits.has_data |= inside.has_data;
+    std::set<int> loads(traits.loads.begin(), traits.loads.end());
+    loads.insert(inside.loads.begin(), inside.loads.end());
+    traits.loads.assign(loads.begin(), loads.end());
+  }
+  return traits;
+}
+
+Ref Evaluator::data_of(const std::vector<Ref>& from, std::vector<Expr> shape, bool dot, bool exp) {
+  std::set<int> loads;
+  for (const Ref& value : from) {
+    if (!value) continue;
+    const Traits traits = traits_of(*value);
+    loads.insert(traits.loads.begin(), traits.loads.end());
+    dot |= traits.has_dot;
+    exp |= traits.has_exp;
+  }
+  return number(algebra_.data({loads.begin(), loads.end()}, dot, exp), std::move(shape));
+}
+
+Expr Evaluator::number_of(const Ref& value, const Node& node) {
+  if (is_number(value)) return value->number;
+  if (!value) return opaque("an argument is missing", node)->number;
+  if (value->type == Value::Type::nothing) return algebra_.function("#None", {});
+  return opaque("this is not a number", node)->number;
+}
+
+std::vector<Expr> Evaluator::numbers_of(const Ref& value, const Node& node) {
+  std::vector<Expr> all;
+  if (!value) return all;
+  if (value->type == Value::Type::tuple) {
+    for (const Ref& item : value->items) all.push_back(number_of(item, node));
+  } else {
+    all.push_back(number_of(value, node));
+  }
+  return all;
+}
+
+Ref Evaluator::literal(std::string_view written) const {
+  if (written == "None") return nothing();
+  if (written == "True") return number(Algebra::number(1));
+  if (written == "False") return number({});
+  if (written.size() >= 2 && (written.front() == '"' || written.front() == '\''))
+    return text(std::string(written.substr(1, written.size() - 2)));
+  std::string digits;
+  for (const char c : written) {
+    if (c != '_') digits += c;
+  }
+  std::int64_t value = 0;
+  int base = 10;
+  std::size_t from = digits.starts_with('-') ? 1 : 0;
+  const bool is_negative = from == 1;
+  const std::string prefix = digits.substr(from, 2);
+  if (prefix == "0x" || prefix == "0X")
+    base = 16, from += 2;
+  else if (prefix == "0b" || prefix == "0B")
+    base = 2, from += 2;
+  else if (prefix == "0o" || prefix == "0O")
+    base = 8, from += 2;
+  const auto [end, error] =
+      std::from_chars(digits.data() + from, digits.data() + digits.size(), value, base);
+  if (error == std::errc() && end == digits.data() + digits.size())
+    return number(Algebra::number(is_negative ? -value : value));
+  return number(algebra_.function("#" + std::string(written), {}));
+}
+
+int Evaluator::key(std::map<std::pair<const Node*, int>, int>& ids, const Node& node, int path) {
+  return ids.try_emplace({&node, path}, static_cast<int>(ids.size())).first->second;
+}
+
+bool Evaluator::tired() {
+  if (++steps_ <= kMostSteps) return false;
+  trace_.exhausted = true;
+  return true;
+}
+
+void Evaluator::run(const Function& kernel, const ParameterValues& values) {
+  Frame frame{.function = &kernel, .module = kernel.module};
+  frame_ = &frame;
+  calls_.push_back(&kernel);
+  for (const Parameter& parameter : kernel.parameters) {
+    const auto given = values.find(parameter.name);
+    frame.names[parameter.name] =
+        given != values.end() ? literal(given->second)
+                              : number(algebra_.parameter(parameter.name, parameter.is_constexpr));
+  }
+  block(kernel.body());
+}
+
+std::unique_ptr<Trace> follow(Library& library, const Function& kernel,
+                              const ParameterValues& values) {
+  auto trace = std::make_unique<Trace>();
+  trace->kernel = &kernel;
+  Evaluator(library, *trace).run(kernel, values);
+  return trace;
+}
+
+}  // namespace hemiola::compile

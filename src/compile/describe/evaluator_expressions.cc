@@ -1,0 +1,347 @@
+// Expressions without calls.
+#include <algorithm>
+
+#include "compile/describe/evaluator.h"
+
+namespace hemiola::compile {
+
+Ref Evaluator::evaluate(const Node& node) {
+  if (tired() || depth_ > kDeepest)
+    return opaque("the kernel takes more work to follow than one is given", node);
+  ++depth_;
+  Ref value = evaluate_inner(node);
+  --depth_;
+  return value ? value : other("");
+}
+
+Ref Evaluator::evaluate_inner(const Node& node) {
+  switch (node.kind) {
+    case Kind::identifier:
+      return name(node);
+    case Kind::integer:
+    case Kind::float_:
+    case Kind::true_:
+    case Kind::false_:
+    case Kind::none:
+      return literal(text_of(node));
+    case Kind::string: {
+      const std::string_view written = text_of(node);
+      const std::size_t quote = written.find_first_of("\"'");
+      if (quote == std::string_view::npos || written.size() < quote + 2) return text("");
+      return text(std::string(written.substr(quote + 1, written.size() - quote - 2)));
+    }
+    case Kind::parenthesized_expression:
+      return node.children.empty() ? nothing() : evaluate(*node.children.front());
+    case Kind::tuple:
+    case Kind::list:
+    case Kind::expression_list: {
+      std::vector<Ref> items;
+      for (const Node* child : node.children) items.push_back(evaluate(*child));
+      return tuple(std::move(items));
+    }
+    case Kind::attribute:
+      return attribute(node);
+    case Kind::subscript:
+      return subscript(node);
+    case Kind::call:
+      return call(node);
+    case Kind::comparison_operator:
+      return comparison(node);
+    case Kind::boolean_operator:
+    case Kind::not_operator:
+      return logical(node);
+    case Kind::conditional_expression:
+      return conditional(node);
+    case Kind::binary_operator: {
+      if (node.children.size() != 2) return opaque("an operator", node);
+      Ref a = evaluate(*node.children[0]);
+      Ref b = evaluate(*node.children[1]);
+      return binary(source().between(node, 0), a, b, node);
+    }
+    case Kind::unary_operator: {
+      if (node.children.size() != 1) return opaque("an operator", node);
+      Ref a = evaluate(*node.children[0]);
+      if (!is_number(a)) return opaque("this is not a number", node);
+      const std::string_view op = text_of(node).substr(0, 1);
+      if (op == "+") return a;
+      if (op == "-") {
+        if (algebra_.traits(a->number).has_data) return a;
+        return number(algebra_.scale(a->number, -1), a->shape);
+      }
+      return number(algebra_.function("~", {a->number}), a->shape);
+    }
+    case Kind::named_expression: {
+      const Node* target = node.child(Field::name);
+      const Node* value = node.child(Field::value);
+      if (target == nullptr || value == nullptr) return opaque("an assignment", node);
+      Ref result = evaluate(*value);
+      assign(*target, result, node);
+      return result;
+    }
+    case Kind::concatenated_string:
+      return text(std::string(text_of(node)));
+    case Kind::lambda:
+    case Kind::dictionary:
+      return other("");
+    default:
+      return opaque("'" + std::string(node.name) + "' is not followed", node);
+  }
+}
+
+Ref Evaluator::name(const Node& node) {
+  const std::string_view name = text_of(node);
+  if (const auto found = frame_->names.find(name); found != frame_->names.end())
+    return found->second;
+  return global(*frame_->module, std::string(name), node);
+}
+
+Ref Evaluator::global(const Module& module, const std::string& name, const Node& node) {
+  if (const Function* function = library_.function(module, name)) {
+    auto value = std::make_shared<Value>();
+    value->type = Value::Type::function;
+    value->function = function;
+    return value;
+  }
+  const Module* home = nullptr;
+  const Node* constant = library_.constant(module, name, home);
+  if (constant == nullptr) {
+    if (module.imports.contains(name)) return other(name);
+    constexpr std::string_view builtins[] = {"range", "min",   "max",  "len",  "abs",
+                                             "int",   "float", "bool", "print"};
+    if (std::find(std::begin(builtins), std::end(builtins), name) != std::end(builtins))
+      return other(name);
+    return opaque("'" + name + "' has no value here", node);
+  }
+  const std::string open = home->source.file() + '\n' + name;
+  if (!constants_open_.insert(open).second) return number(algebra_.parameter(name, true));
+  Frame frame{.module = home, .path = key(path_ids_, *constant, 0) + 1};
+  Frame* const outer = std::exchange(frame_, &frame);
+  ++muted_;
+  Ref value = evaluate(*constant);
+  --muted_;
+  frame_ = outer;
+  constants_open_.erase(open);
+  // A constant that is computed from what is not in the text keeps its name.
+  if (is_number(value) && !value->number.is_constant())
+    return number(algebra_.parameter(name, true));
+  return value;
+}
+
+Ref Evaluator::attribute(const Node& node) {
+  const Node* object = node.child(Field::object);
+  const Node* what = node.child(Field::attribute);
+  if (object == nullptr || what == nullptr) return opaque("an attribute", node);
+  const std::string_view name = text_of(*what);
+  if (object->kind == Kind::identifier && !frame_->names.contains(text_of(*object))) {
+    const auto import = frame_->module->imports.find(text_of(*object));
+    if (import != frame_->module->imports.end()) {
+      if (const Module* module = library_.module_of(*frame_->module, import->second)) {
+        if (module->find(name) != nullptr || module->constants.contains(name))
+          return global(*module, std::string(name), node);
+      }
+    }
+    return other(std::string(name));
+  }
+  Ref value = evaluate(*object);
+  if (name == "T" && is_number(value))
+    return shape_change("trans", Arguments{.positional = {value}}, node);
+  if (name == "shape" && is_number(value)) {
+    std::vector<Ref> extents;
+    for (const Expr& extent : value->shape) extents.push_back(number(extent));
+    return tuple(std::move(extents));
+  }
+  if (name == "value" && is_number(value)) return value;
+  return other(std::string(name));
+}
+
+Ref Evaluator::subscript(const Node& node) {
+  const Node* object = node.child(Field::value);
+  if (object == nullptr) return opaque("a subscript", node);
+  Ref value = evaluate(*object);
+  std::vector<const Node*> indices;
+  for (const Node* child : node.children) {
+    if (child->field != Field::subscript) continue;
+    if (child->kind == Kind::tuple)
+      indices.insert(indices.end(), child->children.begin(), child->children.end());
+    else
+      indices.push_back(child);
+  }
+  if (value->type == Value::Type::tuple && indices.size() == 1) {
+    const Ref index = evaluate(*indices[0]);
+    if (is_number(index) && index->number.is_constant()) {
+      std::int64_t at = index->number.constant();
+      const auto count = static_cast<std::int64_t>(value->items.size());
+      if (at < 0) at += count;
+      if (at >= 0 && at < count) return value->items[static_cast<std::size_t>(at)];
+    }
+    if (indices[0]->kind == Kind::slice) return value;
+    return opaque("an element that is not known", node);
+  }
+  if (!is_number(value)) return opaque("an element of what is no tuple", node);
+  // x[:, None]: old dimensions in their order, new ones of extent 1.
+  std::vector<int> to;
+  std::vector<Expr> shape;
+  for (const Node* index : indices) {
+    if (index->kind == Kind::none) {
+      shape.push_back(Algebra::number(1));
+    } else if (index->kind == Kind::slice && to.size() < value->shape.size()) {
+      shape.push_back(value->shape[to.size()]);
+      to.push_back(static_cast<int>(shape.size()) - 1);
+    } else if (index->kind != Kind::slice) {
+      const Traits traits = algebra_.traits(value->number);
+      if (traits.has_data || traits.has_load) return data_of({value}, {});
+      return opaque("an element of a block", node);
+    }
+  }
+  while (to.size() < value->shape.size()) {
+    shape.push_back(value->shape[to.size()]);
+    to.push_back(static_cast<int>(shape.size()) - 1);
+  }
+  return number(algebra_.move_dims(value->number, to), std::move(shape));
+}
+
+/// Shapes as broadcasting makes them: the shorter one is extended on the left.
+void Evaluator::align(Value& a, Value& b) {
+  const auto extend = [&](Value& value, std::size_t rank) {
+    const std::size_t more = rank - value.shape.size();
+    if (more == 0 || value.shape.empty()) return;
+    std::vector<int> to;
+    for (std::size_t i = 0; i < value.shape.size(); ++i) to.push_back(static_cast<int>(i + more));
+    value.number = algebra_.move_dims(value.number, to);
+    value.shape.insert(value.shape.begin(), more, Algebra::number(1));
+  };
+  const std::size_t rank = std::max(a.shape.size(), b.shape.size());
+  extend(a, rank);
+  extend(b, rank);
+  if (a.shape.empty()) a.shape = b.shape;
+  if (b.shape.empty()) b.shape = a.shape;
+  for (std::size_t i = 0; i < rank; ++i) {
+    const bool one = a.shape[i].is_constant() && a.shape[i].constant() == 1;
+    if (one) a.shape[i] = b.shape[i];
+  }
+}
+
+Ref Evaluator::binary(std::string_view op, const Ref& a, const Ref& b, const Node& node) {
+  if (a->type == Value::Type::tuple && b->type == Value::Type::tuple && op == "+") {
+    std::vector<Ref> items = a->items;
+    items.insert(items.end(), b->items.begin(), b->items.end());
+    return tuple(std::move(items));
+  }
+  if (!is_number(a) || !is_number(b)) {
+    const Traits left = traits_of(*a), right = traits_of(*b);
+    if (!left.loads.empty() || !right.loads.empty()) return data_of({a, b}, {});
+    return opaque("an operator on what is no number", node);
+  }
+  Value left = *a, right = *b;
+  align(left, right);
+  std::vector<Expr> shape = left.shape;
+  const Expr& x = left.number;
+  const Expr& y = right.number;
+  const Traits of_x = algebra_.traits(x), of_y = algebra_.traits(y);
+  const bool adds = op == "+" || op == "-";
+  const bool both = (of_x.has_data || of_x.has_load) && (of_y.has_data || of_y.has_load);
+  if (!adds && !shape.empty() && both) return data_of({a, b}, std::move(shape));
+  if (op == "+") return number(algebra_.add(x, y), std::move(shape));
+  if (op == "-") return number(algebra_.subtract(x, y), std::move(shape));
+  if (op == "*") return number(algebra_.multiply(x, y), std::move(shape));
+  if (op == "//") return number(algebra_.floor_divide(x, y), std::move(shape));
+  if (op == "%") return number(algebra_.modulo(x, y), std::move(shape));
+  if (op == "/" && x.is_constant() && y.is_constant() && y.constant() != 0 &&
+      x.constant() % y.constant() == 0)
+    return number(Algebra::number(x.constant() / y.constant()), std::move(shape));
+  if (x.is_constant() && y.is_constant()) {
+    const std::int64_t p = x.constant(), q = y.constant();
+    if (op == "&") return number(Algebra::number(p & q), std::move(shape));
+    if (op == "|") return number(Algebra::number(p | q), std::move(shape));
+    if (op == "^") return number(Algebra::number(p ^ q), std::move(shape));
+    if (op == "<<" && p >= 0 && p < (std::int64_t{1} << 31) && q >= 0 && q < 31)
+      return number(Algebra::number(p << q), std::move(shape));
+    if (op == ">>" && q >= 0 && q < 63) return number(Algebra::number(p >> q), std::move(shape));
+  }
+  return number(algebra_.function(std::string(op), {x, y}), std::move(shape));
+}
+
+Ref Evaluator::comparison(const Node& node) {
+  std::vector<Ref> values;
+  for (const Node* child : node.children) values.push_back(evaluate(*child));
+  Expr all = Algebra::number(1);
+  std::vector<Expr> shape;
+  for (std::size_t i = 0; i + 1 < values.size(); ++i) {
+    const std::string op = source().between(node, i);
+    const Ref &a = values[i], &b = values[i + 1];
+    using Type = Value::Type;
+    Expr one;
+    if (a->type == Type::nothing || b->type == Type::nothing) {
+      if (a->type == b->type)
+        one = Algebra::number(op == "is" || op == "==" ? 1 : 0);
+      else if (!is_number(a->type == Type::nothing ? b : a))
+        one = Algebra::number(op == "is" || op == "==" ? 0 : 1);
+      else  // a parameter may be None
+        one = algebra_.function(op, {number_of(a, node), number_of(b, node)});
+    } else if (a->type == Type::text && b->type == Type::text) {
+      one = Algebra::number((a->text == b->text) == (op == "==") ? 1 : 0);
+    } else if (is_number(a) && is_number(b)) {
+      Value left = *a, right = *b;
+      align(left, right);
+      if (shape.size() < left.shape.size()) shape = left.shape;
+      if (!is_silent()) trace_.comparisons.push_back({op, left.number, right.number});
+      if (left.number.is_constant() && right.number.is_constant()) {
+        const std::int64_t p = left.number.constant(), q = right.number.constant();
+        const bool holds = op == "<"                  ? p < q
+                           : op == "<="               ? p <= q
+                           : op == ">"                ? p > q
+                           : op == ">="               ? p >= q
+                           : op == "==" || op == "is" ? p == q
+                                                      : p != q;
+        one = Algebra::number(holds ? 1 : 0);
+      } else {
+        one = algebra_.function(op, {left.number, right.number});
+      }
+    } else {
+      one = opaque("a comparison that is not known", node)->number;
+    }
+    if (one.is_constant() && one.constant() == 0) return number({});
+    all = all.is_constant() ? one : algebra_.function("and", {all, one});
+  }
+  return number(std::move(all), std::move(shape));
+}
+
+Ref Evaluator::logical(const Node& node) {
+  if (node.kind == Kind::not_operator) {
+    if (node.children.empty()) return opaque("a condition", node);
+    Ref value = evaluate(*node.children.front());
+    if (value->type == Value::Type::nothing) return number(Algebra::number(1));
+    if (!is_number(value)) return opaque("a condition", node);
+    if (value->number.is_constant())
+      return number(Algebra::number(value->number.constant() == 0 ? 1 : 0));
+    return number(algebra_.function("not", {value->number}), value->shape);
+  }
+  if (node.children.size() != 2) return opaque("a condition", node);
+  const std::string op = source().between(node, 0);
+  Ref first = evaluate(*node.children[0]);
+  if (is_number(first) && first->number.is_constant()) {
+    const bool holds = first->number.constant() != 0;
+    if (holds != (op == "and")) return first;
+    return evaluate(*node.children[1]);
+  }
+  Ref second = evaluate(*node.children[1]);
+  if (!is_number(first) || !is_number(second)) return opaque("a condition", node);
+  if (second->number.is_constant() && (second->number.constant() != 0) == (op == "and"))
+    return first;
+  if (second->number.is_constant()) return second;
+  return number(algebra_.function(op, {first->number, second->number}),
+                first->shape.size() >= second->shape.size() ? first->shape : second->shape);
+}
+
+Ref Evaluator::conditional(const Node& node) {
+  if (node.children.size() != 3) return opaque("a choice", node);
+  Ref condition = evaluate(*node.children[1]);
+  if (is_number(condition) && condition->number.is_constant())
+    return evaluate(*node.children[condition->number.constant() != 0 ? 0 : 2]);
+  if (condition->type == Value::Type::nothing) return evaluate(*node.children[2]);
+  Ref a = evaluate(*node.children[0]);
+  Ref b = evaluate(*node.children[2]);
+  return merge(number_of(condition, node), a, b);
+}
+
+}  // namespace hemiola::compile

@@ -1,0 +1,121 @@
+// Expressions as Python.
+#include <algorithm>
+
+#include "compile/describe/expression.h"
+
+namespace hemiola::compile {
+namespace {
+
+constexpr int kSum = 1, kProduct = 2, kAtom = 3;  ///< how strongly what stands around binds
+constexpr std::size_t kLongestText = 400;
+constexpr int kDeepestText = 7;
+
+bool is_infix(const std::string& name) {
+  return name == "//" || name == "%" || name == "/" || name == "<" || name == "<=" || name == ">" ||
+         name == ">=" || name == "==" || name == "!=" || name == "&" || name == "|" ||
+         name == "^" || name == "<<" || name == ">>" || name == "and" || name == "or" ||
+         name == "is" || name == "**";
+}
+
+}  // namespace
+
+std::string Algebra::text(const Atom& a, int strength, int depth) const {
+  if (depth > kDeepestText) return "...";
+  const auto call = [&](const std::string& name) {
+    std::string all = name + '(';
+    for (std::size_t i = 0; i < a.args.size(); ++i)
+      all += (i > 0 ? ", " : "") + text(a.args[i], 0, depth + 1);
+    return all + ')';
+  };
+  switch (a.kind) {
+    case AtomKind::parameter:
+    case AtomKind::constexpr_:
+      return a.name;
+    case AtomKind::program:
+      return "tl.program_id(" + std::to_string(a.number) + ')';
+    case AtomKind::programs:
+      return "tl.num_programs(" + std::to_string(a.number) + ')';
+    case AtomKind::iteration: {
+      const auto named = loop_names.find(a.number);
+      return named == loop_names.end() ? "iteration" : named->second;
+    }
+    case AtomKind::trips:
+      return "iterations";
+    case AtomKind::range:
+      return call("tl.arange");
+    case AtomKind::loaded: {
+      const auto named = load_names.find(a.number);
+      return named == load_names.end() ? "loaded" : named->second;
+    }
+    case AtomKind::data:
+      return "data";
+    case AtomKind::carried:
+      return a.name;
+    case AtomKind::opaque:
+      return "?";
+    case AtomKind::function:
+      break;
+  }
+  if (a.args.size() == 2 && is_infix(a.name)) {
+    const std::string all =
+        text(a.args[0], kAtom, depth + 1) + ' ' + a.name + ' ' + text(a.args[1], kAtom, depth + 1);
+    return strength >= kProduct ? '(' + all + ')' : all;
+  }
+  if (a.name == "number") return a.args.empty() ? "0.0" : call(a.name);
+  if (!a.name.empty() && a.name[0] == '#') return a.name.substr(1);  // a literal
+  return call(a.name == "min" || a.name == "max" ? a.name : "tl." + a.name);
+}
+
+std::string Algebra::text(const Term& t, int depth) const {
+  std::string all;
+  const std::int64_t size = t.coefficient < 0 ? -t.coefficient : t.coefficient;
+  if (size != 1 || t.factors.empty()) all = std::to_string(size);
+  std::vector<std::string> factors;
+  for (const AtomId factor : t.factors) {
+    factors.push_back(
+        text(atom(factor), t.factors.size() + (size != 1 ? 1U : 0U) > 1 ? kProduct : kSum, depth));
+    if (all.size() + factors.back().size() > kLongestText) factors.back() = "...";
+  }
+  for (const std::string& factor : factors) all += (all.empty() ? "" : " * ") + factor;
+  return (t.coefficient < 0 ? "-" : "") + all;
+}
+
+std::string Algebra::sum_text(const Expr& e, int depth) const {
+  std::string all;
+  // What varies first, constants last, as people write it.
+  std::vector<const Term*> order;
+  for (const Term& term : e.terms) order.push_back(&term);
+  std::stable_sort(order.begin(), order.end(), [](const Term* a, const Term* b) {
+    return (a->factors.empty() ? 1 : 0) < (b->factors.empty() ? 1 : 0);
+  });
+  for (const Term* term : order) {
+    if (all.size() > kLongestText) return all + " + ...";
+    std::string part = text(*term, depth);
+    if (all.empty())
+      all = part;
+    else if (part[0] == '-')
+      all += " - " + part.substr(1);
+    else
+      all += " + " + part;
+  }
+  return all;
+}
+
+std::string Algebra::text(const Expr& e, int strength, int depth) const {
+  if (e.is_zero()) return "0";
+  if (e.terms.size() == 1 && e.terms[0].coefficient == 1 && e.terms[0].factors.size() == 1)
+    return text(atom(e.terms[0].factors[0]), strength, depth);
+  const std::string all = sum_text(e, depth);
+  const bool bare = e.is_constant() && e.constant() >= 0;
+  return strength >= kProduct && !bare ? '(' + all + ')' : all;
+}
+
+std::string Algebra::text(const Term& t) const {
+  return text(t, 0);
+}
+
+std::string Algebra::text(const Expr& e) const {
+  return text(e, 0, 0);
+}
+
+}  // namespace hemiola::compile

@@ -1,0 +1,74 @@
+// From the text of a kernel and a plan to a Python file that was judged: every step of
+// `hemiola compile KERNEL.py --plan PLAN` but the proof of the plan.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "compile/describe/describe.h"
+#include "compile/emit/fused_kernel.h"
+#include "compile/emit/torch.h"
+#include "compile/fuse/fusion.h"
+#include "compile/fuse/stores.h"
+#include "compile/python/modules.h"
+
+namespace hemiola::compile {
+
+struct KernelRequest {
+  DescribeRequest describe;
+  std::optional<std::string> text{};  ///< of the file, which then is only a name
+  /// In place of those of @triton.autotune; empty: those.
+  std::vector<Configuration> configurations{};
+  bool stores_to_peers = false;  ///< tiles that the plan pushes go there straight (fuse/stores.h)
+  bool carries = false;          ///< the kernel's programs move the data, between their tiles
+};
+
+/// A kernel and what it is called with, for as long as its file is made. Not copied: the fusion
+/// points into the description.
+class FusedFile {
+ public:
+  /// Failure as describe(), fuse() and fused_text(). `plan_file`: what messages about the plan
+  /// begin with.
+  FusedFile(const KernelRequest& request, const plan::Plan& plan, const std::string& plan_file);
+  FusedFile(const FusedFile&) = delete;
+  FusedFile& operator=(const FusedFile&) = delete;
+
+  /// By launch of the kernel, of which there is one or several.
+  const Fusions& fusions() const { return fusions_; }
+  const Fusion& fusion() const { return fusions_.front(); }
+  const Grids& grids() const { return grids_; }
+  /// Whether workgroups that move data find room beside the kernel. Programs that wait keep their
+  /// places; as many as there are tiles leave none.
+  bool takes_movers() const;
+  /// Whether its programs could move the data themselves (KernelRequest::carries).
+  bool can_carry() const;
+  /// The file, judged by check_fused_text() under the name `output`. Failure as that and
+  /// torch_of().
+  TorchFile write(TorchOptions options, const std::string& output) const;
+
+ private:
+  std::string file_;
+  Library library_;
+  const Module& module_;
+  Description description_;
+  std::string digest_;  ///< of the plan as it was
+  Grids grids_;
+  std::vector<TileStore> stores_;
+  Fusions fusions_;
+  bool carries_;
+  FusedText text_;
+};
+
+/// What a fused file moves data by, in the words of the lowering's parameter `realization`: copy
+/// engines where the plan only copies; where it adds up or calls collectives kernels of PyTorch and
+/// of its library, which load and store.
+std::string emitted_realization(const plan::Plan& plan);
+
+/// Configurations of a JSON text: a list of objects with values of parameters, "num_warps" and
+/// "num_stages". Failure with its place in `file` for anything else.
+std::vector<Configuration> read_configurations(const std::string& text, const std::string& file);
+
+/// Those of the request, or else of @triton.autotune, or else one that says nothing.
+std::vector<Configuration> configurations_of(const KernelRequest& request);
+
+}  // namespace hemiola::compile

@@ -1,0 +1,486 @@
+// A program of what the ranks of a fused file do: streams, copies, kernels, signals.
+#include "compile/readback/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "compile/readback/tiles.h"
+#include "core/index.h"
+
+namespace hemiola::compile::readback {
+namespace {
+
+using program::Op;
+using program::OpKind;
+using program::StreamItem;
+
+constexpr std::int64_t kSumElements = 1024;  // that a workgroup of PyTorch's sums takes
+constexpr std::int64_t kMostSums = 64;       // workgroups of one
+constexpr int kSumThreads = 128;
+constexpr int kMoverThreads = 256;  // python/hemiola_rt/_movers.py
+constexpr int kBulkThreads = 128;   // ... in bulk, 8 KiB at a time of 16-bit elements
+constexpr std::int32_t kBulkGrain = 64;
+constexpr int kCollectiveThreads = 512;
+constexpr int kBarrierThreads = 32;
+
+class ProgramWriter {
+ public:
+  ProgramWriter(Reading& reading, const FusedReadOptions& options, std::vector<RankTrace>* traces)
+      : reading_(reading), options_(options), traces_(traces) {}
+
+  program::Program write() {
+    frame();
+    for (int rank = 0; rank < reading_.ranks; ++rank) {
+      rank_ = rank;
+      launch_ = 0;
+      if (traces_ != nullptr) traces_->emplace_back();
+      program_.codes.emplace_back();
+      program_.code_of.push_back(rank);
+      const RankRecord& record = reading_.records[index(rank)];
+      for (std::size_t s = 0; s < record.streams.size(); ++s)
+        write_stream(record, static_cast<std::int32_t>(s));
+    }
+    resolve();
+    program_.finish();
+    return std::move(program_);
+  }
+
+ private:
+  const RankRecord& first() const { return reading_.records.front(); }
+
+  void frame() {
+    const Walker& walker = reading_.walker;
+    program_.name = program_.source = reading_.file;
+    program_.format = "fused";
+    program_.ranks = reading_.ranks;
+    unit_ = reading_.unit;
+    std::int64_t size = 0;
+    for (std::size_t t = 0; t < first().tensors.size(); ++t) {
+      const Tensor& tensor = first().tensors[t];
+      const auto is_among = [&](const auto& list) {
+        return std::any_of(list.begin(), list.end(), [&](const auto& one) {
+          return one.second.tensor == static_cast<std::int32_t>(t);
+        });
+      };
+      const std::int64_t bytes = bytes_of(tensor);
+      program::BufferKind kind = program::BufferKind::scratch;
+      if (is_among(first().outputs)) kind = program::BufferKind::output;
+      if (is_among(first().inputs)) kind = program::BufferKind::input;
+      if (kind == program::BufferKind::input) size += bytes;
+      program_.buffers.push_back({.name = tensor.name, .kind = kind, .chunks = {bytes / unit_}});
+      const bool fits = unit_ % size_of(tensor.type) == 0;
+      if (fits && !program_.fixed_type) program_.fixed_type = tensor.type;
+    }
+    if (size == 0) walker.refuse(walker.module().source.root(), "a file without inputs");
+    program_.alignment = {std::gcd(unit_, std::int64_t{16})};
+    program_.fixed_size = Bytes{size};
+    program_.chunks_per_size = size / unit_;
+    for (const std::string& slot : first().slots) program_.semaphores.push_back({.name = slot});
+    first_barrier_ = static_cast<std::int32_t>(program_.semaphores.size());
+    for (int barrier = 0; barrier < first().barriers; ++barrier)
+      for (int d = 1; d < reading_.ranks; ++d)
+        program_.semaphores.push_back(
+            {.name = fmt::format("barrier {}, the rank {} before", barrier, d)});
+    add_sums();
+    meetings_ = meetings_of(reading_);
+    for (const Meeting& meeting : meetings_) {
+      first_of_meetings_.push_back(static_cast<std::int32_t>(program_.semaphores.size()));
+      for (std::int64_t i = 0; i < meeting.semaphores(); ++i)
+        program_.semaphores.push_back({.name = fmt::format("collective, {}", i)});
+    }
+    for (std::size_t rank = 0; rank < reading_.launches.size(); ++rank) {
+      for (std::size_t l = 0; l < reading_.launches[rank].size(); ++l) {
+        for (const auto& [part, counts] : reading_.launches[rank][l].counts) {
+          const auto key = std::pair{static_cast<std::int32_t>(l), part};
+          if (counters_.contains(key)) continue;
+          counters_[key] = static_cast<std::int32_t>(program_.semaphores.size());
+          program_.semaphores.push_back(
+              {.name = part >= kFirstShares
+                           ? fmt::format("shares of movement {}", part - kFirstShares)
+                           : fmt::format("tiles of part {}", part),
+               .local = true});
+        }
+      }
+    }
+  }
+
+  /// Of each launch as many as a rank has sums in it.
+  void add_sums() {
+    std::vector<std::size_t> counts;
+    for (const auto& launches : reading_.launches) {
+      counts.resize(std::max(counts.size(), launches.size()), 0);
+      for (std::size_t l = 0; l < launches.size(); ++l)
+        counts[l] = std::max(counts[l], launches[l].sums.size());
+    }
+    for (const std::size_t count : counts) {
+      first_sums_.push_back(static_cast<std::int32_t>(program_.semaphores.size()));
+      for (std::size_t i = 0; i < count; ++i)
+        program_.semaphores.push_back({.name = fmt::format("sum {}", i), .local = true});
+    }
+  }
+
+  static std::int64_t bytes_of(const Tensor& tensor) {
+    std::int64_t made = size_of(tensor.type);
+    for (const std::int64_t extent : tensor.shape) made *= extent;
+    return made;
+  }
+
+  std::int64_t processors() const {
+    return options_.processors > 0 ? options_.processors : INT64_MAX;
+  }
+
+  BodyTarget target() {
+    return {.reading = reading_,
+            .rank = rank_,
+            .unit = unit_,
+            .launch = launch_,
+            .counters = counters_,
+            .first_sum = index(launch_) < first_sums_.size() ? first_sums_[index(launch_)] : 0,
+            .waits = waits_,
+            .told = told_};
+  }
+
+  // Streams.
+
+  void write_stream(const RankRecord& record, std::int32_t stream) {
+    program::Stream items;
+    program::Body body;
+    std::int64_t transfers = 0;
+    std::set<int> pushed;  // ranks to which something is under way
+    bool joined = false;   // by a wait, which the next copy is behind
+    const auto close = [&] {
+      if (body.ops.empty()) return;
+      settle();
+      items.push_back({.kind = StreamItem::Kind::engine,
+                       .index = static_cast<std::int32_t>(program_.bodies.size()),
+                       .prelaunched = options_.prelaunch});
+      program_.bodies.push_back(std::exchange(body, {}));
+    };
+    const auto kernel = [&](program::Kernel made) {
+      items.push_back({.kind = StreamItem::Kind::kernel,
+                       .index = static_cast<std::int32_t>(program_.kernels.size())});
+      program_.kernels.push_back(std::move(made));
+    };
+    for (const HostOp& op : record.streams[index(stream)]) {
+      BodyWriter writer(target(), body);
+      switch (op.kind) {
+        case HostOp::Kind::copy:
+          if (record.movers[index(stream)].workgroups > 0) {
+            close();
+            kernel(moves(op, record.movers[index(stream)]));
+            break;
+          }
+          if (joined) body.ops.push_back({.kind = OpKind::sync});
+          joined = false;
+          writer.copy(op);
+          if (op.regions[0].rank != rank_) pushed.insert(op.regions[0].rank);
+          break;
+        case HostOp::Kind::signal:
+          // It is behind what goes to the same rank, and must not overtake what goes to others.
+          if (std::any_of(pushed.begin(), pushed.end(), [&](int to) { return to != op.to; })) {
+            body.ops.push_back({.kind = OpKind::flush, .channel = program::Channel::any});
+            pushed.clear();
+          }
+          body.ops.push_back({.kind = OpKind::sync});
+          writer.signal(op.to, op.slot, op.node);
+          told_[{op.to, op.slot}].push_back({PendingWait::kOpen, body.ops.size() - 1});
+          reading_.sends[{op.to, op.slot}].push_back({.rank = rank_,
+                                                      .stream = stream,
+                                                      .transfers = transfers,
+                                                      .step = op.step,
+                                                      .node = op.node});
+          break;
+        case HostOp::Kind::wait_signal:
+          writer.wait(op.slot, op.step, op.node);
+          joined = true;
+          break;
+        case HostOp::Kind::reduce:
+          close();
+          kernel(sums(op, record.movers[index(stream)].workgroups));
+          break;
+        case HostOp::Kind::to_all:
+        case HostOp::Kind::sum_of_all:
+          close();
+          kernel(through_switch(op, record.movers[index(stream)].workgroups));
+          break;
+        case HostOp::Kind::zero:
+          close();
+          kernel(zeros(op));
+          break;
+        case HostOp::Kind::launch:
+          close();
+          kernel(launched(record, op));
+          break;
+        case HostOp::Kind::barrier:
+          close();
+          kernel(barrier(op));
+          break;
+        case HostOp::Kind::record:
+        case HostOp::Kind::wait:
+          close();
+          items.push_back({.kind = op.kind == HostOp::Kind::record ? StreamItem::Kind::event_record
+                                                                   : StreamItem::Kind::event_wait,
+                           .index = op.event});
+          break;
+        case HostOp::Kind::collective:
+          close();
+          kernel(collective(op));
+          break;
+      }
+      if (is_transfer(op)) ++transfers;
+    }
+    close();
+    if (!items.empty()) program_.codes.back().streams.push_back(std::move(items));
+  }
+
+  /// What is open is of the body that comes next.
+  void settle() {
+    const auto next = static_cast<std::int32_t>(program_.bodies.size());
+    for (PendingWait& wait : waits_)
+      if (wait.body == PendingWait::kOpen) wait.body = next;
+    for (auto& [key, told] : told_)
+      for (Told& one : told)
+        if (one.body == PendingWait::kOpen) one.body = next;
+  }
+
+  /// Appends a body of a kernel and gives its number.
+  std::int32_t add(program::Body body) {
+    settle();
+    program_.bodies.push_back(std::move(body));
+    return static_cast<std::int32_t>(program_.bodies.size()) - 1;
+  }
+
+  program::Kernel barrier(const HostOp& op) {
+    program::Kernel made{.name = "barrier", .threads = kBarrierThreads};
+    program::Body body;
+    Op tell{.kind = OpKind::dep_signal, .channel = program::Channel::any};
+    Op wait{.kind = OpKind::dep_wait, .channel = program::Channel::any};
+    for (int d = 1; d < reading_.ranks; ++d) {
+      const int to = (rank_ + d) % reading_.ranks;
+      const std::int32_t semaphore = first_barrier_ + op.event * (reading_.ranks - 1) + d - 1;
+      tell.semaphores.push_back({constant(to), semaphore});
+      wait.semaphores.push_back({own_rank(), semaphore});
+      wait.targets.emplace_back(1, 1);
+    }
+    tell.where = wait.where = BodyWriter::line_of(reading_, *op.node);
+    if (reading_.ranks > 1) body.ops = {std::move(tell), std::move(wait), {.kind = OpKind::sync}};
+    made.bodies.push_back(add(std::move(body)));
+    return made;
+  }
+
+  /// A copy by workgroups, each of which has a slice of every row.
+  program::Kernel moves(const HostOp& op, const Movers& movers) {
+    program::Kernel made{.name = "copy", .threads = movers.bulk ? kBulkThreads : kMoverThreads};
+    if (movers.bulk) made.grain = kBulkGrain;
+    for (std::int64_t slice = 0; slice < movers.workgroups; ++slice) {
+      program::Body body;
+      BodyWriter(target(), body).copy(op, slice, movers.workgroups);
+      made.bodies.push_back(add(std::move(body)));
+    }
+    return made;
+  }
+
+  /// By so many workgroups, or as PyTorch divides it.
+  program::Kernel sums(const HostOp& op, std::int64_t movers) {
+    program::Kernel made{.name = "sum", .threads = movers > 0 ? kMoverThreads : kSumThreads};
+    const std::int64_t count =
+        movers > 0
+            ? movers
+            : std::clamp<std::int64_t>((op.regions[0].elements() + kSumElements - 1) / kSumElements,
+                                       1, kMostSums);
+    for (std::int64_t slice = 0; slice < count; ++slice) {
+      program::Body body;
+      BodyWriter(target(), body).reduce(op, slice, count);
+      made.bodies.push_back(add(std::move(body)));
+    }
+    return made;
+  }
+
+  program::Kernel through_switch(const HostOp& op, std::int64_t movers) {
+    const auto known = std::find(program_.groups.begin(), program_.groups.end(), op.group);
+    const auto group = static_cast<std::int32_t>(known - program_.groups.begin());
+    if (known == program_.groups.end()) program_.groups.push_back(op.group);
+    program::Kernel made{.name = "switch", .threads = kMoverThreads};
+    for (std::int64_t slice = 0; slice < std::max<std::int64_t>(movers, 1); ++slice) {
+      program::Body body;
+      BodyWriter(target(), body)
+          .through_switch(op, group, slice, std::max<std::int64_t>(movers, 1));
+      made.bodies.push_back(add(std::move(body)));
+    }
+    return made;
+  }
+
+  program::Kernel collective(const HostOp& op) {
+    program::Kernel made{.name = op.name, .threads = kCollectiveThreads};
+    for (std::size_t m = 0; m < meetings_.size(); ++m) {
+      const auto found = meetings_[m].ops.find(rank_);
+      if (found == meetings_[m].ops.end() || found->second != &op) continue;
+      const std::int64_t each = meetings_[m].semaphores() / meetings_[m].workgroups;
+      for (std::int64_t w = 0; w < meetings_[m].workgroups; ++w) {
+        program::Body body;
+        BodyWriter(target(), body)
+            .collective(meetings_[m], w,
+                        first_of_meetings_[m] + static_cast<std::int32_t>(w * each));
+        made.bodies.push_back(add(std::move(body)));
+      }
+    }
+    return made;
+  }
+
+  program::Kernel zeros(const HostOp& op) {
+    program::Kernel made{.name = "zeros", .threads = kSumThreads};
+    program::Body body;
+    BodyWriter(target(), body).zero(op);
+    made.bodies.push_back(add(std::move(body)));
+    return made;
+  }
+
+  program::Kernel launched(const RankRecord& record, const HostOp& op) {
+    const LaunchFacts& facts = reading_.launches[index(rank_)][index(launch_)];
+    KernelRun run(reading_.walker, record, op, rank_, reading_.ranks,
+                  processors_beside(record, processors()));
+    const auto option = [&](const char* name, std::int64_t otherwise) {
+      const auto found = run.work().options.find(name);
+      return static_cast<std::int32_t>(found == run.work().options.end() ? otherwise
+                                                                         : found->second);
+    };
+    program::Kernel made{.name = run.work().kernel->function->name,
+                         .threads = 32 * option("num_warps", 4),
+                         .grain = 128,
+                         .stages = option("num_stages", 0)};
+    for (std::int64_t p = 0; p < run.programs(); ++p) {
+      program::Body body;
+      TileWriter writer(target(), body, facts, run.work(), p,
+                        traces_ == nullptr ? nullptr : &traces_->back().emplace_back());
+      run.run(
+          p, [&](KernelEvent& event) { writer.add(event); },
+          [&](std::int64_t part, std::int64_t nth) { return ticket(facts, part, p, nth); });
+      writer.finish();
+      made.bodies.push_back(add(std::move(body)));
+    }
+    ++launch_;
+    return made;
+  }
+
+  /// As if all programs did a turn, and then all of them the next one; in a later call, so that
+  /// those of the calls before are counted.
+  static std::int64_t ticket(const LaunchFacts& facts, std::int64_t part, std::int64_t program,
+                             std::int64_t nth) {
+    const auto found = facts.counts.find(part);
+    if (found == facts.counts.end()) return -1;
+    const auto& counts = found->second;
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      if (counts[i].second == program && nth-- == 0)
+        return std::ssize(counts) + static_cast<std::int64_t>(i);
+    return -1;
+  }
+
+  // Who waits for which of a signal's steps.
+
+  /// A movement's last share may be of any program, and these are written one after the other.
+  void sort_steps() {
+    for (auto& [key, sends] : reading_.sends) {
+      auto& told = told_[key];
+      if (sends.front().part < kFirstShares || told.size() != sends.size()) continue;
+      std::vector<std::size_t> order(sends.size());
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      std::stable_sort(order.begin(), order.end(),
+                       [&](std::size_t a, std::size_t b) { return sends[a].part < sends[b].part; });
+      std::vector<Send> sorted_sends;
+      std::vector<Told> sorted_told;
+      for (const std::size_t i : order) {
+        sorted_sends.push_back(sends[i]);
+        sorted_told.push_back(told[i]);
+      }
+      sends = std::move(sorted_sends);
+      told = std::move(sorted_told);
+    }
+  }
+
+  void resolve() {
+    sort_steps();
+    for (const auto& [key, sends] : reading_.sends) {
+      for (std::size_t i = 1; i < sends.size(); ++i) {
+        const bool is_same = sends[i].rank == sends[0].rank && sends[i].stream == sends[0].stream &&
+                             sends[i].launch == sends[0].launch;
+        if (is_same && sends[i].step >= sends[i - 1].step) continue;
+        throw Failure(
+            fmt::format(
+                "signal {} of rank {} is told {}", first().slots[index(key.second)], key.first,
+                is_same ? fmt::format("of step {} after step {}: it goes back", sends[i].step,
+                                      sends[i - 1].step)
+                        : fmt::format("by two streams in no order, the other one at line {}",
+                                      line(*sends[0].node))),
+            reading_.walker.module().source.where(sends[i].node->begin), "",
+            ExitCode::wrong_program);
+      }
+    }
+    divide();
+    for (const PendingWait& wait : waits_) {
+      const auto found = reading_.sends.find({wait.rank, wait.slot});
+      const std::vector<Send> none;
+      const std::vector<Send>& sends = found == reading_.sends.end() ? none : found->second;
+      const auto first = std::find_if(sends.begin(), sends.end(),
+                                      [&](const Send& send) { return send.step >= wait.step; });
+      // A step that nobody tells of is waited for for ever.
+      const std::int64_t target = wait.step < 0 ? 0 : first - sends.begin() + 1;
+      Op& op = program_.bodies[index(wait.body)].ops[wait.op];
+      op.targets = {{target, std::max<std::int64_t>(std::ssize(sends), 1)}};
+      if (const auto own = of_steps_.find({wait.slot, first - sends.begin()});
+          own != of_steps_.end() && target > 0 && first != sends.end()) {
+        op.semaphores[0].index = own->second;
+        op.targets = {{1, 1}};
+      }
+      const bool is_local = std::all_of(sends.begin(), sends.end(),
+                                        [&](const Send& send) { return send.rank == wait.rank; });
+      op.channel = is_local ? program::Channel::none : program::Channel::any;
+    }
+  }
+
+  /// Kernels stand between the steps of a stream on which workgroups move data. Each step gets a
+  /// semaphore of its own then, since those of one are taken to be told in any order.
+  void divide() {
+    for (const auto& [key, told] : told_) {
+      const auto is_elsewhere = [&](const Told& one) { return one.body != told.front().body; };
+      if (std::none_of(told.begin(), told.end(), is_elsewhere)) continue;
+      for (std::size_t i = 0; i < told.size(); ++i) {
+        const auto [at, is_new] =
+            of_steps_.try_emplace({key.second, static_cast<std::int64_t>(i)},
+                                  static_cast<std::int32_t>(program_.semaphores.size()));
+        if (is_new)
+          program_.semaphores.push_back(
+              {.name = fmt::format("{}, step {}", first().slots[index(key.second)], i)});
+        program_.bodies[index(told[i].body)].ops[told[i].op].semaphores[0].index = at->second;
+      }
+    }
+  }
+
+  int line(const Node& node) const { return reading_.walker.module().source.line(node.begin); }
+
+  Reading& reading_;
+  const FusedReadOptions& options_;
+  std::vector<RankTrace>* traces_;
+  program::Program program_;
+  std::int64_t unit_ = 0;
+  int rank_ = 0;
+  std::int32_t launch_ = 0;
+  std::int32_t first_barrier_ = 0;
+  std::vector<Meeting> meetings_;
+  std::vector<std::int32_t> first_of_meetings_;
+  Counters counters_;
+  std::vector<std::int32_t> first_sums_;  ///< by launch
+  std::vector<PendingWait> waits_;
+  ToldSteps told_;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int32_t> of_steps_;  ///< by slot and step
+};
+
+}  // namespace
+
+program::Program write_program(Reading& reading, const FusedReadOptions& options,
+                               std::vector<RankTrace>* traces) {
+  return ProgramWriter(reading, options, traces).write();
+}
+
+}  // namespace hemiola::compile::readback
