@@ -11,7 +11,7 @@
 #include "core/lists.h"
 #include "core/text.h"
 #include "report/astra.h"
-#include "workload/fold.h"
+#include "workload/scheduler/fold.h"
 #include "workload/trace_reader.h"
 
 namespace hemiola::cli {

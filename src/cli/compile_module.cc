@@ -8,8 +8,8 @@
 #include "cli/inputs.h"
 #include "core/text.h"
 #include "plan/plan_json.h"
-#include "workload/hlo_lift.h"
-#include "workload/hlo_module.h"
+#include "workload/hlo/lift.h"
+#include "workload/hlo/module.h"
 
 namespace hemiola::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include "report/iteration.h"
 #include "study/laboratory/database_head.h"
 #include "study/support/digest.h"
-#include "workload/iteration_words.h"
-#include "workload/job_text.h"
+#include "workload/iteration/iteration_words.h"
+#include "workload/iteration/job_text.h"
 
 namespace hemiola::cli {
 namespace {

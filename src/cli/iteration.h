@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/inputs.h"
 #include "cli/together.h"
-#include "workload/iteration.h"
+#include "workload/iteration/iteration.h"
 
 namespace hemiola::cli {
 

@@ -2,7 +2,7 @@
 
 #include "cli/inputs.h"
 #include "cli/values.h"
-#include "workload/make_words.h"
+#include "workload/models/make_words.h"
 
 namespace hemiola::cli {
 namespace {

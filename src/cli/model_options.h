@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "workload/generate.h"
+#include "workload/models/generate.h"
 
 namespace hemiola::cli {
 

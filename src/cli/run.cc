@@ -19,7 +19,7 @@
 #include "study/laboratory/job_run.h"
 #include "study/laboratory/run_tables.h"
 #include "study/profiles/profile_file.h"
-#include "workload/fold.h"
+#include "workload/scheduler/fold.h"
 #include "workload/trace_reader.h"
 
 namespace hemiola::cli {

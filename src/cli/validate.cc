@@ -15,7 +15,7 @@
 #include "report/validation.h"
 #include "study/tables/judge.h"
 #include "study/tables/micro.h"
-#include "workload/iteration_table.h"
+#include "workload/iteration/iteration_table.h"
 
 namespace hemiola::cli {
 namespace {

@@ -13,8 +13,8 @@
 #include "report/iteration.h"
 #include "report/workload_search.h"
 #include "study/laboratory/database_head.h"
-#include "workload/chakra_writer.h"
-#include "workload/search.h"
+#include "workload/iteration/search.h"
+#include "workload/traces/chakra/writer.h"
 
 namespace hemiola::cli {
 namespace {

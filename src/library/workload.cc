@@ -6,13 +6,13 @@
 #include "library/implementations.h"
 #include "library/watching.h"
 #include "report/iteration.h"
-#include "workload/chakra_writer.h"
-#include "workload/fold.h"
-#include "workload/iteration_words.h"
-#include "workload/job_text.h"
-#include "workload/make_words.h"
-#include "workload/search.h"
+#include "workload/iteration/iteration_words.h"
+#include "workload/iteration/job_text.h"
+#include "workload/iteration/search.h"
+#include "workload/models/make_words.h"
+#include "workload/scheduler/fold.h"
 #include "workload/trace_reader.h"
+#include "workload/traces/chakra/writer.h"
 
 namespace hemiola {
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "workload/astra.h"
-#include "workload/iteration.h"
+#include "workload/astra/astra.h"
+#include "workload/iteration/iteration.h"
 
 namespace hemiola::report {
 

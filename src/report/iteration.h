@@ -5,7 +5,7 @@
 #include <string>
 
 #include "report/page.h"
-#include "workload/iteration.h"
+#include "workload/iteration/iteration.h"
 
 namespace hemiola::report {
 

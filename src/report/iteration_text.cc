@@ -7,7 +7,7 @@
 #include "report/columns.h"
 #include "report/iteration.h"
 #include "report/numbers.h"
-#include "workload/memory.h"
+#include "workload/models/memory.h"
 
 namespace hemiola::report {
 namespace {

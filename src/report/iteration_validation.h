@@ -4,7 +4,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "workload/iteration_table.h"
+#include "workload/iteration/iteration_table.h"
 
 namespace hemiola::report {
 

@@ -5,7 +5,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "workload/search.h"
+#include "workload/iteration/search.h"
 
 namespace hemiola::report {
 

@@ -6,15 +6,15 @@
 #include <utility>
 #include <vector>
 
-#include "workload/chakra_json.h"
-#include "workload/chakra_reader.h"
-#include "workload/groups.h"
-#include "workload/hlo_reader.h"
-#include "workload/kineto_reader.h"
-#include "workload/pytorch_reader.h"
-#include "workload/trace_assembly.h"
-#include "workload/trace_files.h"
-#include "workload/trace_sizes.h"
+#include "workload/hlo/reader.h"
+#include "workload/traces/assembly.h"
+#include "workload/traces/chakra/json.h"
+#include "workload/traces/chakra/reader.h"
+#include "workload/traces/files.h"
+#include "workload/traces/groups.h"
+#include "workload/traces/kineto/reader.h"
+#include "workload/traces/pytorch/reader.h"
+#include "workload/traces/sizes.h"
 
 namespace hemiola::workload {
 namespace {

@@ -36,14 +36,14 @@
 #include "study/sweep/sweep.h"
 #include "study/tables/measured.h"
 #include "study/tables/suite.h"
-#include "workload/astra_configuration.h"
-#include "workload/collective_rules.h"
-#include "workload/groups.h"
-#include "workload/hlo_lift.h"
-#include "workload/iteration_table.h"
-#include "workload/model.h"
+#include "workload/astra/configuration.h"
+#include "workload/costs/collective_rules.h"
+#include "workload/hlo/lift.h"
+#include "workload/iteration/iteration_table.h"
+#include "workload/models/model.h"
 #include "workload/trace_reader.h"
-#include "workload/trace_sizes.h"
+#include "workload/traces/groups.h"
+#include "workload/traces/sizes.h"
 
 namespace hemiola::fuzz {
 namespace {

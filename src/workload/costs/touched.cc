@@ -1,0 +1,105 @@
+#include "workload/costs/touched.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/index.h"
+#include "program/bind/bound.h"
+
+namespace hemiola::workload {
+namespace {
+
+/// What a launch touches once, and what it touches anew each time.
+struct Touched {
+  std::int64_t once = 0, each = 0;
+};
+
+/// Operands and results, whatever else their programs need.
+std::int64_t least_of(const Workload& workload, const Node& node) {
+  if (node.work < 0) return 0;
+  if (is_call(node.kind)) return call_of(workload, node.kind, node.work).bytes;
+  if (!is_kernel(node.kind)) return 0;
+  const Compute& compute = workload.computes[index(node.work)];
+  if (compute.kind != Compute::Kind::product) return compute.read + compute.written;
+  const machine::GemmShape& p = compute.product;
+  return p.batch *
+         ((p.m + p.n) * p.k * size_of(p.type) + p.m * p.n * size_of(p.output.value_or(p.type)));
+}
+
+class ClassTouches {
+ public:
+  ClassTouches(const Workload& workload, const machine::SharedMachine& machine,
+               LaunchPrograms& programs, const RankClass& one)
+      : workload_(workload), machine_(machine), programs_(programs), one_(one) {}
+
+  /// Counts no further than `enough`.
+  std::int64_t bytes(std::int64_t enough) {
+    std::int64_t sum = 0;
+    for (const Node& node : one_.trace->nodes) {
+      sum += least_of(workload_, node);
+      if (sum > enough) return sum;
+    }
+    // So few that buffers between ranks count, too.
+    sum = 0;
+    for (const Node& node : one_.trace->nodes) {
+      if (node.work < 0 || (!is_kernel(node.kind) && !is_call(node.kind))) continue;
+      const auto [at, is_new] = known_.emplace(std::pair(node.kind, node.work), Touched{});
+      if (is_new) at->second = of_program(node);
+      sum += at->second.each + (is_new ? at->second.once : 0);
+    }
+    return sum;
+  }
+
+ private:
+  Touched of_program(const Node& node) const {
+    std::vector<int> ranks{one_.ranks.front()};
+    LaunchPrograms::Made made;
+    if (is_kernel(node.kind)) {
+      made = programs_.kernel(node.work, ranks.front());
+    } else {
+      const Call call = call_of(workload_, node.kind, node.work);
+      const auto& groups = workload_.families[index(call.family)].groups;
+      ranks = *std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+        return std::find(group.begin(), group.end(), ranks.front()) != group.end();
+      });
+      if (ranks.size() < 2) return {};
+      LaunchKind kind{.kind = node.kind, .work = node.work};
+      if (kind.kind == NodeKind::receive) kind.kind = NodeKind::send;
+      made = programs_.call(kind, call.bytes, ranks);
+    }
+    const program::Bound bound =
+        program::bind(*made.program, machine::select_ranks(machine_, ranks), made.options);
+    Touched touched;
+    for (std::size_t b = 0; b < bound.buffers().size(); ++b) {
+      if (bound.buffers()[b].alias >= 0) continue;
+      const program::BufferKind kind = bound.buffers()[b].kind;
+      const bool is_own = kind != program::BufferKind::scratch && kind != program::BufferKind::fifo;
+      (is_own ? touched.each : touched.once) += bound.memory_bytes(static_cast<std::int32_t>(b), 0);
+    }
+    return touched;
+  }
+
+  const Workload& workload_;
+  const machine::SharedMachine& machine_;
+  LaunchPrograms& programs_;
+  const RankClass& one_;
+  std::map<std::pair<NodeKind, std::int32_t>, Touched> known_;
+};
+
+}  // namespace
+
+std::int64_t touched_by(const Workload& workload, const machine::SharedMachine& machine,
+                        LaunchPrograms& programs) {
+  const machine::GpuModel& model = machine->model(0);
+  const std::int64_t l2 = model.l2_size.count, behind = model.msc_size.count;
+  const std::int64_t largest = std::max(l2, behind);
+  std::int64_t most = 0;
+  for (const RankClass& one : workload.classes) {
+    most = std::max(most, ClassTouches(workload, machine, programs, one).bytes(largest));
+    if (most > largest) return 2 * largest;
+  }
+  return most > l2 ? l2 + 1 : 0;
+}
+
+}  // namespace hemiola::workload

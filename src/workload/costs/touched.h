@@ -1,0 +1,19 @@
+// Whether caches hold what an iteration touches. Private to the costs.
+#pragma once
+
+#include <cstdint>
+
+#include "machine/machine.h"
+#include "workload/costs/launch_job.h"
+#include "workload/workload.h"
+
+namespace hemiola::workload {
+
+/// Bytes that the launches of a class touch on each of its ranks, at most: 0 where a GPU's L2 holds
+/// all of them, and otherwise a number that says which caches they are too large for. A launch that
+/// is simulated by itself would find these caches empty, and what it writes would stay there;
+/// in the iteration it displaces what launches before have left.
+std::int64_t touched_by(const Workload& workload, const machine::SharedMachine& machine,
+                        LaunchPrograms& programs);
+
+}  // namespace hemiola::workload

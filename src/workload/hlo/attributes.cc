@@ -1,0 +1,134 @@
+#include "workload/hlo/attributes.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+namespace hemiola::workload::hlo {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n";
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
+}
+
+bool is_in_brackets(std::string_view text) {
+  return text.size() >= 2 && ((text.front() == '{' && text.back() == '}') ||
+                              (text.front() == '[' && text.back() == ']') ||
+                              (text.front() == '(' && text.back() == ')'));
+}
+
+/// The place behind the string that begins at `at`.
+std::size_t behind_string(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  for (++at; at < text.size() && text[at] != quote; ++at) {
+    if (text[at] == '\\') ++at;
+  }
+  return at + 1;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> integer_of(std::string_view text) {
+  text = trimmed(text);
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::vector<std::string_view> items_of(std::string_view text) {
+  text = trimmed(text);
+  if (is_in_brackets(text)) text = text.substr(1, text.size() - 2);
+  std::vector<std::string_view> items;
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '"' || c == '\'') {
+      at = behind_string(text, at);
+      continue;
+    }
+    if (c == '{' || c == '[' || c == '(') ++depth;
+    if (c == '}' || c == ']' || c == ')') --depth;
+    if (c == ',' && depth == 0) {
+      items.push_back(trimmed(text.substr(begin, at - begin)));
+      begin = at + 1;
+    }
+    ++at;
+  }
+  const std::string_view last = trimmed(text.substr(begin));
+  if (!last.empty() || !items.empty()) items.push_back(last);
+  return items;
+}
+
+std::vector<std::int64_t> integers_in(std::string_view text) {
+  std::vector<std::int64_t> numbers;
+  for (const std::string_view item : items_of(text)) {
+    const auto number = integer_of(item);
+    if (!number) return {};
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+std::string_view field_of(std::string_view text, std::string_view name) {
+  text = trimmed(text);
+  if (is_in_brackets(text)) text = text.substr(1, text.size() - 2);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = text.find_first_not_of(" \t\r\n,", at);
+    if (begin == std::string_view::npos) break;
+    const std::size_t equals = text.find('=', begin);
+    if (equals == std::string_view::npos) break;
+    std::size_t end = equals + 1;
+    int depth = 0;
+    while (end < text.size()) {
+      const char c = text[end];
+      if (c == '"' || c == '\'') {
+        end = behind_string(text, end);
+        continue;
+      }
+      if (c == '{' || c == '[' || c == '(') ++depth;
+      if (c == '}' || c == ']' || c == ')') --depth;
+      if (depth == 0 && (c == ',' || kBlanks.find(c) != std::string_view::npos)) break;
+      ++end;
+    }
+    end = std::min(end, text.size());
+    if (trimmed(text.substr(begin, equals - begin)) == name)
+      return text.substr(equals + 1, end - equals - 1);
+    at = end;
+  }
+  return {};
+}
+
+std::string_view unquoted(std::string_view text) {
+  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') &&
+      text.back() == text.front())
+    return text.substr(1, text.size() - 2);
+  return text;
+}
+
+std::vector<std::int64_t> dimensions_of(const Module& module, const Instruction& instruction,
+                                        std::string_view name) {
+  return integers_in(module.attribute(instruction, name));
+}
+
+nlohmann::json backend_config(const Module& module, const Instruction& instruction) {
+  const std::string_view value = module.attribute(instruction, "backend_config");
+  if (value.empty()) return nullptr;
+  nlohmann::json parsed = nlohmann::json::parse(value, nullptr, false);
+  // Older backends write it as a string, whose escapes are those of JSON's.
+  if (parsed.is_string())
+    parsed = nlohmann::json::parse(parsed.get_ref<const std::string&>(), nullptr, false);
+  return parsed.is_object() ? parsed : nlohmann::json();
+}
+
+std::optional<std::int64_t> number_of(const nlohmann::json& value) {
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (value.is_string()) return integer_of(value.get_ref<const std::string&>());
+  return std::nullopt;
+}
+
+}  // namespace hemiola::workload::hlo

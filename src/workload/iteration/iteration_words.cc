@@ -1,0 +1,105 @@
+#include "workload/iteration/iteration_words.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "workload/costs/collective_rules.h"
+
+namespace hemiola::workload {
+namespace {
+
+class WordReader {
+ public:
+  explicit WordReader(const std::string& prefix) : prefix_(prefix) {}
+
+  Level level(const char* option, const std::string& word) const {
+    for (const Level level : {Level::estimate, Level::fluid, Level::sampled, Level::line})
+      if (name_of(level) == word) return level;
+    fail(option, "'" + word + "' is not one of its values", "estimate, fluid, sampled or line");
+  }
+
+  /// "messages" are sends and receives.
+  Collective kind(const char* option, const std::string& word,
+                  const std::string& others = {}) const {
+    if (word == "messages") return Collective::send_recv;
+    const auto kind = parse_collective(word);
+    if (kind && *kind != Collective::custom) return *kind;
+    fail(
+        option, "'" + word + (others.empty() ? "' is no collective" : "' is nothing to leave out"),
+        "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, reduce, messages" + others);
+  }
+
+  /// Of --without: a kind of call, a kind of kernel, or a name with a star in it.
+  void left_out(const std::string& word, IterationRequest& request) const {
+    LeftOut& what = request.without;
+    const bool all = word == "compute";
+    if (word.find('*') != std::string::npos) {
+      what.names.push_back(word);
+    } else if (all || word == "products" || word == "attention" || word == "kernels") {
+      what.products = what.products || all || word == "products";
+      what.attention = what.attention || all || word == "attention";
+      what.kernels = what.kernels || all || word == "kernels";
+    } else if (word == "copies") {
+      what.copies = true;
+    } else if (word == "host") {
+      what.host = true;
+    } else {
+      request.schedule.without.push_back(
+          kind("without", word,
+               "; compute, products, attention, kernels, copies, host; or a "
+               "part of the names of kernels: '*norm*'"));
+    }
+  }
+
+  void compute(const std::string& word, IterationRequest& request) const {
+    request.costs.roofline = word == "roofline";
+    if (word == "automatic") {
+      request.schedule.compute = ComputeSource::automatic;
+    } else if (word == "recorded") {
+      request.schedule.compute = ComputeSource::recorded;
+    } else if (word == "model" || word == "roofline") {
+      request.schedule.compute = ComputeSource::model;
+    } else {
+      fail("compute", "'" + word + "' is not one of its values",
+           "automatic, recorded, model or roofline");
+    }
+  }
+
+  std::int64_t permille(double factor) const {
+    if (factor >= 0.001 && factor <= 1000) return std::llround(factor * 1000);
+    fail("scale_compute", "the time of kernels cannot be scaled so",
+         "from 0.001 to 1000: 0.5 halves it");
+  }
+
+ private:
+  [[noreturn]] void fail(std::string option, const std::string& message,
+                         const std::string& hint) const {
+    if (!prefix_.empty()) std::replace(option.begin(), option.end(), '_', '-');
+    throw Failure(message, {.file = prefix_ + option}, hint);
+  }
+
+  const std::string& prefix_;
+};
+
+}  // namespace
+
+void apply(const IterationWords& words, std::string_view phase, const std::string& prefix,
+           IterationRequest& request) {
+  const WordReader reader(prefix);
+  CostOptions& costs = request.costs;
+  costs = usual_costs(phase);
+  costs.level = reader.level("engine", words.engine);
+  for (const auto& [kind, level] : words.detail)
+    costs.detail[reader.kind("detail", kind)] = reader.level("detail", level);
+  if (!words.collectives.empty()) {
+    const auto rules = read_collective_rules(words.collectives);
+    costs.rules.insert(costs.rules.end(), rules.begin(), rules.end());
+  }
+  if (words.launch) costs.launch = *words.launch;
+  costs.contention = words.contention;
+  reader.compute(words.compute, request);
+  request.schedule.compute_permille = reader.permille(words.scale_compute);
+  for (const std::string& word : words.without) reader.left_out(word, request);
+}
+
+}  // namespace hemiola::workload

@@ -1,0 +1,207 @@
+#include "workload/models/generate_shape.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hemiola::workload {
+namespace {
+
+bool is_fp8(DataType type) {
+  return type == DataType::fp8_e4m3 || type == DataType::fp8_e5m2;
+}
+
+std::int64_t norm_count(const Model& model, std::int64_t width) {
+  return model.norm == Norm::layer ? 2 * width : width;
+}
+
+bool has_output_bias(const Model& model) {
+  return model.biases == Biases::all || model.biases == Biases::output;
+}
+
+/// Of an MLP: biases of the second product are on every rank.
+ParameterCount mlp_count(const Model& model, std::int64_t hidden, std::int64_t intermediate) {
+  const std::int64_t up = model.gated ? 2 * intermediate : intermediate;
+  const bool bias = has_output_bias(model);
+  return {.dense = hidden * (up + intermediate) + (bias ? up + hidden : 0),
+          .replicated = bias ? hidden : 0};
+}
+
+ParameterCount attention_count(const Model& model, const RankShape& shape) {
+  ParameterCount count;
+  if (model.is_latent()) {
+    const LatentAttention& a = model.latent;
+    if (a.query_rank > 0) {
+      count.replicated += shape.hidden * a.query_rank + norm_count(model, a.query_rank);
+      count.dense += a.query_rank * shape.heads * shape.query_dim;
+    } else {
+      count.dense += shape.hidden * shape.heads * shape.query_dim;
+    }
+    count.replicated += shape.hidden * (a.kv_rank + a.rope_dim) + norm_count(model, a.kv_rank);
+    count.dense += a.kv_rank * shape.heads * (a.plain_dim + a.value_dim);
+  } else {
+    const std::int64_t width = (shape.heads + 2 * shape.kv_heads) * shape.query_dim;
+    const bool bias = model.biases == Biases::all || model.biases == Biases::qkv;
+    count.dense += shape.hidden * width + (bias ? width : 0);
+    if (model.query_key_norm) count.replicated += 2 * norm_count(model, shape.query_dim);
+  }
+  count.dense += shape.heads * shape.value_dim * shape.hidden;
+  if (has_output_bias(model)) count.replicated += shape.hidden;
+  count.dense += count.replicated;
+  return count;
+}
+
+}  // namespace
+
+std::int64_t micro_batch_of(const MakeRequest& request) {
+  if (request.micro_batch != 0) return request.micro_batch;
+  const Parallelism& by = request.parallelism;
+  if (request.phase == Phase::train || by.dp < 1 || by.pp < 1) return 1;
+  if (request.global_batch % by.dp != 0) return 1;
+  const std::int64_t replica = request.global_batch / by.dp;
+  return std::max<std::int64_t>(1, replica % by.pp == 0 ? replica / by.pp : replica);
+}
+
+MakeRequest resolve(MakeRequest request) {
+  check(request);
+  request.model = complete(std::move(request.model));
+  Parallelism& by = request.parallelism;
+  if (by.tp == 1) by.sequence_parallel = false;
+  if (request.sequence == 0) request.sequence = request.model.sequence;
+  if (request.context == 0) request.context = request.model.sequence;
+  request.micro_batch = micro_batch_of(request);
+  if (request.global_batch == 0)
+    request.global_batch = std::int64_t{by.dp} * by.pp * request.micro_batch;
+  if (request.phase != Phase::train) request.recompute = Recompute::none;
+  return request;
+}
+
+DataType stored_type(const MakeRequest& request) {
+  return is_fp8(request.type) ? DataType::bfloat16 : request.type;
+}
+
+DataType gradient_type(const MakeRequest& request) {
+  if (request.gradient_type) return *request.gradient_type;
+  const DataType stored = stored_type(request);
+  return stored == DataType::bfloat16 ? DataType::float32 : stored;
+}
+
+RankShape shape_of(const MakeRequest& request) {
+  const Model& model = request.model;
+  const Parallelism& by = request.parallelism;
+  RankShape shape;
+  shape.stored = stored_type(request);
+  shape.multiplied = request.type;
+  shape.summed = gradient_type(request);
+  shape.element = size_of(shape.stored);
+  shape.gradient = size_of(shape.summed);
+
+  const bool decode = request.phase == Phase::decode;
+  shape.sequences = request.micro_batch;
+  shape.queries = decode ? 1 : request.sequence / by.cp;
+  shape.keys = decode ? request.context : request.sequence;
+  shape.tokens = shape.sequences * shape.queries;
+  shape.sequence_parallel = by.sequence_parallel && by.tp > 1;
+  shape.local_tokens = shape.sequence_parallel ? shape.tokens / by.tp : shape.tokens;
+  shape.logit_rows = request.phase == Phase::train ? shape.tokens : shape.sequences;
+
+  shape.hidden = model.hidden;
+  shape.heads = model.heads / by.tp;
+  shape.kv_heads =
+      model.is_latent() ? shape.heads : std::max<std::int64_t>(1, model.kv_heads / by.tp);
+  const LatentAttention& latent = model.latent;
+  shape.query_dim = model.is_latent() ? latent.plain_dim + latent.rope_dim : model.head_dim;
+  shape.value_dim = model.is_latent() ? latent.value_dim : model.head_dim;
+  shape.intermediate = model.intermediate / by.tp;
+  shape.vocabulary = padded(model.vocabulary, request.vocabulary_multiple * by.tp) / by.tp;
+
+  shape.tp = by.tp;
+  shape.data_ranks = by.shard > 0 ? by.shard : by.dp * by.cp;
+  shape.expert_data_ranks = shape.data_ranks / by.ep;
+  if (!model.is_mixture()) return shape;
+  const Experts& experts = model.experts;
+  shape.experts = experts.count / by.ep;
+  shape.expert_intermediate = experts.intermediate / by.tp;
+  shape.shared_intermediate = experts.shared * experts.intermediate / by.tp;
+  shape.expert_rows = shape.tokens * experts.per_token;
+  shape.busy_experts = std::min(shape.experts, shape.expert_rows);
+  shape.rows_of_expert = (shape.expert_rows + shape.busy_experts - 1) / shape.busy_experts;
+  return shape;
+}
+
+ParameterCount embedding_count(const Model& model, const RankShape& shape) {
+  const std::int64_t table =
+      model.positions == Positions::learned ? model.sequence * shape.hidden : 0;
+  return {.dense = shape.vocabulary * shape.hidden + table, .replicated = table};
+}
+
+ParameterCount layer_count(const Model& model, const RankShape& shape, bool mixture) {
+  ParameterCount count = attention_count(model, shape);
+  const std::int64_t norms = 2 * norm_count(model, shape.hidden);
+  count += {.dense = norms, .replicated = norms};
+  if (!mixture) {
+    count += mlp_count(model, shape.hidden, shape.intermediate);
+    return count;
+  }
+  const std::int64_t router =
+      shape.hidden * model.experts.count + (model.experts.router_bias ? model.experts.count : 0);
+  count += {.dense = router, .replicated = router};
+  if (shape.shared_intermediate > 0)
+    count += mlp_count(model, shape.hidden, shape.shared_intermediate);
+  count.expert = shape.experts * mlp_count(model, shape.hidden, shape.expert_intermediate).dense;
+  return count;
+}
+
+ParameterCount head_count(const Model& model, const RankShape& shape, bool own_table) {
+  const std::int64_t norm = norm_count(model, shape.hidden);
+  const bool table = own_table || !model.tied_embeddings;
+  return {.dense = norm + (table ? shape.vocabulary * shape.hidden : 0), .replicated = norm};
+}
+
+std::vector<std::int64_t> layers_of_stages(const MakeRequest& request) {
+  if (!request.stage_layers.empty()) return request.stage_layers;
+  const auto parts =
+      static_cast<std::size_t>(std::int64_t{request.parallelism.pp} * request.chunks);
+  const auto count = static_cast<std::int64_t>(parts);
+  std::vector<std::int64_t> layers(parts, request.model.layers / count);
+  // The last part gets its one before the first: there the pipeline fills and empties.
+  for (std::int64_t i = 0; i < request.model.layers % count; ++i)
+    ++layers[static_cast<std::size_t>((i + 1) % count)];
+  return layers;
+}
+
+std::int64_t layer_count_of(const MakeRequest& request, int chunk, int stage) {
+  const int part = chunk * request.parallelism.pp + stage;
+  return layers_of_stages(request)[static_cast<std::size_t>(part)];
+}
+
+std::int64_t first_layer(const MakeRequest& request, int chunk, int stage) {
+  const std::vector<std::int64_t> layers = layers_of_stages(request);
+  std::int64_t before = 0;
+  for (int part = 0; part < chunk * request.parallelism.pp + stage; ++part)
+    before += layers[static_cast<std::size_t>(part)];
+  return before;
+}
+
+ParameterCount stage_count(const MakeRequest& request, const RankShape& shape, int stage) {
+  const Model& model = request.model;
+  ParameterCount count;
+  for (int chunk = 0; chunk < request.chunks; ++chunk) {
+    const std::int64_t first = first_layer(request, chunk, stage);
+    const std::int64_t end = first + layer_count_of(request, chunk, stage);
+    for (std::int64_t layer = first; layer < end; ++layer)
+      count += layer_count(model, shape, model.is_mixture_layer(layer));
+    if (holds_embedding(chunk, stage)) count += embedding_count(model, shape);
+    if (holds_head(request, chunk, stage))
+      count += head_count(model, shape, request.parallelism.pp > 1);
+  }
+  return count;
+}
+
+Pipeline pipeline_of(const MakeRequest& request) {
+  return {.schedule = request.schedule,
+          .stages = request.parallelism.pp,
+          .chunks = request.chunks,
+          .micro_batches = request.global_batch / (request.micro_batch * request.parallelism.dp)};
+}
+
+}  // namespace hemiola::workload

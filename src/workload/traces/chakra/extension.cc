@@ -1,0 +1,200 @@
+#include "workload/traces/chakra/extension.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace hemiola::workload {
+namespace {
+
+using ExtensionJson = nlohmann::json;
+using Attribute = ChakraAttribute;
+
+constexpr std::string_view kClassAttribute = "hemiola.class";
+constexpr std::string_view kWorkloadAttribute = "hemiola.workload";
+
+ExtensionJson json_of(const ModelFacts& facts) {
+  return {{"model", facts.model}, {"phase", facts.phase},        {"tokens", facts.tokens},
+          {"flop", facts.flop},   {"type", name_of(facts.type)}, {"memory", facts.memory}};
+}
+
+ModelFacts facts_of(const ExtensionJson& json) {
+  ModelFacts facts;
+  json.at("model").get_to(facts.model);
+  json.at("phase").get_to(facts.phase);
+  json.at("tokens").get_to(facts.tokens);
+  json.at("flop").get_to(facts.flop);
+  facts.type = parse_data_type(json.at("type").get<std::string>()).value_or(facts.type);
+  json.at("memory").get_to(facts.memory);
+  return facts;
+}
+
+void take_workload(const std::string& text, TraceAssembly& assembly, ProcessGroups& groups,
+                   const std::string& file) {
+  try {
+    const ExtensionJson json = ExtensionJson::parse(text);
+    Workload& workload = assembly.builder().workload();
+    workload.name = json.at("name").get<std::string>();
+    for (const ExtensionJson& stream : json.at("streams")) {
+      const std::uint16_t number =
+          assembly.builder().stream(stream.at(0).get<std::string>(), stream.at(1).get<bool>());
+      assembly.written_streams.push_back(number);
+    }
+    for (const ExtensionJson& family : json.at("families"))
+      groups.define_family(family.at(0).get<std::string>(),
+                           family.at(1).get<std::vector<std::string>>());
+    assembly.written_classes = json.at("classes").get<std::vector<std::string>>();
+    const auto facts = json.find("facts");
+    if (facts != json.end()) workload.facts = facts_of(*facts);
+  } catch (const ExtensionJson::exception&) {
+    throw Failure(fmt::format("its {} is damaged", kWorkloadAttribute), {.file = file});
+  }
+}
+
+std::optional<std::int64_t> number_in_range(const ChakraAttributes& attributes, Attribute name,
+                                            std::int64_t least, std::int64_t most,
+                                            const NodeOfFile& at) {
+  const chakra::AttributeProto* attribute = attributes.find(name);
+  if (attribute == nullptr) return std::nullopt;
+  const std::optional<std::int64_t> value = integer_of(*attribute);
+  if (!value || *value < least || *value > most)
+    at.fail(fmt::format(" has a {} that is out of range", name_of(name)));
+  return value;
+}
+
+constexpr std::int64_t kMostNumber = std::numeric_limits<std::int64_t>::max();
+constexpr auto kLastType = static_cast<std::int64_t>(DataType::fp8_e5m2);
+constexpr auto kLastKind = static_cast<std::int64_t>(Compute::Kind::other);
+
+}  // namespace
+
+std::optional<ChakraExtension> read_extension(const chakra::GlobalMetadata& metadata,
+                                              TraceAssembly& assembly, ProcessGroups& groups,
+                                              const std::string& file) {
+  std::optional<ChakraExtension> extension;
+  for (const chakra::AttributeProto& attribute : metadata.attr()) {
+    if (attribute.name() == kClassAttribute) extension = {attribute.string_val()};
+    if (attribute.name() == kWorkloadAttribute)
+      take_workload(attribute.string_val(), assembly, groups, file);
+  }
+  return extension;
+}
+
+void write_extension(chakra::GlobalMetadata& metadata, const Workload& workload,
+                     const std::string& class_name, bool is_first) {
+  const auto add = [&](std::string_view name, const std::string& text) {
+    chakra::AttributeProto* attribute = metadata.add_attr();
+    attribute->set_name(std::string(name));
+    attribute->set_string_val(text);
+  };
+  add(kClassAttribute, class_name);
+  if (!is_first) return;
+  ExtensionJson streams = ExtensionJson::array(), families = ExtensionJson::array();
+  for (const Stream& stream : workload.streams) streams.push_back({stream.name, stream.in_order});
+  const auto names = group_names(workload);
+  for (std::size_t f = 0; f < workload.families.size(); ++f)
+    families.push_back({workload.families[f].name, names[f]});
+  ExtensionJson classes = ExtensionJson::array();
+  for (const RankClass& one : workload.classes) classes.push_back(one.name);
+  ExtensionJson json{
+      {"name", workload.name}, {"streams", streams}, {"families", families}, {"classes", classes}};
+  if (workload.facts) json["facts"] = json_of(*workload.facts);
+  add(kWorkloadAttribute, json.dump(-1, ' ', false, ExtensionJson::error_handler_t::replace));
+}
+
+void extend_node(Node& node, const chakra::Node& message, const ChakraAttributes& attributes,
+                 const NodeOfFile& at) {
+  constexpr std::int64_t kLeast = 0;
+  if (const auto fs = number_in_range(attributes, Attribute::host, kLeast, kMostNumber, at))
+    node.host = {*fs};
+  if (const auto fs = number_in_range(attributes, Attribute::duration, kLeast, kMostNumber, at))
+    node.recorded = {*fs};
+  if (const auto fs = number_in_range(attributes, Attribute::begin, kLeast, kMostNumber, at)) {
+    node.recorded_begin = {*fs};
+  } else if (message.start_time_micros() <= kMostNumber / 1'000'000'000) {
+    node.recorded_begin = Time::from_us(static_cast<std::int64_t>(message.start_time_micros()));
+  }
+  if (const chakra::AttributeProto* kind = attributes.find(Attribute::kind)) {
+    if (text_of(*kind) != name_of(NodeKind::nothing))
+      at.fail(fmt::format(" has a {} that is not known", name_of(Attribute::kind)));
+    node.kind = NodeKind::nothing;
+    node.work = -1;
+  }
+}
+
+void extend_call(CollectiveCall& call, const ChakraAttributes& attributes, const NodeOfFile& at) {
+  if (const auto bytes = number_in_range(attributes, Attribute::bytes, 1, kMostNumber, at))
+    call.bytes = *bytes;
+  if (const chakra::AttributeProto* attribute = attributes.find(Attribute::type)) {
+    const auto type = parse_data_type(text_of(*attribute).value_or(""));
+    if (!type) at.fail(fmt::format(" has a {} that is not known", name_of(Attribute::type)));
+    call.type = *type;
+  }
+}
+
+std::vector<std::int64_t> numbers_of(const Compute& c) {
+  const machine::GemmShape& p = c.product;
+  return {static_cast<std::int64_t>(c.kind),
+          p.m,
+          p.n,
+          p.k,
+          p.batch,
+          static_cast<std::int64_t>(p.type),
+          p.output ? static_cast<std::int64_t>(*p.output) : -1,
+          p.accumulate ? 1 : 0,
+          c.batch,
+          c.heads,
+          c.kv_heads,
+          c.queries,
+          c.keys,
+          c.head_dim,
+          c.causal ? 1 : 0,
+          c.backward ? 1 : 0,
+          static_cast<std::int64_t>(c.type),
+          c.flop,
+          c.read,
+          c.written};
+}
+
+std::optional<Compute> extended_compute(const ChakraAttributes& attributes, const NodeOfFile& at) {
+  const chakra::AttributeProto* attribute = attributes.find(Attribute::compute);
+  if (attribute == nullptr) return std::nullopt;
+  const auto numbers = integers_of(*attribute);
+  Compute c;
+  if (!numbers || numbers->size() != numbers_of(c).size())
+    at.fail(fmt::format(" has a {} that is damaged", name_of(Attribute::compute)));
+  std::size_t next = 0;
+  const auto take = [&](std::int64_t least, std::int64_t most) {
+    const std::int64_t value = (*numbers)[next++];
+    if (value < least || value > most)
+      at.fail(fmt::format(" has a {} that is out of range", name_of(Attribute::compute)));
+    return value;
+  };
+  c.kind = static_cast<Compute::Kind>(take(0, kLastKind));
+  machine::GemmShape& p = c.product;
+  for (std::int64_t* value : {&p.m, &p.n, &p.k, &p.batch}) *value = take(0, kMostNumber);
+  p.type = static_cast<DataType>(take(0, kLastType));
+  const std::int64_t output = take(-1, kLastType);
+  if (output >= 0) p.output = static_cast<DataType>(output);
+  p.accumulate = take(0, 1) != 0;
+  for (std::int64_t* value : {&c.batch, &c.heads, &c.kv_heads, &c.queries, &c.keys, &c.head_dim})
+    *value = take(0, kMostNumber);
+  c.causal = take(0, 1) != 0;
+  c.backward = take(0, 1) != 0;
+  c.type = static_cast<DataType>(take(0, kLastType));
+  for (std::int64_t* value : {&c.flop, &c.read, &c.written}) *value = take(0, kMostNumber);
+  return c;
+}
+
+std::vector<std::vector<std::string>> group_names(const Workload& workload) {
+  std::vector<std::vector<std::string>> names;
+  int next = 1;  // "0" is all ranks
+  for (const GroupFamily& family : workload.families) {
+    std::vector<std::string>& own = names.emplace_back();
+    for (std::size_t g = 0; g < family.groups.size(); ++g) own.push_back(std::to_string(next++));
+  }
+  return names;
+}
+
+}  // namespace hemiola::workload

@@ -1,0 +1,304 @@
+#include "workload/traces/files.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "workload/traces/archive.h"
+#include "workload/traces/groups.h"
+#include "workload/traces/kineto/events.h"
+
+namespace hemiola::workload {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Not those that file managers and archivers leave.
+bool is_hidden(const std::string& path) {
+  return fs::path(path).filename().string().starts_with('.');
+}
+
+std::vector<std::string> files_in(const fs::path& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (entry.is_regular_file(error) && !is_hidden(entry.path().string()))
+      files.push_back(entry.path().string());
+  }
+  if (error) throw Failure("cannot be read: " + error.message(), {.file = folder.string()});
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+bool is_group_file(const TraceFile& file) {
+  constexpr std::size_t kMost = std::size_t{1} << 24;
+  const std::string start = file.start(kMost);
+  const std::size_t first = start.find_first_not_of(" \t\r\n");
+  return first != std::string::npos && start[first] == '{' && parse_group_file(start).has_value();
+}
+
+/// Without folder, ".gz" and the ending before it.
+std::string short_name(const std::string& path) {
+  fs::path name = fs::path(path).filename();
+  if (name.empty()) name = fs::path(path).parent_path().filename();
+  for (const char* ending : {".gz", ".tgz", ".zip", ".tar", ".json", ".trace", ".pt", ".et"}) {
+    if (name.extension() == ending && !name.stem().empty()) name = name.stem();
+  }
+  return name.string();
+}
+
+/// "x" of "x.3"; the number goes to `rank`.
+std::string without_rank(const std::string& name, std::optional<int>& rank) {
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string::npos || dot == 0) return name;
+  // Not the end of a version.
+  if (name[dot - 1] >= '0' && name[dot - 1] <= '9') return name;
+  int number = 0;
+  const char* end = name.data() + name.size();
+  const auto [at, error] = std::from_chars(name.data() + dot + 1, end, number);
+  if (error != std::errc{} || at != end || number < 0) return name;
+  rank = number;
+  return name.substr(0, dot);
+}
+
+TraceFiles single_trace(TraceFile file, const std::vector<TraceFile>& others) {
+  TraceFiles found;
+  found.name = without_rank(short_name(file.name), found.rank_of_single);
+  for (const TraceFile& other : others) {
+    if (short_name(other.name) == found.name && other.name != file.name && is_group_file(other))
+      found.groups = other;
+  }
+  found.ranks.push_back(std::move(file));
+  return found;
+}
+
+/// The ranks that Kineto traces say themselves, if all do, and these are all ranks up to the last.
+std::optional<std::vector<int>> ranks_by_content(const std::vector<TraceFile>& files) {
+  std::vector<int> ranks;
+  std::vector<bool> seen(files.size());
+  for (const TraceFile& file : files) {
+    const std::optional<std::int64_t> rank = kineto_rank(file.start(kTraceStart));
+    if (!rank || *rank < 0 || *rank >= static_cast<std::int64_t>(files.size()) ||
+        seen[static_cast<std::size_t>(*rank)])
+      return std::nullopt;
+    seen[static_cast<std::size_t>(*rank)] = true;
+    ranks.push_back(static_cast<int>(*rank));
+  }
+  return ranks;
+}
+
+/// Whether it is what one rank of several does. An HLO module is what all do, and a folder of dumps
+/// has many.
+bool is_of_one_rank(const TraceFile& file) {
+  const TraceFormat format = trace_format(file.start(kTraceStart));
+  return format != TraceFormat::unknown && format != TraceFormat::hlo;
+}
+
+/// Those of `files` that are traces, in the order of their ranks.
+TraceFiles pick_traces(const std::vector<TraceFile>& files, const std::string& whole) {
+  TraceFiles found;
+  std::vector<TraceFile> traces;
+  std::vector<std::string> names;
+  for (const TraceFile& file : files) {
+    if (is_of_one_rank(file)) {
+      traces.push_back(file);
+      names.push_back(file.name);
+    } else if (is_group_file(file)) {
+      if (found.groups)
+        throw Failure(
+            "two files say which process groups there are: this one and " + found.groups->name,
+            {.file = file.name}, "name the one that holds with --groups");
+      found.groups = file;
+    }
+  }
+  if (traces.empty())
+    throw Failure("has no trace in it", {.file = whole},
+                  "Chakra, PyTorch and Kineto traces can be read: docs/traces.md");
+  if (traces.size() == 1) {
+    found.name = without_rank(short_name(traces[0].name), found.rank_of_single);
+    found.ranks = std::move(traces);
+    return found;
+  }
+  found.name = short_name(whole);
+  const std::optional<std::vector<int>> said = ranks_by_content(traces);
+  const std::optional<std::vector<int>> ranks = said ? said : ranks_by_name(names);
+  if (!ranks)
+    throw Failure(
+        fmt::format("nothing tells which rank each of the {} traces is of", traces.size()),
+        {.file = whole}, "names of files tell it by a number: trace.0.et, trace.1.et, ...");
+  found.ranks.resize(traces.size());
+  for (std::size_t i = 0; i < traces.size(); ++i)
+    found.ranks[static_cast<std::size_t>((*ranks)[i])] = std::move(traces[i]);
+  return found;
+}
+
+const std::vector<std::string> kEndings{".et", ".et.gz", ".json", ".json.gz"};
+
+/// Files `before` + number + ending, by number.
+std::vector<std::pair<int, std::string>> ranked_files(const fs::path& folder,
+                                                      const std::string& before,
+                                                      const std::vector<std::string>& endings) {
+  std::vector<std::pair<int, std::string>> ranked;
+  for (const std::string& file : files_in(folder.empty() ? "." : folder)) {
+    const std::string name = fs::path(file).filename().string();
+    if (!name.starts_with(before)) continue;
+    int rank = 0;
+    const char* end = name.data() + name.size();
+    const auto [at, error] = std::from_chars(name.data() + before.size(), end, rank);
+    if (error != std::errc{} || rank < 0) continue;
+    if (std::find(endings.begin(), endings.end(), std::string(at, end)) == endings.end()) continue;
+    ranked.emplace_back(rank, (folder / name).string());
+  }
+  std::sort(ranked.begin(), ranked.end());
+  return ranked;
+}
+
+/// The same, all from 0 on.
+TraceFiles numbered_traces(const fs::path& folder, const std::string& before,
+                           const std::vector<std::string>& endings, const std::string& whole) {
+  const auto ranked = ranked_files(folder, before, endings);
+  if (ranked.empty())
+    throw Failure("no such file, and no files of ranks that begin with it", {.file = whole});
+  TraceFiles found;
+  for (const auto& [rank, file] : ranked) {
+    const auto expected = static_cast<int>(found.ranks.size());
+    if (rank < expected)
+      throw Failure(
+          fmt::format("rank {} has two files: this one and {}", rank, found.ranks.back().name),
+          {.file = file});
+    if (rank > expected)
+      throw Failure(
+          fmt::format("the file of rank {} is missing: there are {} files, up to that of rank {}",
+                      expected, ranked.size(), ranked.back().first),
+          {.file = ranked.back().second},
+          "give the traces of all ranks, or one file and --replicate");
+    found.ranks.push_back({file});
+  }
+  return found;
+}
+
+TraceFiles by_prefix(const std::string& path) {
+  const fs::path prefix(path);
+  TraceFiles found =
+      numbered_traces(prefix.parent_path(), prefix.filename().string() + ".", kEndings, path);
+  found.name = prefix.filename().string();
+  const TraceFile groups{path + ".json"};
+  if (fs::exists(groups.name) && is_group_file(groups)) found.groups = groups;
+  return found;
+}
+
+TraceFiles by_pattern(const std::string& path, std::size_t mark) {
+  const fs::path before(path.substr(0, mark));
+  const std::string after = path.substr(mark + 2);
+  TraceFiles found =
+      numbered_traces(before.parent_path(), before.filename().string(), {after}, path);
+  std::string name = before.filename().string();
+  while (!name.empty() && std::string_view("._-").find(name.back()) != std::string_view::npos)
+    name.pop_back();
+  found.name = name;
+  const TraceFile groups{(before.parent_path() / (name + ".json")).string()};
+  if (fs::exists(groups.name) && is_group_file(groups)) found.groups = groups;
+  return found;
+}
+
+}  // namespace
+
+std::string TraceFile::content() const {
+  return member ? *member : read_file(name);
+}
+
+std::string TraceFile::start(std::size_t most) const {
+  if (member) return member->substr(0, most);
+  // Reads plain files too.
+  const gzFile file = gzopen(name.c_str(), "rb");
+  if (file == nullptr) return {};
+  constexpr std::size_t kPart = std::size_t{1} << 16;
+  std::string text;
+  while (text.size() < most) {
+    const std::size_t known = text.size();
+    const std::size_t part = std::min(kPart, most - known);
+    text.resize(known + part);
+    const int count = gzread(file, text.data() + known, static_cast<unsigned>(part));
+    text.resize(known + (count > 0 ? static_cast<std::size_t>(count) : 0));
+    if (count < static_cast<int>(part)) break;
+  }
+  gzclose_r(file);
+  return text;
+}
+
+TraceFormat trace_format(std::string_view content) {
+  // Whoever has read the whole file: it may be long.
+  const std::string_view start = content.substr(0, kTraceStart);
+  switch (recognise(start)) {
+    case Format::kineto_trace:
+      return TraceFormat::kineto;
+    case Format::hlo:
+      return TraceFormat::hlo;
+    case Format::chakra_et:
+      return start[start.find_first_not_of(" \t\r\n")] == '{' ? TraceFormat::pytorch
+                                                              : TraceFormat::chakra;
+    case Format::chakra_json:
+      return TraceFormat::chakra_json;
+    default:
+      return TraceFormat::unknown;
+  }
+}
+
+TraceFiles find_traces(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    std::vector<TraceFile> files;
+    for (const std::string& file : files_in(path)) files.push_back({file});
+    return pick_traces(files, path);
+  }
+  const std::size_t mark = path.rfind("%d");
+  if (!fs::exists(path, error) && mark != std::string::npos) return by_pattern(path, mark);
+  if (!fs::exists(path, error)) return by_prefix(path);
+  const TraceFile file{path};
+  if (is_archive(file.start(kTraceStart))) {
+    TraceFiles found = pick_traces(files_of_archive(path), path);
+    found.name = short_name(path);
+    return found;
+  }
+  std::vector<TraceFile> others;
+  const fs::path folder = fs::path(path).parent_path();
+  std::optional<int> rank;
+  const std::string beside = without_rank(short_name(path), rank) + ".json";
+  if (fs::exists(folder / beside, error)) others.push_back({(folder / beside).string()});
+  return single_trace(file, others);
+}
+
+bool has_traces(const std::string& path) {
+  std::error_code error;
+  const auto is_one = [](const TraceFile& file) {
+    return trace_format(file.start(kTraceStart)) != TraceFormat::unknown;
+  };
+  try {
+    if (fs::is_directory(path, error)) {
+      const std::vector<std::string> files = files_in(path);
+      return std::any_of(files.begin(), files.end(),
+                         [](const std::string& file) { return is_of_one_rank({file}); });
+    }
+    if (fs::exists(path, error)) {
+      if (!fs::is_regular_file(path, error)) return false;
+      const TraceFile file{path};
+      if (!is_archive(file.start(kTraceStart))) return is_one(file);
+      const std::vector<TraceFile> members = files_of_archive(path);
+      return std::any_of(members.begin(), members.end(), is_of_one_rank);
+    }
+    const std::size_t mark = path.rfind("%d");
+    const fs::path before(mark == std::string::npos ? path + "." : path.substr(0, mark));
+    return !ranked_files(before.parent_path(), before.filename().string(),
+                         mark == std::string::npos ? kEndings : std::vector{path.substr(mark + 2)})
+                .empty();
+  } catch (const Failure&) {
+    return false;
+  }
+}
+
+}  // namespace hemiola::workload

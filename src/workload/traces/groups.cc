@@ -1,0 +1,279 @@
+#include "workload/traces/groups.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+namespace hemiola::workload {
+namespace {
+
+std::string list_ranks(const std::vector<int>& ranks) {
+  constexpr std::size_t kShown = 8;
+  if (ranks.size() <= kShown) return fmt::format("{}", fmt::join(ranks, ", "));
+  return fmt::format("{}, ... {}", fmt::join(ranks.begin(), ranks.begin() + kShown - 1, ", "),
+                     ranks.back());
+}
+
+constexpr std::string_view kAllRanks = "all ranks";
+
+/// "there are traces of ranks 0 to 7"
+std::string describe_ranks(int ranks) {
+  return ranks == 1 ? "there is a trace of rank 0"
+                    : fmt::format("there are traces of ranks 0 to {}", ranks - 1);
+}
+
+}  // namespace
+
+std::string NodeOfFile::text() const {
+  return fmt::format("node {} '{}'", id, shorten(name));
+}
+
+std::string shorten(std::string_view name) {
+  constexpr std::size_t kLongest = 80;
+  if (name.size() <= kLongest) return std::string(name);
+  return std::string(name.substr(0, kLongest - 3)) + "...";
+}
+
+void NodeOfFile::fail(const std::string& problem, const std::string& hint, ExitCode code) const {
+  throw Failure(text() + problem, {.file = *file}, hint, code);
+}
+
+ProcessGroups::ProcessGroups(WorkloadBuilder& builder, int ranks, bool replicated)
+    : builder_(builder), ranks_(ranks), replicated_(replicated) {}
+
+void ProcessGroups::begin_file(int rank, int world) {
+  rank_ = rank;
+  world_ = world;
+  of_file_.clear();
+  used_.clear();
+}
+
+const ProcessGroup* ProcessGroups::find(std::string_view name) const {
+  for (const auto* groups : {&of_file_, &of_all_}) {
+    const auto at = groups->find(name);
+    if (at != groups->end()) return &at->second;
+  }
+  return nullptr;
+}
+
+bool ProcessGroups::is_same(const std::vector<int>& a, const std::vector<int>& b) const {
+  if (a == b) return true;
+  if (a.empty() == b.empty()) return false;
+  // One says "all", the other lists them.
+  const std::vector<int>& list = a.empty() ? b : a;
+  if (replicated_) return world_ == 0 || static_cast<int>(list.size()) == world_;
+  return static_cast<int>(list.size()) == ranks_;
+}
+
+void ProcessGroups::define(const ProcessGroup& group, const std::string& file) {
+  const std::set<int> distinct(group.ranks.begin(), group.ranks.end());
+  if (distinct.size() != group.ranks.size() || (!distinct.empty() && *distinct.begin() < 0))
+    throw Failure(fmt::format("process group '{}' has a rank twice or a negative one: {}",
+                              group.name, list_ranks(group.ranks)),
+                  {.file = file});
+  const ProcessGroup* known = find(group.name);
+  if (known == nullptr) {
+    of_file_.emplace(group.name, group);
+  } else if (!is_same(known->ranks, group.ranks)) {
+    const auto text = [](const std::vector<int>& ranks) {
+      return ranks.empty() ? std::string(kAllRanks) : list_ranks(ranks);
+    };
+    throw Failure(fmt::format("process group '{}' is said to have two lists of ranks: {} and {}",
+                              group.name, text(known->ranks), text(group.ranks)),
+                  {.file = file});
+  }
+}
+
+void ProcessGroups::define_for_all(const std::vector<ProcessGroup>& groups,
+                                   const std::string& file) {
+  for (const ProcessGroup& group : groups) define(group, file);
+  of_all_.merge(of_file_);
+  of_file_.clear();
+}
+
+std::int32_t ProcessGroups::add(const std::string& name, std::vector<std::vector<int>> groups) {
+  std::vector<GroupFamily>& families = builder_.workload().families;
+  families.push_back({name, std::move(groups)});
+  const auto index = static_cast<std::int32_t>(families.size() - 1);
+  families_[name] = index;
+  streams_.resize(families.size());
+  return index;
+}
+
+void ProcessGroups::define_family(const std::string& family,
+                                  const std::vector<std::string>& groups) {
+  std::vector<std::vector<int>> lists;
+  for (const std::string& group : groups) {
+    const ProcessGroup* known = find(group);
+    if (known == nullptr) return;  // groups of another file; nodes will say so if it matters
+    lists.push_back(known->ranks);
+  }
+  const std::int32_t index = add(family, std::move(lists));
+  for (const std::string& group : groups) written_[group] = index;
+}
+
+std::vector<int> ProcessGroups::ranks_of(std::string_view name, const NodeOfFile& node) const {
+  const ProcessGroup* group = find(name);
+  if (group == nullptr && !name.empty() && name != "0")
+    node.fail(fmt::format(" uses process group '{}', which nothing defines", name),
+              "a JSON file says which ranks each group has: {\"1\": [0, 1]}");
+  if (group != nullptr && !group->ranks.empty()) return group->ranks;
+  const int size = group == nullptr || group->size == 0 ? world_ : group->size;
+  if (size > 0 && size != ranks_ && !replicated_)
+    node.fail(fmt::format(" communicates in a group of all {} ranks, but {}", size,
+                          describe_ranks(ranks_)),
+              fmt::format("--replicate {} makes the others from it", size));
+  std::vector<int> all;
+  for (int rank = 0; rank < ranks_; ++rank) all.push_back(rank);
+  return all;
+}
+
+std::vector<std::vector<int>> ProcessGroups::partition(const std::string& name,
+                                                       const std::vector<int>& ranks,
+                                                       const NodeOfFile& node) const {
+  const auto fail = [&](const std::string& why) {
+    node.fail(
+        fmt::format(" is in process group '{}' of ranks {}, {}", name, list_ranks(ranks), why),
+        "give the traces of all ranks");
+  };
+  const auto size = static_cast<int>(ranks.size());
+  if (size == ranks_ || size == world_) {
+    std::vector<int> all;
+    for (int rank = 0; rank < ranks_; ++rank) all.push_back(rank);
+    return {all};
+  }
+  std::vector<int> sorted = ranks;
+  std::sort(sorted.begin(), sorted.end());
+  if (size == 1) sorted.push_back(sorted.front() + 1);
+  const int stride = sorted[1] - sorted[0];
+  for (int i = 1; i < size; ++i) {
+    if (sorted[static_cast<std::size_t>(i)] != sorted[0] + i * stride)
+      fail("which are not evenly spaced: other ranks cannot have the like");
+  }
+  const std::int64_t block = std::int64_t{size} * stride;
+  if (ranks_ % block != 0 || sorted[0] % block >= stride)
+    fail(fmt::format("into the like of which {} ranks cannot be divided", ranks_));
+  std::vector<std::vector<int>> groups;
+  for (std::int64_t first = 0; first < ranks_; first += block) {
+    for (int offset = 0; offset < stride; ++offset) {
+      std::vector<int>& group = groups.emplace_back();
+      for (const int rank : ranks)
+        group.push_back(static_cast<int>(first) + offset + rank - sorted[0]);
+    }
+  }
+  return groups;
+}
+
+std::int32_t ProcessGroups::join(const std::string& name, const std::vector<int>& ranks,
+                                 const NodeOfFile& node) {
+  const auto known = families_.find(name);
+  if (known == families_.end()) return add(name, {ranks});
+  std::vector<std::vector<int>>& groups =
+      builder_.workload().families[static_cast<std::size_t>(known->second)].groups;
+  for (const std::vector<int>& other : groups) {
+    if (other == ranks) return known->second;
+    for (const int rank : ranks) {
+      if (std::find(other.begin(), other.end(), rank) != other.end())
+        node.fail(
+            fmt::format(" is in process group '{}' of ranks {}, which another file says has "
+                        "ranks {}",
+                        name, list_ranks(ranks), list_ranks(other)));
+    }
+  }
+  groups.push_back(ranks);
+  return known->second;
+}
+
+GroupOfRank ProcessGroups::group(std::string_view name, const NodeOfFile& node) {
+  const auto used = used_.find(name);
+  if (used != used_.end()) return used->second;
+  const bool is_world = find(name) == nullptr && (name.empty() || name == "0");
+  const std::string known_as(is_world ? "world" : name);
+  const std::vector<int> ranks = ranks_of(name, node);
+  std::int32_t family = -1;
+  if (const auto written = written_.find(name); written != written_.end()) {
+    family = written->second;
+  } else if (replicated_) {
+    const auto known = families_.find(known_as);
+    family =
+        known != families_.end() ? known->second : add(known_as, partition(known_as, ranks, node));
+  } else {
+    for (const int rank : ranks) {
+      if (rank >= ranks_)
+        node.fail(fmt::format(" is in process group '{}' with rank {}, but {} only", known_as, rank,
+                              describe_ranks(ranks_)),
+                  "give the traces of all ranks, or --replicate and their number");
+    }
+    family = join(known_as, ranks, node);
+  }
+  if (!replicated_ && std::find(ranks.begin(), ranks.end(), rank_) == ranks.end())
+    node.fail(fmt::format(" is of rank {}, which is not in its process group '{}' of ranks {}",
+                          rank_, known_as, list_ranks(ranks)));
+  GroupOfRank group{family, static_cast<int>(ranks.size())};
+  if (replicated_)  // which may have made a larger one of it
+    group.size = static_cast<int>(
+        builder_.workload().families[static_cast<std::size_t>(family)].groups.front().size());
+  used_.emplace(name, group);
+  return group;
+}
+
+Message ProcessGroups::message(int from, int to, std::string_view name, const NodeOfFile& node) {
+  for (const int rank : {from, to}) {
+    if (rank < 0 || rank >= ranks_)
+      node.fail(fmt::format(" is a message from rank {} to {}, but {} only", from, to,
+                            describe_ranks(ranks_)),
+                "give the traces of all ranks");
+  }
+  if (from == to) node.fail(fmt::format(" is a message from rank {} to itself", from));
+  if (replicated_)
+    node.fail(fmt::format(" is a message from rank {} to {}: which ranks the others have in their "
+                          "place, nothing says",
+                          from, to),
+              "give the traces of all ranks");
+  Message message;
+  const auto written = written_.find(name);
+  const ProcessGroup* group = find(name);
+  if (written != written_.end() && group != nullptr &&
+      (group->ranks == std::vector{from, to} || group->ranks == std::vector{to, from})) {
+    message.family = written->second;
+    message.from_first = group->ranks.front() == from;
+    return message;
+  }
+  const auto [at, is_new] = pairs_.try_emplace({from, to}, -1);
+  if (is_new) at->second = add(fmt::format("{} to {}", from, to), {{from, to}});
+  message.family = at->second;
+  return message;
+}
+
+std::optional<int> ProcessGroups::rank_at(std::string_view name, std::int64_t place,
+                                          const NodeOfFile& node) const {
+  const std::vector<int> ranks = ranks_of(name, node);
+  if (place < 0 || place >= static_cast<std::int64_t>(ranks.size())) return std::nullopt;
+  return ranks[static_cast<std::size_t>(place)];
+}
+
+std::optional<int> ProcessGroups::other_of_pair(std::string_view name,
+                                                const NodeOfFile& node) const {
+  const std::vector<int> ranks = ranks_of(name, node);
+  if (ranks.size() != 2) return std::nullopt;
+  if (ranks[0] == rank_) return ranks[1];
+  if (ranks[1] == rank_) return ranks[0];
+  return std::nullopt;
+}
+
+std::uint16_t ProcessGroups::stream(std::int32_t family) {
+  std::optional<std::uint16_t>& known = streams_[static_cast<std::size_t>(family)];
+  if (!known) {
+    const Workload& workload = builder_.workload();
+    if (workload.streams.size() >= std::numeric_limits<std::uint16_t>::max())
+      throw Failure("there are more than 65,535 process groups");
+    known = builder_.stream("group " + workload.families[static_cast<std::size_t>(family)].name);
+    builder_.workload().streams[*known].assumed = true;  // a trace file says nothing of streams
+  }
+  return *known;
+}
+
+}  // namespace hemiola::workload

@@ -1,0 +1,107 @@
+// The two texts that say which ranks a process group has.
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "core/text.h"
+#include "workload/traces/groups.h"
+
+namespace hemiola::workload {
+namespace {
+
+using GroupJson = nlohmann::json;
+
+std::optional<int> rank_of_json(const GroupJson& value) {
+  if (!value.is_number_integer()) return std::nullopt;
+  const auto rank = value.get<std::int64_t>();
+  constexpr std::int64_t kMost = 1 << 24;  // more than any machine has
+  if (rank < -kMost || rank > kMost) return std::nullopt;
+  return static_cast<int>(rank);
+}
+
+std::optional<std::vector<int>> ranks_of_json(const GroupJson& list) {
+  if (!list.is_array()) return std::nullopt;
+  std::vector<int> ranks;
+  for (const GroupJson& one : list) {
+    const std::optional<int> rank = rank_of_json(one);
+    if (!rank) return std::nullopt;
+    ranks.push_back(*rank);
+  }
+  return ranks;
+}
+
+std::optional<std::int64_t> number_of_name(const std::string& name) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc{} || end != name.data() + name.size()) return std::nullopt;
+  return number;
+}
+
+bool is_before_group(const ProcessGroup& a, const ProcessGroup& b) {
+  const auto one = number_of_name(a.name), other = number_of_name(b.name);
+  if (one && other) return *one < *other;
+  if (one.has_value() != other.has_value()) return one.has_value();
+  return a.name < b.name;
+}
+
+std::optional<ProcessGroup> group_of_json(const GroupJson& value) {
+  if (!value.is_object()) return std::nullopt;
+  const auto name = value.find("pg_name");
+  const auto ranks = value.find("ranks");
+  if (name == value.end() || !name->is_string() || ranks == value.end()) return std::nullopt;
+  std::optional<std::vector<int>> list = ranks_of_json(*ranks);
+  if (!list) return std::nullopt;
+  ProcessGroup group{name->get<std::string>(), std::move(*list)};
+  for (const char* key : {"group_size", "pg_size"}) {
+    const auto size = value.find(key);
+    if (size != value.end()) group.size = rank_of_json(*size).value_or(0);
+  }
+  const auto alias = value.find("backend_id");
+  if (alias != value.end() && alias->is_number_integer()) group.alias = alias->dump();
+  return group;
+}
+
+}  // namespace
+
+std::optional<std::vector<ProcessGroup>> parse_group_file(std::string_view text) {
+  const GroupJson json = GroupJson::parse(text, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  std::vector<ProcessGroup> groups;
+  for (const auto& [name, list] : json.items()) {
+    std::optional<std::vector<int>> ranks = ranks_of_json(list);
+    if (!ranks || ranks->empty()) return std::nullopt;
+    groups.push_back({name, std::move(*ranks)});
+  }
+  std::stable_sort(groups.begin(), groups.end(), is_before_group);
+  return groups;
+}
+
+std::vector<ProcessGroup> read_group_file(const std::string& path) {
+  std::optional<std::vector<ProcessGroup>> groups = parse_group_file(read_file(path));
+  if (!groups)
+    throw Failure("is no list of process groups", {.file = path},
+                  R"(such a file says which ranks each group has: {"1": [0, 1], "2": [2, 3]})");
+  return std::move(*groups);
+}
+
+std::optional<std::vector<ProcessGroup>> parse_process_groups(std::string_view text) {
+  const std::size_t begin = text.find("[{");
+  const std::size_t end = text.rfind("}]");
+  if (begin == std::string_view::npos || end == std::string_view::npos || end < begin)
+    return std::nullopt;
+  std::string list(text.substr(begin, end + 2 - begin));
+  // A text inside the text of a list: its quotes are escaped.
+  std::size_t at = 0;
+  while ((at = list.find("\\\"", at)) != std::string::npos) list.erase(at, 1);
+  const GroupJson json = GroupJson::parse(list, nullptr, false);
+  if (!json.is_array()) return std::nullopt;
+  std::vector<ProcessGroup> groups;
+  for (const GroupJson& one : json) {
+    std::optional<ProcessGroup> group = group_of_json(one);
+    if (!group) return std::nullopt;
+    groups.push_back(std::move(*group));
+  }
+  return groups;
+}
+
+}  // namespace hemiola::workload

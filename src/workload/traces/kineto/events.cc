@@ -1,0 +1,247 @@
+#include "workload/traces/kineto/events.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <array>
+#include <map>
+#include <utility>
+
+#include "core/diagnostics.h"
+#include "workload/traces/json.h"
+
+namespace hemiola::workload {
+namespace {
+
+namespace kineto_json = simdjson::ondemand;
+
+enum class KinetoCategory : std::uint8_t { other, kernel, copy, set, runtime, host, annotation };
+
+KinetoCategory category_of(std::string_view name) {
+  if (name == "cpu_op" || name == "Operator") return KinetoCategory::host;
+  if (name == "user_annotation") return KinetoCategory::annotation;
+  if (name == "kernel" || name == "Kernel") return KinetoCategory::kernel;
+  if (name == "gpu_memcpy" || name == "Memcpy") return KinetoCategory::copy;
+  if (name == "gpu_memset" || name == "Memset") return KinetoCategory::set;
+  if (name.ends_with("_runtime") || name.ends_with("_driver") || name == "Runtime")
+    return KinetoCategory::runtime;
+  return KinetoCategory::other;
+}
+
+/// One event, before its category is known.
+struct RawKinetoEvent {
+  std::string_view phase, category, name, thread;
+  std::string_view begin, duration;  ///< numbers as written
+  std::optional<std::int64_t> stream, device, correlation, bytes;
+  KinetoArguments arguments;
+};
+
+class KinetoParser {
+ public:
+  KinetoParser(const std::string& file, std::string& content, KinetoEvents& events)
+      : file_(file), content_(content), events_(events) {}
+
+  void read(kineto_json::parser& parser) {
+    content_.reserve(content_.size() + simdjson::SIMDJSON_PADDING);
+    kineto_json::document document;
+    bool is_open = false;
+    try {
+      document = parser.iterate(content_.data(), content_.size(), content_.capacity());
+      is_open = true;
+      bool found = false;
+      for (auto field : document.get_object()) {
+        const std::string_view key = field.unescaped_key();
+        if (key == "traceEvents") {
+          found = true;
+          for (auto event : field.value().get_array()) read_event(event.get_object());
+        } else if (key == "distributedInfo") {
+          read_job(field.value().get_object());
+        }
+      }
+      if (!found) throw Failure("has no traceEvents", {.file = file_});
+    } catch (const simdjson::simdjson_error&) {
+      const char* at = nullptr;
+      if (!is_open || document.current_location().get(at) != simdjson::SUCCESS) at = nullptr;
+      fail_with_json(file_, content_, at);
+    }
+  }
+
+ private:
+  static std::string_view token(kineto_json::value value) { return value.raw_json_token(); }
+  static std::string_view text(kineto_json::value value) {
+    std::string_view out;
+    return value.get_string().get(out) == simdjson::SUCCESS ? out : std::string_view();
+  }
+
+  void read_job(kineto_json::object job) {
+    for (auto field : job) {
+      const std::string_view key = field.unescaped_key();
+      if (key == "rank") events_.rank = integer_of_token(token(field.value()));
+      if (key == "world_size") events_.world = integer_of_token(token(field.value()));
+      if (key == "pg_config") {
+        kineto_json::array groups;
+        if (field.value().get_array().get(groups) != simdjson::SUCCESS) continue;
+        if (const auto found = parse_process_groups(groups.raw_json().value()))
+          events_.groups = *found;
+      }
+    }
+  }
+
+  void read_event(kineto_json::object event) {
+    RawKinetoEvent raw;
+    for (auto field : event) {
+      const std::string_view key = field.unescaped_key();
+      if (key == "ph") {
+        raw.phase = text(field.value());
+        if (raw.phase != "X") return;
+      } else if (key == "cat") {
+        raw.category = text(field.value());
+        if (category_of(raw.category) == KinetoCategory::other) return;
+      } else if (key == "name") {
+        raw.name = text(field.value());
+      } else if (key == "tid") {
+        raw.thread = token(field.value());
+      } else if (key == "ts") {
+        raw.begin = token(field.value());
+      } else if (key == "dur") {
+        raw.duration = token(field.value());
+      } else if (key == "args") {
+        kineto_json::object arguments;
+        if (field.value().get_object().get(arguments) == simdjson::SUCCESS)
+          read_arguments(arguments, raw);
+      }
+    }
+    if (raw.phase == "X") add(raw);
+  }
+
+  void read_arguments(kineto_json::object object, RawKinetoEvent& raw) {
+    KinetoArguments& to = raw.arguments;
+    const std::array<std::pair<std::string_view, std::optional<std::int64_t>*>, 11> numbers{{
+        {"stream", &raw.stream},
+        {"device", &raw.device},
+        {"correlation", &raw.correlation},
+        {"bytes", &raw.bytes},
+        {"In msg nelems", &to.sent},
+        {"Out msg nelems", &to.received},
+        {"Group size", &to.group_size},
+        {"Global rank start", &to.first},
+        {"Global rank stride", &to.stride},
+        {"Src Rank", &to.source},
+        {"Dst Rank", &to.destination},
+    }};
+    const std::array<std::pair<std::string_view, std::string_view*>, 4> texts{{
+        {"Collective name", &to.collective},
+        {"dtype", &to.type},
+        {"Process Group Name", &to.group},
+        {"Process Group Ranks", &to.group_ranks},
+    }};
+    for (auto field : object) {
+      const std::string_view key = field.unescaped_key();
+      for (const auto& [name, number] : numbers) {
+        if (name == key) *number = integer_of_token(token(field.value()));
+      }
+      for (const auto& [name, value] : texts) {
+        if (name == key) *value = text(field.value());
+      }
+      if (key == "Input Dims" || key == "Input type") {
+        kineto_json::array list;
+        if (field.value().get_array().get(list) == simdjson::SUCCESS)
+          (key == "Input Dims" ? to.dims : to.types) = list.raw_json().value();
+      }
+    }
+  }
+
+  std::int64_t time(std::string_view written, const RawKinetoEvent& raw) const {
+    const std::optional<std::int64_t> nanoseconds = nanoseconds_of(written);
+    if (!nanoseconds)
+      throw Failure(
+          fmt::format("event '{}' has no time and duration in microseconds", shorten(raw.name)),
+          {.file = file_});
+    return *nanoseconds;
+  }
+
+  std::int32_t add_arguments(const KinetoArguments& arguments) {
+    if (arguments.empty()) return -1;
+    events_.arguments.push_back(arguments);
+    return static_cast<std::int32_t>(events_.arguments.size() - 1);
+  }
+
+  std::int32_t thread(std::string_view token) {
+    const auto [at, is_new] =
+        threads_.try_emplace(std::string(token), static_cast<std::int32_t>(events_.threads.size()));
+    if (is_new) events_.threads.emplace_back(token);
+    return at->second;
+  }
+
+  /// Whether the arguments of an operator are of use.
+  static bool wants_arguments(std::string_view name) {
+    return name == "record_param_comms" || name.starts_with("nccl:") || name.starts_with("aten::");
+  }
+
+  void add(const RawKinetoEvent& raw) {
+    const KinetoCategory category = category_of(raw.category);
+    if (category == KinetoCategory::other) return;
+    const std::int64_t begin = time(raw.begin, raw);
+    const std::int64_t duration = raw.duration.empty() ? 0 : time(raw.duration, raw);
+    switch (category) {
+      case KinetoCategory::host:
+      case KinetoCategory::annotation: {
+        const bool wants = wants_arguments(raw.name);
+        events_.host.push_back({raw.name, begin, duration, thread(raw.thread),
+                                wants ? add_arguments(raw.arguments) : -1,
+                                category == KinetoCategory::host});
+        return;
+      }
+      case KinetoCategory::runtime:
+        events_.runtime.push_back(
+            {raw.name, begin, duration, thread(raw.thread), raw.correlation.value_or(-1)});
+        return;
+      default:
+        break;
+    }
+    GpuEvent event{.name = raw.name, .begin = begin, .duration = duration};
+    if (category == KinetoCategory::copy) event.kind = GpuEvent::Kind::copy;
+    if (category == KinetoCategory::set) event.kind = GpuEvent::Kind::set;
+    event.stream = raw.stream ? *raw.stream : integer_of_token(raw.thread).value_or(0);
+    event.device = raw.device.value_or(0);
+    event.correlation = raw.correlation.value_or(-1);
+    event.bytes = std::max(std::int64_t{0}, raw.bytes.value_or(0));
+    event.arguments = add_arguments(raw.arguments);
+    events_.gpu.push_back(event);
+  }
+
+  const std::string& file_;
+  std::string& content_;
+  KinetoEvents& events_;
+  std::map<std::string, std::int32_t, std::less<>> threads_;
+};
+
+}  // namespace
+
+struct KinetoFile::Parsed {
+  std::string content;
+  kineto_json::parser parser;  // owns the texts
+  KinetoEvents events;
+};
+
+KinetoFile::KinetoFile(const std::string& file, std::string content)
+    : parsed_(std::make_unique<Parsed>()) {
+  parsed_->content = std::move(content);
+  KinetoParser(file, parsed_->content, parsed_->events).read(parsed_->parser);
+}
+KinetoFile::~KinetoFile() = default;
+const KinetoEvents& KinetoFile::events() const {
+  return parsed_->events;
+}
+
+std::optional<std::int64_t> kineto_rank(std::string_view start) {
+  const std::size_t job = start.find("\"distributedInfo\"");
+  if (job == std::string_view::npos) return std::nullopt;
+  const std::size_t key = start.find("\"rank\"", job);
+  const std::size_t events = start.find("\"traceEvents\"", job);
+  if (key == std::string_view::npos || key > events) return std::nullopt;
+  const std::size_t value = start.find_first_not_of(": \t\r\n", key + 6);
+  return value == std::string_view::npos ? std::nullopt : integer_of_token(start.substr(value));
+}
+
+}  // namespace hemiola::workload

@@ -1,0 +1,334 @@
+#include "workload/traces/pytorch/reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "workload/traces/pytorch/operators.h"
+#include "workload/traces/pytorch_calls.h"
+#include "workload/traces/pytorch_shapes.h"
+
+namespace hemiola::workload {
+namespace {
+
+constexpr std::string_view kCallParameters = "record_param_comms";
+
+bool is_call_of_nccl(std::string_view kernel) {
+  return kernel.find("ncclKernel") != std::string_view::npos ||
+         kernel.find("ncclDevKernel") != std::string_view::npos;
+}
+
+class TorchReader {
+ public:
+  TorchReader(const std::string& file, const std::vector<TorchNode>& nodes, TraceAssembly& assembly,
+              ProcessGroups& groups, const CallSizes& sizes, Tally& tally)
+      : nodes_(nodes),
+        assembly_(assembly),
+        groups_(groups),
+        tally_(tally),
+        calls_(assembly, groups, sizes, tally) {
+    trace_.file = file;
+  }
+
+  Trace read() {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const TorchNode& node = nodes_[i];
+      place_.emplace(node.id, i);
+      if (node.parent != node.id && !node.is_on_gpu) callers_.insert(node.parent);
+      linked_ = linked_ || node.is_on_gpu;
+      if (node.begin >= 0) first_ = std::min(first_, node.begin);
+    }
+    for (const TorchNode& node : nodes_) {
+      if (node.name.find("process_group:init") != std::string_view::npos) define_groups(node);
+    }
+    if (linked_) {
+      read_linked();
+    } else {
+      read_operators();
+    }
+    calls_.finish();
+    return assembly_.finish(std::move(trace_), tally_);
+  }
+
+ private:
+  NodeOfFile at(const TorchNode& node) const { return {&trace_.file, node.id, node.name}; }
+
+  void define_groups(const TorchNode& node) {
+    const auto found = parse_process_groups(node.values);
+    if (!found) return;
+    for (const ProcessGroup& group : *found) {
+      groups_.define(group, trace_.file);
+      if (!group.alias.empty()) aliases_.emplace(group.alias, group.name);
+    }
+  }
+
+  Node start(const TorchNode& node) {
+    Node out{.id = node.id, .name = assembly_.name(node.name)};
+    out.first_dependency = static_cast<std::uint32_t>(trace_.waits_for.size());
+    return out;
+  }
+  void finish(Node node) {
+    node.dependencies = static_cast<std::uint32_t>(trace_.waits_for.size()) - node.first_dependency;
+    trace_.nodes.push_back(node);
+  }
+  void wait_for(std::uint64_t id) { trace_.waits_for.push_back(id); }
+
+  // --- Operators only ----------------------------------------------------------------------------
+
+  void read_operators() {
+    std::int64_t left_out = 0;
+    for (const TorchNode& node : nodes_) {
+      if (node.name == kCallParameters) {
+        add_call(node);
+      } else if (callers_.contains(node.id) || node.name.starts_with("nccl:") ||
+                 node.name.starts_with("c10d::")) {
+        ++left_out;
+      } else if (const auto work = work_of_operator(node)) {
+        add_kernel(node, *work);
+      } else {
+        ++left_out;
+      }
+    }
+    if (left_out > 0)
+      assembly_.builder().workload().notices.push_back(
+          {Severity::note,
+           fmt::format(
+               "left out: {} operations of the host, whose times such a trace does not have",
+               left_out),
+           {.file = trace_.file},
+           {}});
+  }
+
+  void add_kernel(const TorchNode& node, const OperatorWork& work) {
+    Node out = start(node);
+    out.kind = NodeKind::compute;
+    out.stream = assembly_.builder().stream("compute");
+    out.work = assembly_.compute(work.compute);
+    for (const std::int64_t storage : work.reads) wait_for_calls(written_by_call_, storage);
+    for (const std::int64_t storage : work.writes) {
+      wait_for_calls(written_by_call_, storage);
+      wait_for_calls(read_by_call_, storage);
+    }
+    for (const std::int64_t storage : work.writes) {
+      written_by_call_.erase(storage);
+      read_by_call_.erase(storage);
+    }
+    last_kernel_ = node.id;
+    finish(out);
+  }
+
+  void wait_for_calls(const std::unordered_map<std::int64_t, std::uint64_t>& calls,
+                      std::int64_t storage) {
+    const auto call = calls.find(storage);
+    if (call != calls.end()) wait_for(call->second);
+  }
+
+  void add_call(const TorchNode& node) {
+    const TorchCall call = call_of(node);
+    if (torch_call_kind(call.name) == TorchCallKind::none) return;
+    Node out = start(node);
+    out.stream = assembly_.builder().stream("compute");
+    if (last_kernel_) wait_for(*last_kernel_);
+    calls_.set(out, call, at(node));
+    set_stream_of_call(out);
+    for (const TorchTensor& tensor : tensors_of(node.values)) {
+      if (tensor.is_on_gpu) read_by_call_[tensor.storage] = node.id;
+    }
+    for (const TorchTensor& tensor : tensors_of(node.output_values)) {
+      if (tensor.is_on_gpu) written_by_call_[tensor.storage] = node.id;
+    }
+    finish(out);
+  }
+
+  void set_stream_of_call(Node& node) {
+    WorkloadBuilder& builder = assembly_.builder();
+    if (node.kind == NodeKind::collective) {
+      const auto work = static_cast<std::size_t>(node.work);
+      node.stream = groups_.stream(builder.workload().collectives[work].family);
+    } else if (node.kind == NodeKind::send || node.kind == NodeKind::receive) {
+      node.stream = builder.stream(node.kind == NodeKind::send ? "send" : "receive", false);
+    }
+  }
+
+  // --- Calls -------------------------------------------------------------------------------------
+
+  TorchCall call_of(const TorchNode& node) const {
+    TorchCall call = call_by_values(node);
+    if (node.collective.empty()) return call;
+    call.name = std::string(node.collective);
+    call.type = std::string(node.type);
+    call.group = std::string(node.group);
+    call.sent = node.sent;
+    call.received = node.received;
+    call.size = node.group_size.value_or(0);
+    call.first = node.first.value_or(-1);
+    call.stride = node.stride.value_or(-1);
+    return call;
+  }
+
+  /// Inputs of record_param_comms: [tensors, sequence number, group, rank, name, splits, splits,
+  /// (first rank, stride,) size of the group]. Calls without data have no tensors.
+  TorchCall call_by_values(const TorchNode& node) const {
+    TorchCall call;
+    const std::vector<TorchTensor> sent = tensors_of(node.values);
+    const std::vector<TorchTensor> received = tensors_of(node.output_values);
+    const auto elements = [](const std::vector<TorchTensor>& tensors) {
+      std::int64_t sum = 0;
+      constexpr std::int64_t kMost = std::int64_t{1} << 60;
+      for (const TorchTensor& tensor : tensors)
+        sum = std::min(kMost, sum + std::clamp<std::int64_t>(tensor.elements, 0, kMost));
+      return sum;
+    };
+    if (!sent.empty()) call.sent = elements(sent);
+    if (!received.empty()) call.received = elements(received);
+    for (const std::string& type : parse_types(node.types)) {
+      const std::size_t tensor = type.find("Tensor(");
+      if (tensor == std::string::npos) continue;
+      call.type = type.substr(tensor, type.find(')', tensor) + 1 - tensor);
+      break;
+    }
+    const auto values = nlohmann::json::parse(node.values, nullptr, false);
+    if (!values.is_array()) return call;
+    std::size_t name = 0;
+    while (name < values.size() && !values[name].is_string()) ++name;
+    if (name == values.size() || name < 2) return call;
+    call.name = values[name].get<std::string>();
+    const auto& group = values[name - 2];
+    if (group.is_array() && !group.empty() && group[0].is_string()) {
+      call.group = group[0].get<std::string>();
+    } else if (group.is_number_integer()) {
+      const auto alias = aliases_.find(group.dump());
+      if (alias != aliases_.end()) call.group = alias->second;
+    }
+    set_group_numbers(call, values);
+    set_peer(call, values[name - 1], node);
+    return call;
+  }
+
+  static void set_group_numbers(TorchCall& call, const nlohmann::json& values) {
+    std::vector<std::int64_t> numbers;
+    for (auto at = values.rbegin(); at != values.rend() && at->is_number_integer(); ++at)
+      numbers.push_back(at->get<std::int64_t>());
+    if (numbers.empty()) return;
+    call.size = std::max(std::int64_t{0}, numbers[0]);
+    if (numbers.size() < 3) return;
+    call.stride = numbers[1];
+    call.first = numbers[2];
+  }
+
+  void set_peer(TorchCall& call, const nlohmann::json& place, const TorchNode& node) const {
+    const TorchCallKind kind = torch_call_kind(call.name);
+    if (kind != TorchCallKind::send && kind != TorchCallKind::receive) return;
+    if (!place.is_number_integer()) return;
+    const auto peer = groups_.rank_at(call.group, place.get<std::int64_t>(), at(node));
+    if (peer) (kind == TorchCallKind::send ? call.destination : call.source) = *peer;
+  }
+
+  // --- Linked traces -----------------------------------------------------------------------------
+
+  void read_linked() {
+    std::unordered_map<std::uint64_t, std::vector<const TorchNode*>> launched;
+    for (const TorchNode& node : nodes_) {
+      if (node.is_on_gpu) launched[node.parent].push_back(&node);
+    }
+    for (const TorchNode& node : nodes_) {
+      if (node.is_on_gpu) {
+        if (!place_.contains(node.parent)) add_linked(node);
+        continue;
+      }
+      add_linked(node);
+      const auto kernels = launched.find(node.id);
+      if (kernels == launched.end()) continue;
+      std::stable_sort(kernels->second.begin(), kernels->second.end(),
+                       [](const TorchNode* a, const TorchNode* b) { return a->begin < b->begin; });
+      for (const TorchNode* kernel : kernels->second) add_linked(*kernel);
+    }
+  }
+
+  Time since_first(std::int64_t nanoseconds, const TorchNode& node) const {
+    if (nanoseconds > std::numeric_limits<std::int64_t>::max() / 1'000'000)
+      at(node).fail(" has a time beyond the 9,223 s that a time can be");
+    return Time::from_ns(std::max(std::int64_t{0}, nanoseconds));
+  }
+
+  void add_linked(const TorchNode& node) {
+    Node out = start(node);
+    if (node.begin >= 0) out.recorded_begin = since_first(node.begin - first_, node);
+    if (node.duration >= 0) out.recorded = since_first(node.duration, node);
+    for (const std::uint64_t id : node.waits_for) wait_for(id);
+    if (!node.is_on_gpu) {
+      out.kind = NodeKind::host;
+      out.stream = assembly_.builder().stream("host");
+      finish(out);
+      return;
+    }
+    wait_for(node.parent);
+    out.kind = NodeKind::compute;
+    out.stream = assembly_.builder().stream(fmt::format("stream {}", node.stream));
+    if (is_call_of_nccl(node.name)) {
+      set_linked_call(out, node);
+    } else if (is_product_kernel(node.name)) {
+      const TorchNode* op =
+          ancestor(node, [](const TorchNode& one) { return is_product_operator(one.name); });
+      if (op != nullptr) {
+        const auto product = product_of(
+            op->name, parse_shapes(op->shapes).value_or(ArgumentShapes{}), parse_types(op->types));
+        if (product) out.work = assembly_.compute(*product);
+      }
+    }
+    finish(out);
+  }
+
+  void set_linked_call(Node& out, const TorchNode& node) {
+    const TorchNode* parameters =
+        ancestor(node, [](const TorchNode& one) { return one.name == kCallParameters; });
+    TorchCall call;
+    if (parameters != nullptr) call = call_of(*parameters);
+    if (call.name.empty()) call.name = std::string(node.name.substr(0, node.name.find('(')));
+    calls_.set(out, call, at(node));
+  }
+
+  template <typename Wanted>
+  const TorchNode* ancestor(const TorchNode& node, const Wanted& wanted) const {
+    constexpr int kDeepest = 256;
+    const TorchNode* one = &node;
+    for (int depth = 0; depth < kDeepest; ++depth) {
+      if (wanted(*one)) return one;
+      const auto parent = place_.find(one->parent);
+      if (parent == place_.end() || one->parent == one->id) return nullptr;
+      one = &nodes_[parent->second];
+    }
+    return nullptr;
+  }
+
+  const std::vector<TorchNode>& nodes_;
+  TraceAssembly& assembly_;
+  ProcessGroups& groups_;
+  Tally& tally_;
+  TorchCalls calls_;
+  FileTrace trace_;
+  bool linked_ = false;
+  std::int64_t first_ = std::numeric_limits<std::int64_t>::max();
+  std::unordered_map<std::uint64_t, std::size_t> place_;  ///< by id
+  std::unordered_set<std::uint64_t> callers_;             ///< ids of operators that call others
+  std::map<std::string, std::string> aliases_;            ///< of groups
+  std::unordered_map<std::int64_t, std::uint64_t> written_by_call_, read_by_call_;  ///< by storage
+  std::optional<std::uint64_t> last_kernel_;
+};
+
+}  // namespace
+
+Trace read_pytorch(const std::string& file, const std::vector<TorchNode>& nodes,
+                   TraceAssembly& assembly, ProcessGroups& groups, const CallSizes& sizes,
+                   Tally& tally) {
+  return TorchReader(file, nodes, assembly, groups, sizes, tally).read();
+}
+
+}  // namespace hemiola::workload

@@ -1,0 +1,241 @@
+#include "workload/traces/pytorch_calls.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "workload/traces/pytorch_shapes.h"
+
+namespace hemiola::workload {
+namespace {
+
+std::string letters_of(std::string_view name) {
+  std::string letters;
+  for (const char c : name) {
+    if (c >= 'A' && c <= 'Z') letters += static_cast<char>(c - 'A' + 'a');
+    if (c >= 'a' && c <= 'z') letters += c;
+  }
+  return letters;
+}
+
+struct CallName {
+  std::string_view part;
+  TorchCallKind kind;
+};
+// The first one that is found counts: "allgather" before "gather".
+constexpr std::array<CallName, 13> kCallNames{{
+    {"allreduce", TorchCallKind::all_reduce},
+    {"allgather", TorchCallKind::all_gather},
+    {"reducescatter", TorchCallKind::reduce_scatter},
+    {"alltoall", TorchCallKind::all_to_all},
+    {"broadcast", TorchCallKind::broadcast},
+    {"barrier", TorchCallKind::barrier},
+    {"scatter", TorchCallKind::scatter},
+    {"gather", TorchCallKind::gather},
+    {"sendrecv", TorchCallKind::all_to_all},  // a kernel's name
+    {"send", TorchCallKind::send},
+    {"recv", TorchCallKind::receive},
+    {"reduce", TorchCallKind::reduce},
+    {"wait", TorchCallKind::none},
+}};
+
+Collective collective_of(TorchCallKind kind) {
+  switch (kind) {
+    case TorchCallKind::all_gather:
+    case TorchCallKind::gather:
+      return Collective::all_gather;
+    case TorchCallKind::reduce_scatter:
+      return Collective::reduce_scatter;
+    case TorchCallKind::all_to_all:
+      return Collective::all_to_all;
+    case TorchCallKind::broadcast:
+    case TorchCallKind::scatter:
+      return Collective::broadcast;
+    case TorchCallKind::reduce:
+      return Collective::reduce;
+    default:
+      return Collective::all_reduce;
+  }
+}
+
+std::optional<std::int64_t> times_if_it_fits(std::int64_t a, std::int64_t b) {
+  if (a < 0 || b < 0) return std::nullopt;
+  if (b > 0 && a > std::numeric_limits<std::int64_t>::max() / b) return std::nullopt;
+  return a * b;
+}
+
+}  // namespace
+
+TorchCallKind torch_call_kind(std::string_view name) {
+  const std::string letters = letters_of(name.substr(0, name.find('(')));
+  for (const CallName& one : kCallNames) {
+    if (letters.find(one.part) != std::string::npos) return one.kind;
+  }
+  if (letters == "init" || letters == "end" || letters == "commend") return TorchCallKind::none;
+  return TorchCallKind::unknown;
+}
+
+std::vector<int> parse_rank_list(std::string_view text) {
+  std::vector<int> ranks;
+  if (text.find("...") != std::string_view::npos) return ranks;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] < '0' || text[at] > '9') {
+      ++at;
+      continue;
+    }
+    int rank = 0;
+    const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), rank);
+    if (error != std::errc{}) return {};
+    ranks.push_back(rank);
+    at = static_cast<std::size_t>(end - text.data());
+  }
+  return ranks;
+}
+
+TorchCalls::TorchCalls(TraceAssembly& assembly, ProcessGroups& groups, const CallSizes& sizes,
+                       Tally& tally)
+    : assembly_(assembly), groups_(groups), sizes_(sizes), tally_(tally) {}
+
+void TorchCalls::define_group(const TorchCall& call, const NodeOfFile& at) {
+  if (call.group.empty() || groups_.knows(call.group)) return;
+  constexpr std::int64_t kMostRanks = 1 << 24;
+  if (call.size < 0 || call.size > kMostRanks)
+    at.fail(fmt::format(" is in process group '{}' of {} ranks", call.group, call.size));
+  ProcessGroup group{call.group, call.ranks, static_cast<int>(call.size)};
+  if (group.ranks.empty() && call.size > 0 && call.size != groups_.world()) {
+    const std::optional<std::int64_t> last = call.first >= 0 && call.stride > 0
+                                                 ? times_if_it_fits(call.stride, call.size)
+                                                 : std::nullopt;
+    if (!last || *last > kMostRanks || call.first > kMostRanks)
+      at.fail(fmt::format(" is in process group '{}' of {} ranks, and nothing says which they are",
+                          call.group, call.size),
+              "give a file of process groups: {\"" + call.group + "\": [0, 1]}");
+    for (std::int64_t i = 0; i < call.size; ++i)
+      group.ranks.push_back(static_cast<int>(call.first + i * call.stride));
+  }
+  groups_.define(group, *at.file);
+}
+
+std::optional<std::int64_t> TorchCalls::bytes_of(const TorchCall& call, TorchCallKind kind,
+                                                 int ranks) const {
+  const std::optional<DataType> type = torch_type(call.type);
+  if (!type || (!call.sent && !call.received)) return std::nullopt;
+  // Of two numbers, the one that nccl-tests calls size, or else what it follows from.
+  const auto of_whole = [&](const std::optional<std::int64_t>& whole,
+                            const std::optional<std::int64_t>& share) {
+    if (whole && *whole > 0) return whole;
+    return share ? times_if_it_fits(*share, ranks) : whole;
+  };
+  std::optional<std::int64_t> elements;
+  switch (kind) {
+    case TorchCallKind::all_gather:
+    case TorchCallKind::gather:
+      elements = of_whole(std::nullopt, call.sent);
+      if (!elements || *elements == 0) elements = call.received;
+      break;
+    case TorchCallKind::reduce_scatter:
+    case TorchCallKind::scatter:
+      elements = of_whole(call.sent, call.received);
+      break;
+    default:
+      elements = call.sent && *call.sent > 0 ? call.sent : call.received;
+      if (!elements) elements = call.sent;
+  }
+  return elements ? times_if_it_fits(*elements, size_of(*type)) : std::nullopt;
+}
+
+std::optional<std::int64_t> TorchCalls::size_of_call(Node& node, const TorchCall& call,
+                                                     TorchCallKind kind, int ranks,
+                                                     const NodeOfFile& at) {
+  std::optional<std::int64_t> bytes = bytes_of(call, kind, ranks);
+  if (!bytes) bytes = sizes_.find(count_ - 1, call.name);
+  if (bytes && *bytes > 0) return bytes;
+  if (bytes) {
+    if (!assembly_.lenient())
+      at.fail(fmt::format(" is a call that moves {} bytes", *bytes),
+              "--lenient lets it take the time that was recorded");
+    tally_.add("ignored: a call that moves no bytes takes the time that was recorded", at.text());
+  } else {
+    if (without_size_++ == 0) {
+      first_without_size_ = fmt::format("{} at {}", at.text(), to_string(node.recorded_begin));
+      file_ = *at.file;
+    }
+    if (assembly_.lenient())
+      tally_.add("ignored: a call without a size takes the time that was recorded", at.text());
+  }
+  node.kind = NodeKind::compute;
+  node.work = -1;
+  return std::nullopt;
+}
+
+void TorchCalls::set(Node& node, const TorchCall& call, const NodeOfFile& at) {
+  const TorchCallKind kind = torch_call_kind(call.name);
+  if (kind == TorchCallKind::none) return;
+  ++count_;
+  define_group(call, at);
+  if (kind == TorchCallKind::send || kind == TorchCallKind::receive) {
+    set_message(node, call, kind == TorchCallKind::send, at);
+  } else {
+    set_collective(node, call, kind, at);
+  }
+}
+
+void TorchCalls::set_message(Node& node, const TorchCall& call, bool is_send,
+                             const NodeOfFile& at) {
+  const std::optional<std::int64_t> bytes =
+      size_of_call(node, call, is_send ? TorchCallKind::send : TorchCallKind::receive, 1, at);
+  if (!bytes) return;
+  const std::optional<std::int64_t>& said = is_send ? call.destination : call.source;
+  std::optional<int> other;
+  if (said && *said >= 0 && *said <= std::numeric_limits<int>::max())
+    other = static_cast<int>(*said);
+  if (!other) other = groups_.other_of_pair(call.group, at);
+  if (!other) at.fail(fmt::format(" does not say {} which rank", is_send ? "to" : "from"));
+  const int own = groups_.rank();
+  Message message = is_send ? groups_.message(own, *other, call.group, at)
+                            : groups_.message(*other, own, call.group, at);
+  message.bytes = *bytes;
+  node.kind = is_send ? NodeKind::send : NodeKind::receive;
+  node.work = assembly_.builder().message(message);
+}
+
+void TorchCalls::set_collective(Node& node, const TorchCall& call, TorchCallKind kind,
+                                const NodeOfFile& at) {
+  if (kind == TorchCallKind::unknown)
+    at.fail(fmt::format(" calls '{}', which is no communication that is known", call.name));
+  const bool is_rooted = kind == TorchCallKind::gather || kind == TorchCallKind::scatter;
+  const std::string_view like = kind == TorchCallKind::gather ? "an all-gather" : "a broadcast";
+  if (is_rooted && !assembly_.lenient())
+    at.fail(fmt::format(" is a {}, which cannot be simulated", call.name),
+            fmt::format("--lenient takes it as {}", like));
+  const GroupOfRank group = groups_.group(call.group, at);
+  CollectiveCall collective{.kind = collective_of(kind), .family = group.family};
+  if (kind == TorchCallKind::barrier) {
+    // Everyone sums up one number.
+    collective.bytes = size_of(DataType::float32);
+    collective.type = DataType::float32;
+  } else {
+    const std::optional<std::int64_t> bytes = size_of_call(node, call, kind, group.size, at);
+    if (!bytes) return;
+    collective.bytes = *bytes;
+    collective.type = torch_type(call.type).value_or(DataType::bfloat16);
+  }
+  if (is_rooted) tally_.add(fmt::format("converted: a {} to {}", call.name, like), at.text());
+  node.kind = NodeKind::collective;
+  node.work = assembly_.builder().collective(collective);
+}
+
+void TorchCalls::finish() const {
+  if (without_size_ == 0 || assembly_.lenient()) return;
+  throw Failure(fmt::format("{} call{} say{} no size: {}{}", without_size_,
+                            without_size_ == 1 ? "" : "s", without_size_ == 1 ? "s" : "",
+                            without_size_ == 1 ? "" : "the first is ", first_without_size_),
+                {.file = file_},
+                "--sizes names a file with the bytes of calls, by name or number; --lenient keeps "
+                "the time that was recorded");
+}
+
+}  // namespace hemiola::workload
