@@ -1,0 +1,56 @@
+// What `explore --bench` writes: the schedules that a program for PyTorch times.
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "core/embedded.h"
+#include "explore/first_of_each.h"
+#include "report/exploration.h"
+#include "report/values/exploration_fields.h"
+#include "report/values/numbers.h"
+
+namespace hemiola::report {
+
+using explore::Division;
+using explore::Exploration;
+
+std::vector<const explore::Candidate*> bench_candidates(const Exploration& found, std::size_t top) {
+  // Those that differ in more than who moves the data, which a program for PyTorch does not choose,
+  // and need no kernel of their own.
+  std::vector<const explore::Candidate*> chosen;
+  const auto steps_of = [](const explore::Candidate& candidate) {
+    return std::pair(candidate.schedule.family, candidate.schedule.degree);
+  };
+  for (const std::size_t i : explore::first_of_each(found.candidates, steps_of)) {
+    const explore::Candidate& candidate = found.candidates[i];
+    if (candidate.schedule.family.division != Division::kernel && chosen.size() < top)
+      chosen.push_back(&candidate);
+  }
+  return chosen;
+}
+
+std::string bench_plan_file(std::size_t number) {
+  return fmt::format("plan-{}.json", number + 1);
+}
+
+std::string bench_schedules(const Exploration& found,
+                            const std::vector<const explore::Candidate*>& chosen) {
+  std::string text = fmt::format(
+      "{{\n  \"schema\": 2,\n  \"operator\": {},\n  \"collective\": {},\n  \"machine\": {},\n"
+      "  \"schedules\": [\n",
+      operator_object(found.op), json_string(name_of(collective_of(found.op.kind))),
+      json_string(found.machine));
+  for (std::size_t i = 0; i < chosen.size(); ++i)
+    text += fmt::format("    {{\"text\": {}, \"plan\": \"{}\", \"simulated_us\": {}}}{}\n",
+                        json_string(chosen[i]->schedule.text()), bench_plan_file(i),
+                        json_number(chosen[i]->time().us()), i + 1 < chosen.size() ? "," : "");
+  return text + "  ]\n}\n";
+}
+
+std::string_view bench_program() {
+  if (const EmbeddedFile* file = find_embedded("data/bench/bench.py")) return file->content;
+  throw Failure("this build has no data/bench/bench.py", {}, "", ExitCode::internal);
+}
+
+}  // namespace hemiola::report

@@ -1,0 +1,151 @@
+// The object of --json. Written as text and not through a JSON library, because times are exact
+// decimals that no double holds.
+#include <fmt/format.h>
+
+#include "report/report.h"
+#include "report/values/numbers.h"
+
+namespace hemiola::report {
+namespace {
+
+std::string counters(const sim::Result& result) {
+  std::string text = "{";
+  for (const auto& [name, value] : result.counters) {
+    text += fmt::format("{}\n        {}: {}", text.size() > 1 ? "," : "", json_string(name), value);
+  }
+  return text + (result.counters.empty() ? "}" : "\n      }");
+}
+
+std::string links(const sim::Result& result) {
+  std::string text = "[";
+  for (const sim::LinkUse& link : result.links) {
+    text += fmt::format(
+        "{}\n        {{\"from\": {}, \"to\": {}, \"payload_bytes\": {}, \"wire_bytes\": {}, "
+        "\"busy_fs\": {}, \"max_queue\": {}}}",
+        text.size() > 1 ? "," : "", json_string(link.from), json_string(link.to),
+        link.payload_bytes, link.wire_bytes, link.busy.fs, link.max_queue);
+  }
+  return text + (result.links.empty() ? "]" : "\n      ]");
+}
+
+std::string one_attribution(const sim::Attribution& spent) {
+  std::string text = "{";
+  for (std::size_t i = 0; i < sim::kReasons; ++i)
+    text += fmt::format("{}{}: {}", i > 0 ? ", " : "",
+                        json_string(sim::name_of(static_cast<sim::Reason>(i))), spent[i]);
+  return text + "}";
+}
+
+std::string attribution(const sim::Result& result) {
+  std::string text = "[";
+  for (std::size_t rank = 0; rank < result.attribution.size(); ++rank)
+    text += fmt::format("{}\n        {{\"rank\": {}, \"fs\": {}}}", rank > 0 ? "," : "", rank,
+                        one_attribution(result.attribution[rank]));
+  return text + (result.attribution.empty() ? "]" : "\n      ]");
+}
+
+/// Of jobs.
+std::string launches(const sim::Result& result) {
+  std::string text = "[";
+  for (const sim::LaunchResult& launch : result.launches) {
+    std::string ranks;
+    for (const int rank : launch.ranks) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+    text += fmt::format(
+        "{}\n        {{\"name\": {}, \"program\": {}, \"ranks\": [{}], \"size_bytes\": {}, "
+        "\"begin_fs\": {}, \"end_fs\": {}, \"time_ns\": {}, \"latest_rank\": {},\n         "
+        "\"attribution\": {}",
+        text.size() > 1 ? "," : "", json_string(launch.name), json_string(launch.program), ranks,
+        launch.size.count, launch.begin.fs, launch.end.fs, exact_ns(launch.end - launch.begin),
+        launch.latest, one_attribution(launch.attribution));
+    if (launch.alone.fs > 0) {
+      text += fmt::format(",\n         \"alone_fs\": {}, \"alone_attribution\": {}",
+                          launch.alone.fs, one_attribution(launch.alone_attribution));
+      text += ", \"slowed_by\": [";
+      for (const auto& cause : launch.slowed_by)
+        text += fmt::format("{}{{\"launch\": {}, \"overlap_fs\": {}, \"fs\": {}}}",
+                            &cause == &launch.slowed_by.front() ? "" : ", ",
+                            json_string(cause.launch), cause.overlap.fs, cause.share.fs);
+      text += "]";
+    }
+    text += "}";
+  }
+  return text + (result.launches.empty() ? "]" : "\n      ]");
+}
+
+/// Of replays: what the reason `peer` is made of.
+std::string peer_waits(const sim::Result& result) {
+  std::string text = "[";
+  for (const sim::PeerWait& wait : result.peer_waits) {
+    text += fmt::format(
+        "{}\n        {{\"rank\": {}, \"peer\": {}, \"kind\": {}, \"fs\": {}, \"waits\": {}",
+        text.size() > 1 ? "," : "", wait.rank, wait.peer, json_string(sim::name_of(wait.kind)),
+        wait.time.fs, wait.waits);
+    if (!wait.buffer.empty()) text += fmt::format(", \"buffer\": {}", json_string(wait.buffer));
+    if (wait.offset >= 0) text += fmt::format(", \"offset\": {}", wait.offset);
+    if (!wait.name.empty()) text += fmt::format(", \"name\": {}", json_string(wait.name));
+    text += "}";
+  }
+  return text + (result.peer_waits.empty() ? "]" : "\n      ]");
+}
+
+std::string settings(const sim::Result& result) {
+  std::string text = "{";
+  for (const auto& [name, value] : result.settings) {
+    text +=
+        fmt::format("{}{}: {}", text.size() > 1 ? ", " : "", json_string(name), json_string(value));
+  }
+  return text + "}";
+}
+
+std::string result_object(const sim::Result& result, bool volatile_fields) {
+  std::string text = "    {";
+  const auto field = [&](std::string_view key, const std::string& value) {
+    text += fmt::format("{}\n      \"{}\": {}", text.back() == '{' ? "" : ",", key, value);
+  };
+  field("size_bytes", std::to_string(result.size.count));
+  if (!result.settings.empty()) field("settings", settings(result));
+  field("time_fs", std::to_string(result.time.fs));
+  field("time_ns", exact_ns(result.time));
+  field("algbw_GBps", json_number(result.algbw_GBps));
+  field("busbw_GBps", json_number(result.busbw_GBps));
+  field("bound_ns", fmt::format("{{\"bandwidth\": {}, \"latency\": {}}}",
+                                exact_ns(result.bound.bandwidth), exact_ns(result.bound.latency)));
+  field("ideal_ns", exact_ns(result.ideal));
+  field("checked", json_string(result.checked));
+  if (result.sampled.windows > 0)
+    field("sampled", fmt::format("{{\"share\": {}, \"windows\": {}, \"error\": {}}}",
+                                 json_number(result.sampled.share), result.sampled.windows,
+                                 json_number(result.sampled.error)));
+  field("line_hops", std::to_string(result.line_hops));
+  if (volatile_fields) {
+    field("visited_hops", std::to_string(result.visited_hops));
+    field("simulated_ranks", std::to_string(result.simulated_ranks));
+    field("wall_s", json_number(result.wall_s));
+    field("peak_rss_bytes", std::to_string(result.peak_rss_bytes));
+  }
+  field("counters", counters(result));
+  field("links", links(result));
+  field("attribution", attribution(result));
+  if (!result.launches.empty()) field("launches", launches(result));
+  if (result.answers.empty()) return text + "\n    }";
+  field("answers", json_string(result.answers));
+  if (!result.live_because.empty()) field("live_because", json_string(result.live_because));
+  field("peer_waits", peer_waits(result));
+  return text + "\n    }";
+}
+
+}  // namespace
+
+std::string to_json(const Run& run, const std::vector<sim::Result>& results, bool volatile_fields) {
+  std::string text = fmt::format(
+      "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"machine\": {},\n"
+      "  \"program\": {},\n  \"engine\": {},\n  \"results\": [",
+      json_string(run.command), json_string(run.machine), json_string(run.program),
+      json_string(run.engine));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    text += (i > 0 ? ",\n" : "\n") + result_object(results[i], volatile_fields);
+  }
+  return text + (results.empty() ? "]\n}\n" : "\n  ]\n}\n");
+}
+
+}  // namespace hemiola::report

@@ -1,0 +1,98 @@
+// Of a run's page: the table and the curves by size.
+#include "report/pages/run_blocks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "core/data_type.h"
+#include "report/values/numbers.h"
+
+namespace hemiola::report {
+namespace {
+
+std::string result_settings(const sim::Result& result) {
+  std::string text;
+  for (const auto& [name, value] : result.settings)
+    text += (text.empty() ? "" : ", ") + name + "=" + value;
+  return text;
+}
+
+}  // namespace
+
+std::string label_of(const sim::Result& result, const std::vector<sim::Result>& results) {
+  const bool sizes_differ =
+      std::any_of(results.begin(), results.end(),
+                  [&](const sim::Result& other) { return other.size != result.size; });
+  std::string text = result_settings(result);
+  if (sizes_differ || text.empty())
+    text = to_string(result.size) + (text.empty() ? "" : ", ") + text;
+  return text;
+}
+
+page::Table results_table(const Run& run, const std::vector<sim::Result>& results) {
+  page::Table table{"Results", "", {}, {}};
+  const std::vector<std::string> settings = setting_names(results);
+  for (const std::string& setting : settings) table.columns.push_back({setting});
+  for (const char* name : {"size (B)", "count (elements)"}) table.columns.push_back({name, true});
+  for (const char* name : {"type", "redop"}) table.columns.push_back({name});
+  for (const char* name : {"time (us)", "algbw (GB/s)", "busbw (GB/s)", "bound (us)", "% of bound"})
+    table.columns.push_back({name, true});
+  table.columns.push_back({"checked"});
+  for (const sim::Result& result : results) {
+    std::vector<std::string>& row = table.rows.emplace_back();
+    for (const std::string& setting : settings) {
+      const auto found = result.settings.find(setting);
+      row.push_back(found == result.settings.end() ? "" : found->second);
+    }
+    row.insert(row.end(), {std::to_string(result.size.count), std::to_string(result.count),
+                           std::string(run.bound ? name_of(run.bound->type()) : "-"),
+                           std::string(run.bound ? name_of(run.bound->op()) : "-"),
+                           table_us(result.time), table_rate(result.algbw_GBps),
+                           table_rate(result.busbw_GBps), table_us(result.bound.time()),
+                           percent(result.bound.time(), result.time), result.checked});
+  }
+  return table;
+}
+
+std::vector<page::Block> size_curves(const std::vector<sim::Result>& results) {
+  std::map<std::string, std::vector<const sim::Result*>> by_settings;
+  for (const sim::Result& result : results) by_settings[result_settings(result)].push_back(&result);
+  std::size_t most = 0;
+  bool has_rates = false;
+  for (auto& [name, series] : by_settings) {
+    std::stable_sort(series.begin(), series.end(),
+                     [](const sim::Result* a, const sim::Result* b) { return a->size < b->size; });
+    most = std::max(most, series.size());
+    for (const sim::Result* result : series) has_rates |= result->busbw_GBps > 0;
+  }
+  if (most < 3) return {};
+  const page::Curves::Axis sizes{"size", true, true};
+  page::Curves rates{"Bus bandwidth by size", "", sizes, {"busbw (GB/s)"}, {}};
+  page::Curves times{"Time by size", "", sizes, {"time (us)", true}, {}};
+  const bool one = by_settings.size() == 1;
+  if (one) times.note = "The bound is what no engine can be below.";
+  for (const auto& [name, series] : by_settings) {
+    page::Curves::Series rate{name.empty() ? "busbw" : name, {}};
+    page::Curves::Series time{name.empty() ? "time" : name, {}}, bound{"bound", {}};
+    for (const sim::Result* result : series) {
+      if (result->size.count <= 0 || result->time.fs <= 0) continue;
+      const auto size = static_cast<double>(result->size.count);
+      rate.points.emplace_back(size, result->busbw_GBps);
+      time.points.emplace_back(size, result->time.us());
+      if (result->bound.time().fs > 0) bound.points.emplace_back(size, result->bound.time().us());
+    }
+    rates.series.push_back(std::move(rate));
+    times.series.push_back(std::move(time));
+    if (one && !bound.points.empty()) times.series.push_back(std::move(bound));
+  }
+  std::vector<page::Block> blocks;
+  if (has_rates) blocks.emplace_back(std::move(rates));
+  blocks.emplace_back(std::move(times));
+  return blocks;
+}
+
+}  // namespace hemiola::report
