@@ -1,0 +1,251 @@
+#include "cli/options/inputs.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/text.h"
+#include "plan/plan_json.h"
+#include "plan/template.h"
+#include "program/built_in.h"
+#include "program/kernels/kernel.h"
+#include "study/laboratory/job_file.h"
+
+namespace hemiola::cli {
+namespace {
+
+bool is_file(const std::string& name) {
+  std::error_code error;
+  return std::filesystem::exists(name, error);
+}
+
+/// Formats that a program can be read from are left to program::load, which says what is wrong
+/// inside.
+void reject_other_formats(const std::string& file) {
+  const std::string content = read_file(file);
+  if (program::is_readable(content)) return;
+  const Format format = recognise(content);
+  std::string hint;
+  switch (format) {
+    case Format::infragraph:
+    case Format::nccl_topology:
+      hint = "give it with --machine";
+      break;
+    case Format::hlo:
+      hint = "'hemiola run' takes it as a workload, 'hemiola compile --dot' lifts a product of it";
+      break;
+    case Format::mlir:
+      hint = "what XLA dumps after its optimizations is read: docs/hlo.md";
+      break;
+    case Format::chakra_et:
+    case Format::chakra_json:
+    case Format::kineto_trace:
+      hint = "a whole iteration is run, not checked: 'hemiola run' takes it (docs/traces.md)";
+      break;
+    case Format::astra_network:
+    case Format::astra_system:
+      hint = "'hemiola run --astra workload=PREFIX system=FILE network=FILE' takes it";
+      break;
+    case Format::nccl_graph:
+      hint = "it says which rings and trees NCCL chose; no program is made from it";
+      break;
+    default:
+      return;
+  }
+  throw Failure("is " + std::string(describe(format)) + ", not a program",
+                SourceLocation{.file = file}, hint);
+}
+
+std::string all_built_ins() {
+  std::string names;
+  for (const std::string& name : program::built_in_names()) {
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  for (const program::KernelInfo& info : program::kernels()) names += ", " + info.name;
+  return names;
+}
+
+}  // namespace
+
+void add_machine_options(CLI::App& verb, MachineOptions& options) {
+  verb.add_option("-m,--machine", options.machine, "a built-in machine or a file")
+      ->type_name("NAME|FILE");
+  verb.add_option("--gpu", options.gpu, "device model of GPUs whose file names none")
+      ->type_name("MODEL");
+  verb.add_option("--ranks", options.ranks, "the first N GPUs, or a list such as 0,2,4-7")
+      ->type_name("N|LIST");
+  verb.add_option("--set", options.set,
+                  "any parameter: gpu.l2.size=25MiB; several values (A,B) make a table")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+}
+
+void add_engine_options(CLI::App& verb, EngineOptions& options, const char* iterations) {
+  const TextOptions add(verb);
+  add("--engine", options.engine, "line|sampled|fluid|reference", "ENGINE");
+  add("--launch", options.launch, "graph|stream", "MODE");
+  add("--warmup", options.warmup, "repetitions before the measured ones", "N");
+  add("--iterations", options.iterations, iterations, "N");
+  verb.add_flag("--one-host", options.one_host,
+                "one host thread calls the library and starts copies for all ranks in turn");
+  verb.add_flag("--no-fold", options.no_fold, "simulate every rank, even if they behave alike");
+}
+
+sim::Options engine_options(const EngineOptions& options, int least_iterations) {
+  constexpr std::int64_t kMostRepetitions = 1'000'000;
+  const std::string engine =
+      choice_value("--engine", options.engine, {"reference", "line", "sampled", "fluid"});
+  const bool graph = choice_value("--launch", options.launch, {"graph", "stream"}) == "graph";
+  return {.engine = engine == "line"      ? sim::Engine::line
+                    : engine == "sampled" ? sim::Engine::sampled
+                    : engine == "fluid"   ? sim::Engine::fluid
+                                          : sim::Engine::reference,
+          .launch = graph ? sim::Launch::graph : sim::Launch::stream,
+          .warmup = static_cast<int>(count_value("--warmup", options.warmup, 0, kMostRepetitions)),
+          .iterations = static_cast<int>(
+              count_value("--iterations", options.iterations, least_iterations, kMostRepetitions)),
+          .one_host = options.one_host,
+          .fold = !options.no_fold};
+}
+
+void add_search_timing(CLI::App& verb, SearchTimingOptions& options, const char* threads) {
+  const TextOptions add(verb);
+  add("--launch", options.launch, "how hosts start kernels: stream or graph", "MODE");
+  add("--warmup", options.warmup, "repetitions before those that are timed", "N");
+  add("--iterations", options.iterations, "repetitions that are timed; 0: one cold run", "N");
+  add("--threads", options.threads, threads, "N");
+}
+
+sim::Options search_options(const SearchTimingOptions& options) {
+  sim::Options found;
+  found.launch = choice_value("--launch", options.launch, {"stream", "graph"}) == "graph"
+                     ? sim::Launch::graph
+                     : sim::Launch::stream;
+  found.warmup = static_cast<int>(count_value("--warmup", options.warmup, 0, 1000));
+  found.iterations = static_cast<int>(count_value("--iterations", options.iterations, 0, 1000));
+  if (found.iterations == 0) found.warmup = 0;
+  found.threads = static_cast<int>(count_value("--threads", options.threads, 1, 4096));
+  return found;
+}
+
+void refuse_settings_of_no_machine(const MachineOptions& options) {
+  if (!options.set.empty() || !options.gpu.empty())
+    throw Failure("--set and --gpu need a machine", SourceLocation{.file = "--machine"});
+}
+
+study::MachineChoice machine_choice(const MachineOptions& options, const Settings& settings) {
+  if (options.machine.empty()) {
+    throw Failure("no machine is given", SourceLocation{.file = "--machine"},
+                  "for example --machine dgx-h100; 'hemiola machine list' lists them");
+  }
+  return {
+      .name = options.machine, .gpu = options.gpu, .settings = settings, .ranks = options.ranks};
+}
+
+void add_program_options(CLI::App& verb, ProgramOptions& options) {
+  verb.add_option("PROGRAM", options.program,
+                  "a file (MSCCL++ JSON, MSCCL XML, also .gz), a built-in (all-reduce/ring, "
+                  "auto/nccl), or a\n"
+                  "collective (all-reduce): all its built-ins")
+      ->type_name("");
+  CLI::Option* size =
+      verb.add_option("--size", options.size, "what nccl-tests calls size: 64MiB; 4096 is bytes")
+          ->type_name("SIZE");
+  verb.add_option("--sizes", options.sizes, "a range 1KiB:1GiB:x2, or a list 1KiB,1MiB")
+      ->type_name("A:B:xF")
+      ->excludes(size);
+  verb.add_flag("--round-size", options.round_size,
+                "for a size that the program cannot take, the next one that it can");
+  verb.add_option("--dtype", options.dtype, "element type")
+      ->type_name("TYPE")
+      ->capture_default_str();
+  verb.add_option("--op", options.op, "reduction")->type_name("OP")->capture_default_str();
+  verb.add_option("--param", options.parameters, "parameter of a built-in: channels=8, protocol=ll")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+}
+
+std::vector<std::string> program_names(const std::string& input) {
+  if (input.empty()) {
+    throw Failure("no program is given", {}, "give a file, or a built-in: " + all_built_ins());
+  }
+  if (program::is_built_in(input)) return {input};
+  if (is_file(input)) {
+    reject_other_formats(input);
+    return {input};
+  }
+  const std::optional<Collective> collective = parse_collective(input);
+  if (!collective) return {input};  // program::load says what is wrong with it
+  std::vector<std::string> names = program::algorithms_of(*collective);
+  if (names.empty()) {
+    throw Failure("there is no built-in for " + std::string(name_of(*collective)), {},
+                  "the built-ins are: " + all_built_ins());
+  }
+  return names;
+}
+
+bool is_job_file(const std::string& input) {
+  return !program::is_built_in(input) && is_file(input) && study::is_job(read_file(input));
+}
+
+void refuse_options_of_programs(const ProgramOptions& options, std::string_view of_what) {
+  const ProgramOptions none;
+  const bool is_job = of_what == "job";
+  const auto refuse = [&](const char* option, bool is_given) {
+    if (is_given)
+      throw Failure(fmt::format("the {} of a {} have sizes, types and parameters of their own",
+                                is_job ? "launches" : "calls", of_what),
+                    {.file = option},
+                    is_job ? "write it into the job's file"
+                           : "--sizes FILE has those that a trace does not say: docs/traces.md");
+  };
+  refuse("--size", !options.size.empty());
+  refuse("--sizes", !options.sizes.empty());
+  refuse("--round-size", options.round_size);
+  refuse("--dtype", options.dtype != none.dtype);
+  refuse("--op", options.op != none.op);
+  refuse("--param", !options.parameters.empty());
+}
+
+std::optional<plan::Plan> read_plan_file(const std::string& name) {
+  std::error_code ignored;
+  if (plan::find_template(name) != nullptr || !std::filesystem::is_regular_file(name, ignored))
+    return std::nullopt;
+  const std::string content = read_file(name);
+  if (!plan::is_plan(content)) return std::nullopt;
+  return plan::read_plan(content, name);
+}
+
+study::Experiment experiment_of(const std::string& name, const ProgramOptions& options) {
+  return {.subject = name,
+          .parameters = parameter_values(options.parameters),
+          .round_size = options.round_size,
+          .type = data_type_value(options.dtype),
+          .op = reduce_op_value(options.op)};
+}
+
+void check_output(const std::string& option, const std::string& file) {
+  if (file.empty()) return;
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const auto fail = [&](const std::string& message) {
+    throw Failure("'" + file + "' " + message, SourceLocation{.file = option});
+  };
+  const fs::file_status status = fs::status(file, error);
+  if (fs::is_directory(status)) fail("is a folder, not a file");
+  if (fs::exists(status) && !fs::is_regular_file(status)) return;  // a pipe or a terminal
+  const fs::path parent = fs::path(file).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  if (!fs::is_directory(folder, error)) fail("is in a folder that is not there");
+  if (::access(folder.c_str(), W_OK) != 0) fail("is in a folder that cannot be written");
+}
+
+std::vector<Bytes> requested_sizes(const ProgramOptions& options) {
+  if (!options.size.empty()) return size_values(options.size);
+  if (!options.sizes.empty()) return sizes_values(options.sizes);
+  return {};
+}
+
+}  // namespace hemiola::cli

@@ -1,0 +1,88 @@
+// hemiola diff: where the time between two results went.
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/cli.h"
+#include "cli/options/inputs.h"
+#include "core/text.h"
+#include "report/difference.h"
+
+namespace hemiola::cli {
+namespace {
+
+constexpr const char* kDiffExamples =
+    "  hemiola diff before.json after.json\n"
+    "  hemiola diff main.json change.json --fail-above 2% --quiet   # in a CI\n"
+    "Both files are what `hemiola run ... --json FILE` wrote. B - A above zero: B takes longer.\n"
+    "Exit code 5: a result of B takes longer than --fail-above allows (docs/diff.md).";
+
+struct DiffOptions {
+  std::vector<std::string> files;
+  std::optional<std::string> fail_above;  ///< an empty text is a mistake, not no limit
+  std::string top = "5", json, csv;
+  bool all = false;
+};
+
+void add_options(CLI::App& verb, DiffOptions& options, Session& session) {
+  verb.add_option("A B", options.files, "two files of results: before and after")->type_name("");
+  const TextOptions add(verb);
+  verb.add_option("--fail-above", options.fail_above,
+                  "exit code 5 where a result of B takes longer than that of A by more than this: "
+                  "2%")
+      ->type_name("SHARE");
+  add("--top", options.top, "ranks, links and counters that are listed", "N");
+  verb.add_flag("--all", options.all,
+                "details of every result, not only of the one whose time moved most");
+  add("--json", options.json, "write one JSON object, with all that moved", "FILE");
+  add("--csv", options.csv, "write one line per pair of results", "FILE");
+  verb.add_flag("--quiet", session.quiet, "the table only: no details");
+}
+
+ExitCode carry_out(const DiffOptions& options, const Session& session) {
+  if (options.files.size() != 2)
+    throw Failure(options.files.size() < 2 ? "two files are needed" : "two files are enough", {},
+                  "for example hemiola diff before.json after.json");
+  check_output("--json", options.json);
+  check_output("--csv", options.csv);
+  report::DifferenceView view{
+      .top = static_cast<std::size_t>(count_value("--top", options.top, 0, 1'000'000)),
+      .details = session.quiet ? report::Details::none
+                 : options.all ? report::Details::all
+                               : report::Details::most};
+  if (options.fail_above)
+    view.limit = study::read_limit(*options.fail_above, {.file = "--fail-above"});
+  const auto read = [](const std::string& file) {
+    return study::read_results(read_file(file), file);
+  };
+  const study::Difference difference =
+      study::compare(read(options.files.front()), read(options.files.back()));
+  report::print_difference(std::cout, difference, view);
+  if (!options.json.empty())
+    write_file(options.json, report::difference_json(session.command, difference, view.limit));
+  if (!options.csv.empty()) write_file(options.csv, report::difference_csv(difference, view.limit));
+  if (!view.limit) return ExitCode::done;
+  const std::string exceeded = report::exceeded_text(difference, *view.limit);
+  if (!exceeded.empty()) throw Failure(exceeded, {}, {}, ExitCode::limit_exceeded);
+  if (!difference.only_a.empty())
+    throw Failure("there is no result to hold against the limit for " +
+                      to_text(difference.only_a.front()) + " of A",
+                  {.file = options.files.back()},
+                  "run B for all sizes and settings of A, or A for fewer");
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_diff(CLI::App& app, Session& session) {
+  CLI::App* verb = add_verb(app, "diff", "where the time between two results went", kDiffExamples);
+  const auto options = std::make_shared<DiffOptions>();
+  add_options(*verb, *options, session);
+  verb->callback([options, &session] {
+    session.action = [options, &session] { return carry_out(*options, session); };
+  });
+}
+
+}  // namespace hemiola::cli
