@@ -131,13 +131,13 @@ bool Cores::is_progress(EventKind kind, std::int32_t b) {
   }
 }
 
-std::int32_t Cores::keep(const Spent& spent) {
+std::int32_t Cores::keep(const LatencyBreakdown& spent) {
   const std::int32_t id = kept_.take();
   kept_[index(id)] = spent;
   return id;
 }
 
-Spent Cores::take(std::int32_t kept) {
+LatencyBreakdown Cores::take(std::int32_t kept) {
   kept_.give_back(kept);
   return std::move(kept_[index(kept)]);
 }
@@ -172,7 +172,7 @@ void Cores::handle_core(EventKind kind, std::int64_t now, std::int32_t a, std::i
       computed(a, now);
       return;
     case kKernelStart: {
-      const Spent spent = take(b);
+      const LatencyBreakdown spent = take(b);
       if (tag == ~0U >> 4) {
         start_repetition(a, now, spent);
       } else {
@@ -219,7 +219,7 @@ void Cores::start() {
     }
     const FirstCall call = first_call(machine_, program_, options_, rank);
     ranks_[index(rank)].launched = call.skew + call.called;
-    Spent spent;
+    LatencyBreakdown spent;
     spent.charge(Reason::skew, call.skew);
     spent.charge(Reason::software, call.called);
     spent.charge(Reason::launch, call.latency);

@@ -25,10 +25,10 @@
 #include "sim/model/multicast_planes.h"
 #include "sim/model/request.h"
 #include "sim/replay/peer_waits.h"
+#include "sim/result/latency_breakdown.h"
 #include "sim/result/launches.h"
 #include "sim/result/options.h"
 #include "sim/result/result.h"
-#include "sim/result/spent.h"
 #include "sim/sampled/sampling.h"
 #include "sim/support/pool.h"
 #include "sim/support/worker.h"
@@ -119,8 +119,8 @@ class Cores {
     like.polling = polling;
     return allocate(like, tally());
   }
-  std::int32_t keep(const Spent& spent);  ///< for an event; take() gives it back
-  Spent take(std::int32_t kept);
+  std::int32_t keep(const LatencyBreakdown& spent);  ///< for an event; take() gives it back
+  LatencyBreakdown take(std::int32_t kept);
   void release(std::int32_t id);
   void give_back(std::int32_t id, Request& request, Tally& tally);
   [[noreturn]] void report_deadlock();
@@ -194,11 +194,11 @@ class Cores {
   std::int32_t make_write_back(int rank, std::int32_t line);
   std::int64_t go_home(Request& request, std::int64_t ready) const;
   std::int64_t through_memory(Request& request, std::int64_t now);
-  static Spent until_accepted(const Request& request, std::int64_t now);
+  static LatencyBreakdown until_accepted(const Request& request, std::int64_t now);
   void apply_flag(Request& request, std::int64_t now, std::int64_t done);
   /// `by`: of a trace, the span that does it.
-  void add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment, const Spent& cause,
-                        SpanId by, std::int64_t now);
+  void add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment,
+                        const LatencyBreakdown& cause, SpanId by, std::int64_t now);
   void store_packet(Request& request, std::int64_t now);
   bool load_packet(std::int32_t id);
   /// Its remainder spreads consecutive numbers over places and keeps strides of powers of two
@@ -276,7 +276,8 @@ class Cores {
   // --- cores_wait.cc: waits by monitor and SyncMon, line by line
   machine::WaitPolicy policy(int rank) const { return machine_.model(rank).sync_wait; }
   void wait_by_line(std::int32_t wave, std::int64_t now);
-  void look(std::int32_t wave, std::int32_t first, Look look, const Spent& spent, std::int64_t now);
+  void look(std::int32_t wave, std::int32_t first, Look look, const LatencyBreakdown& spent,
+            std::int64_t now);
   void look_again(std::int32_t wave, std::int32_t first, std::int64_t now);
   void line_returned(std::int32_t id, std::int64_t now);
   void woken(std::int32_t id, std::int64_t now);
@@ -285,11 +286,11 @@ class Cores {
   bool is_idle(const Workgroup& group) const;
   void fell_asleep(std::int32_t group, std::int64_t now);
   void make_room(int rank, std::int64_t now);
-  void give_room(int rank, const Spent& spent, bool newcomers_first, std::int64_t now);
+  void give_room(int rank, const LatencyBreakdown& spent, bool newcomers_first, std::int64_t now);
   bool is_outranked(const RankState& state, std::int32_t priority) const;
   std::deque<std::int32_t>::iterator first_to_get_room(RankState& state, int rank) const;
   void move_state(std::int32_t group, Intent intent, std::int64_t now);
-  void state_moved(std::int32_t group, const Spent& spent, std::int64_t now);
+  void state_moved(std::int32_t group, const LatencyBreakdown& spent, std::int64_t now);
   void want(std::int32_t group, std::int64_t now);
   bool switch_in(std::int32_t group, std::int64_t now);
   void arrive(std::int32_t wave, Step& step, std::int32_t count, std::int64_t now);
@@ -311,7 +312,7 @@ class Cores {
   void set_line(Request& request, std::int32_t line, std::int64_t bytes) const;
   static RequestData request_like(const Queued& wanted, const Cu& cu);
   void make_head(const Queued& instruction, Cu& cu);
-  std::int32_t next_request(Queued& instruction, const Issuing& all, const Spent& spent,
+  std::int32_t next_request(Queued& instruction, const Issuing& all, const LatencyBreakdown& spent,
                             Tally& tally);
   void add_detail_of(const Queued& instruction, Request& request, std::int64_t low,
                      std::int64_t high);
@@ -321,14 +322,14 @@ class Cores {
   Gate gate_of(const RequestData& request, Cu& cu);
   void grant(const Gate& gate, std::int32_t id, Request& request, Cu& cu, std::int64_t now,
              std::int32_t again, Tally& tally);
-  void issue_lines(Queued& instruction, Cu& cu, const Spent& spent, std::int64_t most,
+  void issue_lines(Queued& instruction, Cu& cu, const LatencyBreakdown& spent, std::int64_t most,
                    std::int64_t now, Tally& tally);
   void issue_made(std::int32_t id, Cu& cu, std::int64_t now, Tally& tally);
-  void issue_queued(Cu& cu, const Spent& cause, std::int64_t now, Tally& tally);
-  void free_slot(Cu& cu, bool load, const Spent& cause, std::int64_t now, Tally& tally);
+  void issue_queued(Cu& cu, const LatencyBreakdown& cause, std::int64_t now, Tally& tally);
+  void free_slot(Cu& cu, bool load, const LatencyBreakdown& cause, std::int64_t now, Tally& tally);
   void complete(std::int32_t id, std::int64_t now);
   void start_polling(std::int32_t id, std::int64_t now);
-  void charge_return(Spent& spent, int rank, std::int64_t fs) const;
+  void charge_return(LatencyBreakdown& spent, int rank, std::int64_t fs) const;
   void acknowledged(Request& request, std::int64_t now);
   void finish_wave(std::int32_t wave, std::int64_t now);
   Granularity granularity(const Workgroup& group, const program::Primitive& primitive) const;
@@ -380,10 +381,10 @@ class Cores {
   void stretch(Attribution& spent, std::int64_t to) const;
 
   // --- cores_host.cc: streams, kernels, dispatch; _engines.cc: proxies, engines; _copies.cc
-  void start_repetition(int rank, std::int64_t now, const Spent& spent);
-  void start_item(int rank, std::int32_t stream, std::int64_t now, const Spent& spent);
-  void item_done(int rank, std::int32_t stream, std::int64_t now, const Spent& spent);
-  void stream_done(int rank, std::int64_t now, const Spent& spent);
+  void start_repetition(int rank, std::int64_t now, const LatencyBreakdown& spent);
+  void start_item(int rank, std::int32_t stream, std::int64_t now, const LatencyBreakdown& spent);
+  void item_done(int rank, std::int32_t stream, std::int64_t now, const LatencyBreakdown& spent);
+  void stream_done(int rank, std::int64_t now, const LatencyBreakdown& spent);
   void make_groups(int rank);
   void begin_walk(std::unique_ptr<program::Cursor>& cursor, int rank, std::int32_t body,
                   std::int32_t frame);
@@ -396,8 +397,8 @@ class Cores {
   std::int32_t find_cu(const RankState& rank, const machine::GpuModel& model,
                        const program::StreamOptions& stream, const program::Occupancy& block) const;
   void start_workgroup(KernelRun& run, std::int32_t group, std::int32_t cu, std::int64_t now);
-  void workgroup_done(std::int32_t group, const Spent& spent, std::int64_t now);
-  void kernel_maybe_done(std::int32_t run, const Spent& spent, std::int64_t now);
+  void workgroup_done(std::int32_t group, const LatencyBreakdown& spent, std::int64_t now);
+  void kernel_maybe_done(std::int32_t run, const LatencyBreakdown& spent, std::int64_t now);
   void make_engines();
   void post(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
   void at_proxy(std::int32_t descriptor, std::int64_t now);
@@ -408,26 +409,28 @@ class Cores {
                     std::int64_t now);
   void delivered(const Request& request, std::int64_t now);
   void finish(std::int32_t engine, std::int32_t descriptor, std::int64_t time);
-  void posted_done(std::int32_t group, const Spent& spent, std::int64_t now);
+  void posted_done(std::int32_t group, const LatencyBreakdown& spent, std::int64_t now);
   std::uint32_t tag_of_burst(const Descriptor& from, std::int32_t engine, int rank, int to) const;
   void turn_to_destination(Request& request);
   void look_up_burst(std::int32_t id, std::int64_t ready);
   void pass_empty(Request& request, std::int64_t now);
   void engine_done(std::int32_t engine, std::int32_t descriptor, std::int64_t now);
-  std::int32_t make_flag(int source, program::SemaphoreId semaphore, const Spent& spent, SpanId by);
-  void flag_of_copy(const Descriptor& descriptor, const Spent& spent, program::SemaphoreId id,
-                    std::int64_t now);
+  std::int32_t make_flag(int source, program::SemaphoreId semaphore, const LatencyBreakdown& spent,
+                         SpanId by);
+  void flag_of_copy(const Descriptor& descriptor, const LatencyBreakdown& spent,
+                    program::SemaphoreId id, std::int64_t now);
   std::int32_t engine_for(const Descriptor& descriptor) const;
   void find_before(const Descriptor& descriptor);
   void make_queue(int rank, std::int32_t stream, const program::StreamItem& item);
-  void start_queue(std::int32_t queue, std::int64_t now, const Spent& spent);
+  void start_queue(std::int32_t queue, std::int64_t now, const LatencyBreakdown& spent);
   void next_of_queue(std::int32_t queue, std::int64_t now);
   void submit(std::int32_t queue, std::int64_t now);
   void queue_post(std::int32_t queue, std::int64_t now);
-  std::int64_t by_host(std::int64_t now, std::int64_t time, Spent& spent);
+  std::int64_t by_host(std::int64_t now, std::int64_t time, LatencyBreakdown& spent);
   void queue_flag(const CopyQueue& queue, program::SemaphoreId id, std::int64_t now);
   bool queue_may_go_on(std::int32_t queue);
-  void wake_queues(SemaphoreState& semaphore, const Spent& cause, SpanId by, std::int64_t now);
+  void wake_queues(SemaphoreState& semaphore, const LatencyBreakdown& cause, SpanId by,
+                   std::int64_t now);
 
   // --- cores_trace.cc: what a trace writer is told, where there is one
   bool tracing() const { return options_.trace != nullptr; }
@@ -473,7 +476,7 @@ class Cores {
   std::vector<Workgroup> groups_;
   std::vector<Wave> waves_;
   PeerWaits peer_waits_;
-  Pool<Spent> kept_;  ///< attributions that events carry
+  Pool<LatencyBreakdown> kept_;  ///< attributions that events carry
   std::vector<EngineRun> engines_;
   std::vector<std::int32_t> first_engine_;  ///< by rank
   std::vector<std::int32_t> nic_engine_;    ///< by node: its engine, or -1

@@ -101,7 +101,7 @@ std::int64_t Cores::stages(const Workgroup& group) const {
 // for what the first of them waited for.
 void Cores::start_computes(std::int32_t id, std::int64_t now) {
   Workgroup& group = groups_[index(id)];
-  std::optional<Spent> until_now;
+  std::optional<LatencyBreakdown> until_now;
   for (ProductStep& step : group.steps) {
     if (step.started) continue;
     if (step.posted < group.movers || step.loads > 0) return;
@@ -130,7 +130,7 @@ std::int64_t Cores::limit_power(const Workgroup& group, const ProductStep& step,
 // The oldest step is through: its place is free, and those who waited for that or for all learn it.
 void Cores::computed(std::int32_t id, std::int64_t now) {
   Workgroup& group = groups_[index(id)];
-  const Spent spent = std::move(group.steps.front().spent);
+  const LatencyBreakdown spent = std::move(group.steps.front().spent);
   group.steps.pop_front();
   ++group.first_step;
   if (sampling_ != nullptr) sampling_->end_step(id, now, !group.steps.empty());

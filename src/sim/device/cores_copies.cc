@@ -48,7 +48,7 @@ void Cores::make_queue(int rank, std::int32_t stream, const program::StreamItem&
     queue.cursor = std::make_unique<program::Cursor>(program_, rank, item.index);
 }
 
-void Cores::start_queue(std::int32_t id, std::int64_t now, const Spent& spent) {
+void Cores::start_queue(std::int32_t id, std::int64_t now, const LatencyBreakdown& spent) {
   CopyQueue& queue = queues_[index(id)];
   begin_walk(queue.cursor, queue.rank, queue.body, queue.frame);
   queue.spent = spent;
@@ -100,7 +100,7 @@ void Cores::next_of_queue(std::int32_t id, std::int64_t now) {
 }
 
 /// The one host thread works for `time`, as soon as it may: when it is through.
-std::int64_t Cores::by_host(std::int64_t now, std::int64_t time, Spent& spent) {
+std::int64_t Cores::by_host(std::int64_t now, std::int64_t time, LatencyBreakdown& spent) {
   host_free_ = std::max(now, host_free_) + time;
   spent.charge(Reason::dma, host_free_ - now);
   return host_free_;
@@ -191,7 +191,7 @@ bool Cores::queue_may_go_on(std::int32_t id) {
 }
 
 /// A flag changed that queues wait for: the front end sees it with its next look.
-void Cores::wake_queues(SemaphoreState& semaphore, const Spent& cause, SpanId by,
+void Cores::wake_queues(SemaphoreState& semaphore, const LatencyBreakdown& cause, SpanId by,
                         std::int64_t now) {
   for (const std::int32_t id : std::exchange(semaphore.queues, {})) {
     if (!queue_may_go_on(id)) continue;

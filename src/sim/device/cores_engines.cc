@@ -378,7 +378,7 @@ void Cores::burst_done(std::int32_t request_id, std::int64_t now) {
   EngineRun& engine = engines_[index(id)];
   const std::int32_t descriptor_id = detail(request).descriptor;
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
-  const Spent spent = request.spent;
+  const LatencyBreakdown spent = request.spent;
   const std::int64_t together = detail(request).together;
   release(request_id);
   engine.in_flight -= together;
@@ -417,7 +417,7 @@ void Cores::finish(std::int32_t id, std::int32_t descriptor_id, std::int64_t tim
 void Cores::engine_done(std::int32_t id, std::int32_t descriptor_id, std::int64_t now) {
   EngineRun& engine = engines_[index(id)];
   Descriptor descriptor = descriptors_[index(descriptor_id)];
-  const Spent& spent = descriptor.spent;
+  const LatencyBreakdown& spent = descriptor.spent;
   if (!engine.pipelined) {
     for (const program::SemaphoreId semaphore : descriptor.semaphores)
       flag_of_copy(descriptor, spent, semaphore, now);
@@ -443,7 +443,7 @@ void Cores::engine_done(std::int32_t id, std::int32_t descriptor_id, std::int64_
   next_of_queue(descriptor.queue, now);
 }
 
-void Cores::posted_done(std::int32_t id, const Spent& spent, std::int64_t now) {
+void Cores::posted_done(std::int32_t id, const LatencyBreakdown& spent, std::int64_t now) {
   Workgroup& group = groups_[index(id)];
   if (++group.posted_done < group.posted || group.flushing < 0) return;
   const std::int64_t latency =
@@ -455,8 +455,8 @@ void Cores::posted_done(std::int32_t id, const Spent& spent, std::int64_t now) {
 }
 
 // A flag that an engine, not a wavefront, writes.
-std::int32_t Cores::make_flag(int source, program::SemaphoreId semaphore, const Spent& spent,
-                              SpanId by) {
+std::int32_t Cores::make_flag(int source, program::SemaphoreId semaphore,
+                              const LatencyBreakdown& spent, SpanId by) {
   ++tally().counters.flags;
   const std::int32_t id = allocate(false);
   Request& flag = requests_[index(id)];
@@ -475,7 +475,7 @@ std::int32_t Cores::make_flag(int source, program::SemaphoreId semaphore, const 
   return id;
 }
 
-void Cores::flag_of_copy(const Descriptor& descriptor, const Spent& spent,
+void Cores::flag_of_copy(const Descriptor& descriptor, const LatencyBreakdown& spent,
                          program::SemaphoreId semaphore, std::int64_t now) {
   const int rank = descriptor.rank;
   const std::int32_t request_id = make_flag(rank, semaphore, spent, descriptor.flow.span);

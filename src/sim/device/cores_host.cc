@@ -76,7 +76,7 @@ void Cores::end_walk(std::unique_ptr<program::Cursor>& cursor, int rank) {
   cursor.reset();
 }
 
-void Cores::start_repetition(int rank, std::int64_t now, const Spent& spent) {
+void Cores::start_repetition(int rank, std::int64_t now, const LatencyBreakdown& spent) {
   RankState& state = ranks_[index(rank)];
   state.started = now;
   state.streams_done = 0;
@@ -92,7 +92,8 @@ void Cores::start_repetition(int rank, std::int64_t now, const Spent& spent) {
   }
 }
 
-void Cores::start_item(int rank, std::int32_t stream, std::int64_t now, const Spent& spent) {
+void Cores::start_item(int rank, std::int32_t stream, std::int64_t now,
+                       const LatencyBreakdown& spent) {
   RankState& state = ranks_[index(rank)];
   StreamRun& run = state.streams[index(stream)];
   const program::Stream& items =
@@ -116,7 +117,7 @@ void Cores::start_item(int rank, std::int32_t stream, std::int64_t now, const Sp
       start_queue(run.queues[run.item], now, spent);
       return;
     case program::StreamItem::Kind::host: {
-      Spent later = spent;
+      LatencyBreakdown later = spent;
       later.charge(Reason::launch, item.duration.fs);
       push(now + item.duration.fs, kStreamNext, rank, keep(later),
            static_cast<std::uint32_t>(stream));
@@ -144,7 +145,7 @@ void Cores::start_item(int rank, std::int32_t stream, std::int64_t now, const Sp
       return;
     case program::StreamItem::Kind::until: {
       const std::int64_t start = std::max(now, state.started + item.duration.fs);
-      Spent later = spent;
+      LatencyBreakdown later = spent;
       later.charge(Reason::skew, start - now);
       push(start, kStreamNext, rank, keep(later), static_cast<std::uint32_t>(stream));
       return;
@@ -152,7 +153,7 @@ void Cores::start_item(int rank, std::int32_t stream, std::int64_t now, const Sp
     case program::StreamItem::Kind::launch_begin: {
       const Attribution anew =
           launches_.begin(rank, program_.frame(item.frame).launch, now, spent.attribution());
-      item_done(rank, stream, now, Spent(anew));
+      item_done(rank, stream, now, LatencyBreakdown(anew));
       return;
     }
     case program::StreamItem::Kind::launch_end:
@@ -162,12 +163,13 @@ void Cores::start_item(int rank, std::int32_t stream, std::int64_t now, const Sp
   }
 }
 
-void Cores::item_done(int rank, std::int32_t stream, std::int64_t now, const Spent& spent) {
+void Cores::item_done(int rank, std::int32_t stream, std::int64_t now,
+                      const LatencyBreakdown& spent) {
   StreamRun& run = ranks_[index(rank)].streams[index(stream)];
   show_item(rank, stream, now);
   const NextCall next = next_item(run, program_.code(rank).streams[index(stream)],
                                   machine_.model(rank), program_, options_, now);
-  Spent later = spent;
+  LatencyBreakdown later = spent;
   later.charge(Reason::launch, next.alone - now);
   later.charge(Reason::software, next.start - next.alone);
   show_stream(rank, stream, "launch", now, next.start);
@@ -178,7 +180,7 @@ void Cores::item_done(int rank, std::int32_t stream, std::int64_t now, const Spe
   }
 }
 
-void Cores::stream_done(int rank, std::int64_t now, const Spent& spent) {
+void Cores::stream_done(int rank, std::int64_t now, const LatencyBreakdown& spent) {
   RankState& state = ranks_[index(rank)];
   if (++state.streams_done < static_cast<std::int32_t>(state.streams.size())) return;
   ++state.repetition;
@@ -192,7 +194,7 @@ void Cores::stream_done(int rank, std::int64_t now, const Spent& spent) {
   }
   const NextCall next = next_call(machine_, program_, options_, rank, state.repetition, now,
                                   state.started + launch_interval(machine_.model(rank), options_));
-  Spent later = spent;
+  LatencyBreakdown later = spent;
   later.charge(Reason::launch, next.alone - now);
   later.charge(Reason::software, next.start - next.alone);
   push(next.start, kKernelStart, rank, keep(later), ~0U >> 4);
@@ -292,7 +294,7 @@ void Cores::start_workgroup(KernelRun& run, std::int32_t id, std::int32_t cu, st
   const bool is_product = program_.kernels()[index(run.kernel)].largest_tile > 0;
   const std::int64_t latency =
       std::max<std::int64_t>(1, model.dispatch_latency.fs + (is_product ? model.gemm_setup.fs : 0));
-  Spent spent = run.spent;
+  LatencyBreakdown spent = run.spent;
   spent.charge(Reason::dispatch, latency);
   for (std::int32_t w = 0; w < group.waves; ++w) {
     Wave& wave = waves_[index(group.first_wave + w)];
@@ -303,7 +305,7 @@ void Cores::start_workgroup(KernelRun& run, std::int32_t id, std::int32_t cu, st
   push_waves(now + latency, group.first_wave, group.waves);
 }
 
-void Cores::workgroup_done(std::int32_t id, const Spent& spent, std::int64_t now) {
+void Cores::workgroup_done(std::int32_t id, const LatencyBreakdown& spent, std::int64_t now) {
   const Workgroup& group = groups_[index(id)];
   RankState& state = ranks_[index(group.rank)];
   state.cus[index(group.cu)].used -= group.occupancy;
@@ -324,7 +326,7 @@ const std::string& Cores::name_of_kernel(const KernelRun& kernel) const {
 }
 
 // The end of a kernel is a release: all its stores are acknowledged.
-void Cores::kernel_maybe_done(std::int32_t run, const Spent& spent, std::int64_t now) {
+void Cores::kernel_maybe_done(std::int32_t run, const LatencyBreakdown& spent, std::int64_t now) {
   KernelRun& kernel = kernels_[index(run)];
   const bool running =
       kernel.done < static_cast<std::int32_t>(kernel.groups.size()) || kernel.stores > 0;
@@ -334,7 +336,7 @@ void Cores::kernel_maybe_done(std::int32_t run, const Spent& spent, std::int64_t
       std::max<std::int64_t>(1, machine_.model(kernel.rank).launch_end_latency.fs);
   show_stream(kernel.rank, kernel.stream, name_of_kernel(kernel), kernel.began, now);
   show_stream(kernel.rank, kernel.stream, "end", now, now + latency);
-  Spent later = spent;
+  LatencyBreakdown later = spent;
   later.charge(Reason::launch, latency);
   push(now + latency, kStreamNext, kernel.rank, keep(later),
        static_cast<std::uint32_t>(kernel.stream));

@@ -224,7 +224,8 @@ void Cores::make_head(const Queued& instruction, Cu& cu) {
 // That for the first line of what is left of it.
 [[gnu::always_inline]] inline std::int32_t Cores::next_request(Queued& instruction,
                                                                const Issuing& all,
-                                                               const Spent& spent, Tally& tally) {
+                                                               const LatencyBreakdown& spent,
+                                                               Tally& tally) {
   const std::int64_t low = instruction.from;
   const std::int32_t line = line_of(low);
   const std::int64_t high = std::min(instruction.to, (line + std::int64_t{1}) << line_shift_);
@@ -295,8 +296,8 @@ Gate Cores::gate_of(const RequestData& request, Cu& cu) {
 }
 
 // The first lines of what is left of the instruction at the head, as many as the CU has slots for.
-void Cores::issue_lines(Queued& instruction, Cu& cu, const Spent& spent, std::int64_t most,
-                        std::int64_t now, Tally& tally) {
+void Cores::issue_lines(Queued& instruction, Cu& cu, const LatencyBreakdown& spent,
+                        std::int64_t most, std::int64_t now, Tally& tally) {
   const Issuing& all = cu.head;
   for (; most > 0 && *all.gate.room > 0 && instruction.from < instruction.to; --most) {
     const std::int32_t id = next_request(instruction, all, spent, tally);
@@ -325,13 +326,14 @@ void Cores::issue_made(std::int32_t id, Cu& cu, std::int64_t now, Tally& tally) 
   grant(gate_of(request, cu), id, request, cu, now, 0, tally);
 }
 
-[[gnu::always_inline]] inline void Cores::free_slot(Cu& cu, bool load, const Spent& cause,
-                                                    std::int64_t now, Tally& tally) {
+[[gnu::always_inline]] inline void Cores::free_slot(Cu& cu, bool load,
+                                                    const LatencyBreakdown& cause, std::int64_t now,
+                                                    Tally& tally) {
   ++(load ? cu.load_room : cu.store_room);
   if (!cu.queue.empty()) issue_queued(cu, cause, now, tally);
 }
 
-void Cores::issue_queued(Cu& cu, const Spent& cause, std::int64_t now, Tally& tally) {
+void Cores::issue_queued(Cu& cu, const LatencyBreakdown& cause, std::int64_t now, Tally& tally) {
   while (!cu.queue.empty()) {
     Queued& front = cu.queue.front();
     if (!has_room(cu, front.intent)) return;
@@ -410,7 +412,7 @@ void Cores::complete(std::int32_t id, std::int64_t now) {
 }
 
 // From a slice's acceptance of a poll to its return: the look-up, the rest is the way back.
-void Cores::charge_return(Spent& spent, int rank, std::int64_t fs) const {
+void Cores::charge_return(LatencyBreakdown& spent, int rank, std::int64_t fs) const {
   const std::int64_t l2 = std::min(fs, machine_.model(rank).l2_latency.fs);
   spent.charge(Reason::l2, l2);
   spent.charge(Reason::noc, fs - l2);

@@ -182,8 +182,8 @@ std::int64_t Cores::through_memory(Request& request, std::int64_t now) {
 
 // What others owe to a request began when it was accepted, but its own time says by now when it is
 // done with the look-up, or with the line at the memory controller.
-Spent Cores::until_accepted(const Request& request, std::int64_t now) {
-  Spent spent = request.spent;
+LatencyBreakdown Cores::until_accepted(const Request& request, std::int64_t now) {
+  LatencyBreakdown spent = request.spent;
   spent.take_back(request.uncached ? Reason::hbm : Reason::l2, now);
   return spent;
 }
@@ -195,8 +195,8 @@ void Cores::apply_flag(Request& request, std::int64_t now, std::int64_t done) {
   if (monitors_) notify(flag.semaphore, request, done);
 }
 
-void Cores::add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment, const Spent& cause,
-                             SpanId by, std::int64_t now) {
+void Cores::add_to_semaphore(SemaphoreState& semaphore, std::int64_t increment,
+                             const LatencyBreakdown& cause, SpanId by, std::int64_t now) {
   semaphore.value += increment;
   // Whoever waits for this value has it to thank (attribution only; the poll finds out by itself).
   std::erase_if(semaphore.watches, [&](const Watch& watch) {

@@ -85,7 +85,8 @@ std::deque<std::int32_t>::iterator Cores::first_to_get_room(RankState& state, in
 }
 
 // Somebody has left a CU.
-void Cores::give_room(int rank, const Spent& spent, bool newcomers_first, std::int64_t now) {
+void Cores::give_room(int rank, const LatencyBreakdown& spent, bool newcomers_first,
+                      std::int64_t now) {
   RankState& state = ranks_[index(rank)];
   const bool newcomers = !state.blocked_kernels.empty();
   if (!state.wanted.empty() && !(newcomers && newcomers_first) &&
@@ -122,7 +123,7 @@ void Cores::move_state(std::int32_t id, Intent intent, std::int64_t now) {
   }
 }
 
-void Cores::state_moved(std::int32_t id, const Spent& spent, std::int64_t now) {
+void Cores::state_moved(std::int32_t id, const LatencyBreakdown& spent, std::int64_t now) {
   Workgroup& group = groups_[index(id)];
   if (--group.state_moving > 0) return;
   RankState& state = ranks_[index(group.rank)];

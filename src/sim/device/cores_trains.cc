@@ -67,10 +67,10 @@ std::int64_t Cores::train_through_memory(Request& request, std::int64_t now) {
   const std::int32_t line = request.line, carried = request.carried;
   const auto lines = static_cast<std::int32_t>(
       std::max<std::int64_t>(1, engines_[index(train.engine)].burst / line_size_));
-  const Spent spent = request.spent;
+  const LatencyBreakdown spent = request.spent;
   request.train = false;
   request.carried = std::max(1, carried / train.together);
-  Spent of_first;
+  LatencyBreakdown of_first;
   std::int64_t first = 0, last = 0;
   for (std::int32_t p = 0; p < train.together; ++p) {
     request.spent = spent;

@@ -20,7 +20,7 @@ void Cores::wait_by_line(std::int32_t id, std::int64_t now) {
 }
 
 // A request to the line of a flag; the wavefront's time so far is `spent`.
-void Cores::look(std::int32_t id, std::int32_t first, Look look, const Spent& spent,
+void Cores::look(std::int32_t id, std::int32_t first, Look look, const LatencyBreakdown& spent,
                  std::int64_t now) {
   const Wave& wave = waves_[index(id)];
   const program::SemaphoreId flag = wave.watched[index(first)].id;
@@ -52,7 +52,7 @@ void Cores::look(std::int32_t id, std::int32_t first, Look look, const Spent& sp
 void Cores::look_again(std::int32_t id, std::int32_t first, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   wave.watched[index(first)].asleep = wave.watched[index(first)].woken = false;
-  Spent spent = wave.spent;
+  LatencyBreakdown spent = wave.spent;
   spent.charge_until(Reason::poll, now);
   look(id, first, Look::again, spent, now);
 }
@@ -63,7 +63,7 @@ void Cores::line_returned(std::int32_t id, std::int64_t now) {
   const Look looked = request.look;
   const bool armed = request.ready;
   const std::int64_t accepted_at = detail(request).accepted_at;
-  const Spent spent = request.spent;
+  const LatencyBreakdown spent = request.spent;
   release(id);
   Wave& wave = waves_[index(wave_id)];
   Watched& line = wave.watched[index(first)];
@@ -96,7 +96,7 @@ void Cores::woken(std::int32_t id, std::int64_t now) {
   const Request& request = requests_[index(id)];
   const std::int32_t wave_id = request.wave, first = request.epoch;
   const std::int32_t wait = detail(request).wait;
-  const Spent spent = request.spent;
+  const LatencyBreakdown spent = request.spent;
   release(id);
   Wave& wave = waves_[index(wave_id)];
   // It may have seen the flag without it.

@@ -273,7 +273,7 @@ void Cores::release_sync(std::int32_t id, const Step& step, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   Workgroup& group = groups_[index(wave.workgroup)];
   const std::int64_t latency = machine_.model(group.rank).sync_barrier_latency.fs;
-  Spent spent = wave.spent;
+  LatencyBreakdown spent = wave.spent;
   spent.charge(Reason::barrier, latency);
   unacknowledged(group, wave.epoch);
   const std::int32_t count = step.waves;

@@ -10,7 +10,7 @@
 #include "sim/device/streams.h"
 #include "sim/model/power_budget.h"
 #include "sim/model/request.h"
-#include "sim/result/spent.h"
+#include "sim/result/latency_breakdown.h"
 
 namespace hemiola::sim {
 
@@ -25,7 +25,7 @@ struct KernelRun {
   std::int64_t launch = 0;   ///< the rank's how-many-th
   std::int64_t began = 0;
   std::vector<std::int32_t> groups;
-  Spent spent{};  ///< of the dispatcher: sums to the time of the last dispatch
+  LatencyBreakdown spent{};  ///< of the dispatcher: sums to the time of the last dispatch
 };
 /// A stream of a rank, and what stands for its items.
 struct StreamRun : StreamPlace {
@@ -49,7 +49,7 @@ struct RankState {
   std::int64_t started = 0;   ///< of the present repetition
   std::int64_t end = -1;
   std::int64_t warm_end = 0;
-  Spent spent{};                             ///< at `end`
+  LatencyBreakdown spent{};                  ///< at `end`
   std::deque<std::int32_t> blocked_kernels;  ///< with workgroups that found no room
   std::deque<std::int32_t> idle;             ///< workgroups that sleep, in their order
   std::deque<std::int32_t> wanted;           ///< workgroups that are out and were woken

@@ -10,7 +10,7 @@
 #include "program/semantics/occupancy.h"
 #include "program/walk/cursor.h"
 #include "sim/device/waiting.h"
-#include "sim/result/spent.h"
+#include "sim/result/latency_breakdown.h"
 #include "sim/result/trace.h"
 #include "sim/support/window.h"
 
@@ -40,7 +40,7 @@ struct Doze {
 };
 /// It interprets the primitives of its workgroup, one after the other.
 struct Wave {
-  Spent spent{};
+  LatencyBreakdown spent{};
   std::int32_t workgroup = 0;
   std::int32_t index = 0;     ///< in the workgroup
   std::uint32_t tag = 0;      ///< on its CU
@@ -83,7 +83,7 @@ struct ProductStep {        ///< operands under way, then a compute; cores_compu
   std::int32_t posted = 0;  ///< wavefronts whose loads are posted
   std::int64_t loads = 0;   ///< that have not returned
   bool started = false;
-  Spent spent{};  ///< of what came last, then until the end
+  LatencyBreakdown spent{};  ///< of what came last, then until the end
 };
 /// Its primitives come from a cursor; those that some wavefront is at stand in a window.
 struct Workgroup {

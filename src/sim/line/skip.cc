@@ -147,7 +147,7 @@ void Line::shift_polls(std::int64_t now, std::int64_t by) {
   last_round_ += by >> shift_;
   now_ += by;
   if (has_engines()) engines_from_ += by;
-  const auto charge = [by](Spent& spent) { spent.charge(Reason::poll, by); };
+  const auto charge = [by](LatencyBreakdown& spent) { spent.charge(Reason::poll, by); };
   for (const int rank : simulated_) {
     Gpu& gpu = stage(rank);
     for (CoreEvent& e : gpu.events) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "program/walk/cursor.h"
-#include "sim/result/spent.h"
+#include "sim/result/latency_breakdown.h"
 #include "sim/result/trace.h"
 
 namespace hemiola::sim {
@@ -48,7 +48,7 @@ struct Descriptor {
   std::int64_t unacknowledged = 0;
   std::int64_t began = 0;
   FlowEnds flow{};  ///< of a trace
-  Spent spent{};
+  LatencyBreakdown spent{};
 };
 
 /// A copy engine of a GPU, or a NIC.
@@ -67,7 +67,7 @@ struct EngineRun {
   std::int64_t in_flight = 0;
   bool held = false;                                           ///< by what may be in flight
   std::unordered_map<std::uint64_t, std::int64_t> messages{};  ///< by (from, to): sent so far
-  Spent spent{};
+  LatencyBreakdown spent{};
 };
 
 /// Whether some rank gives copies to its engines itself, by a host stream.
@@ -97,7 +97,7 @@ struct CopyQueue {
   bool held = false;                 ///< the primitive has still to be done: it ended a submission
   std::vector<CopyLeg> legs{};       ///< of the present submission, so far
   SpanId span = 0, released_by = 0;  ///< of a trace: its last copy; the flag before its next one
-  Spent spent{};
+  LatencyBreakdown spent{};
 };
 
 }  // namespace hemiola::sim

@@ -10,7 +10,7 @@
 #include "sim/model/fabric.h"
 #include "sim/model/l2.h"
 #include "sim/model/tags.h"
-#include "sim/result/spent.h"
+#include "sim/result/latency_breakdown.h"
 
 namespace hemiola::sim {
 
@@ -119,7 +119,7 @@ struct RequestData {
   bool is_member() const { return intent == Intent::member_load || intent == Intent::member_store; }
 };
 struct SpentOf {
-  Spent spent;
+  LatencyBreakdown spent;
 };
 /// Two cache lines: there are hundreds of thousands of them, visited in the order of time. The line
 /// engine needs the first one only between a request's issue and its completion.
@@ -132,7 +132,7 @@ constexpr int kMostRanks = INT16_MAX;  ///< that a Request can name
 /// A cause that lies with somebody else: its attribution and when it took effect.
 struct Cause {
   std::int64_t time = -1;
-  Spent spent{};
+  LatencyBreakdown spent{};
 };
 
 /// What only some requests need.

@@ -28,30 +28,30 @@ PeerWait wait_for(const ProfileRow& row, const Profile& profile) {
 
 }  // namespace
 
-void PeerWaits::comes(Spent& spent, std::int32_t row, std::int64_t due) {
+void PeerWaits::comes(LatencyBreakdown& spent, std::int32_t row, std::int64_t due) {
   spent.charge_wait(due - spent.sum(), -2 - row);
 }
 
-void PeerWaits::answers(Spent& spent, std::int32_t row, std::int64_t due) {
+void PeerWaits::answers(LatencyBreakdown& spent, std::int32_t row, std::int64_t due) {
   const std::int64_t fs = due - spent.sum();
   spent.charge_wait(fs, add(spent.waits(), row, fs));
 }
 
-void PeerWaits::begin(std::int32_t wave, const Spent& spent) {
+void PeerWaits::begin(std::int32_t wave, const LatencyBreakdown& spent) {
   if (until_.size() <= index(wave)) until_.resize(index(wave) + 1);
   until_[index(wave)] = spent;
 }
 
-Spent PeerWaits::ended(const Spent& cause, std::int32_t wave) {
+LatencyBreakdown PeerWaits::ended(const LatencyBreakdown& cause, std::int32_t wave) {
   return ended(cause, until_[index(wave)]);
 }
 
-Spent PeerWaits::ended(const Spent& cause, const Spent& until) {
+LatencyBreakdown PeerWaits::ended(const LatencyBreakdown& cause, const LatencyBreakdown& until) {
   if (cause.waits() >= -1) return cause;  // somebody who is simulated did it
   const std::int32_t row = -2 - cause.waits();
   Attribution way = cause.attribution();
   const std::int64_t waited = std::exchange(way[kPeer], 0) - until.sum();
-  Spent spent = until;
+  LatencyBreakdown spent = until;
   if (waited > 0) spent.charge_wait(waited, add(until.waits(), row, waited));
   // The row was on its way when the wait began: what is left of that, from its end back.
   std::int64_t passed = std::max<std::int64_t>(0, -waited);
@@ -72,7 +72,8 @@ std::int32_t PeerWaits::add(std::int32_t before, std::int32_t row, std::int64_t 
   return static_cast<std::int32_t>(links_.size()) - 1;
 }
 
-std::vector<PeerWait> PeerWaits::of(int rank, const Spent& spent, const Profile& profile) const {
+std::vector<PeerWait> PeerWaits::of(int rank, const LatencyBreakdown& spent,
+                                    const Profile& profile) const {
   std::map<std::tuple<int, ProfileKind, std::string, std::int64_t>, PeerWait> waits;
   std::int64_t named = 0;
   const auto add_to = [&](std::int32_t row, std::int64_t fs) {

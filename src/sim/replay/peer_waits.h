@@ -5,30 +5,31 @@
 #include <string>
 #include <vector>
 
+#include "sim/result/latency_breakdown.h"
 #include "sim/result/profile.h"
 #include "sim/result/result.h"
-#include "sim/result/spent.h"
 
 namespace hemiola::sim {
 
 /// What is known of an emulated rank is when its rows come. So a wait that a row ends keeps what
 /// the wavefront had spent before the wait; from then until the row comes is Reason::peer; and what
-/// follows is the way of the row. A Spent names its waits by a number: -1: none; n >= 0: that link
-/// of a chain; below: everything until the row -2 - n came, whose waiter is not known yet.
+/// follows is the way of the row. A LatencyBreakdown names its waits by a number: -1: none; n >= 0:
+/// that link of a chain; below: everything until the row -2 - n came, whose waiter is not known
+/// yet.
 class PeerWaits {
  public:
   /// A row comes in, at `due`, fs.
-  static void comes(Spent& spent, std::int32_t row, std::int64_t due);
+  static void comes(LatencyBreakdown& spent, std::int32_t row, std::int64_t due);
   /// The row answers the request whose `spent` it is.
-  void answers(Spent& spent, std::int32_t row, std::int64_t due);
+  void answers(LatencyBreakdown& spent, std::int32_t row, std::int64_t due);
   /// A wavefront begins a wait.
-  void begin(std::int32_t wave, const Spent& spent);
+  void begin(std::int32_t wave, const LatencyBreakdown& spent);
   /// What a wavefront has spent when what `cause` tells of ends a wait; `until`: when it began.
-  Spent ended(const Spent& cause, const Spent& until);
+  LatencyBreakdown ended(const LatencyBreakdown& cause, const LatencyBreakdown& until);
   /// The same for the wait that began last.
-  Spent ended(const Spent& cause, std::int32_t wave);
+  LatencyBreakdown ended(const LatencyBreakdown& cause, std::int32_t wave);
   /// By peer and by what was waited for, the longest first; sums to Reason::peer.
-  std::vector<PeerWait> of(int rank, const Spent& spent, const Profile& profile) const;
+  std::vector<PeerWait> of(int rank, const LatencyBreakdown& spent, const Profile& profile) const;
 
  private:
   struct Link {
@@ -39,7 +40,7 @@ class PeerWaits {
   std::int32_t add(std::int32_t before, std::int32_t row, std::int64_t fs);
 
   std::vector<Link> links_;
-  std::vector<Spent> until_;  ///< by wavefront
+  std::vector<LatencyBreakdown> until_;  ///< by wavefront
 };
 
 }  // namespace hemiola::sim

@@ -1,9 +1,9 @@
 // When the launches of a job (program/jobs/job.h) were under way, and where their time went, in
 // every engine.
 //
-// What is under way carries where its time went since its launch began (Spent). Where a launch
-// begins on a rank, what came before is put aside here, and an attribution begins anew with that
-// time as Reason::finished, a reason that nothing else has before the end of a run: so what a
+// What is under way carries where its time went since its launch began (LatencyBreakdown). Where a
+// launch begins on a rank, what came before is put aside here, and an attribution begins anew with
+// that time as Reason::finished, a reason that nothing else has before the end of a run: so what a
 // launch's own end hangs on is known for each of them, and the whole is put together again after
 // the run.
 #pragma once

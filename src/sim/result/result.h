@@ -16,7 +16,7 @@ namespace hemiola::sim {
 
 /// Where a nanosecond goes. Every interval of a rank's critical path has exactly one reason.
 enum class Reason : std::uint8_t {
-  // On the way of a request: first, up to `issue` (see Spent).
+  // On the way of a request: first, up to `issue` (see LatencyBreakdown).
   noc,
   l2,
   msc,

@@ -48,7 +48,7 @@ Sampling::Crowd& Sampling::join(const Mover& mover, std::int64_t now) {
 }
 
 void Sampling::begin_batch(const Mover& mover, std::int64_t now, std::int64_t bytes,
-                           const Spent& spent) {
+                           const LatencyBreakdown& spent) {
   const Movers& movers = movers_[at(mover.rank)];
   Drain& drain = drains_[at(mover.group)];
   if (drain.moving == 0 && std::exchange(drain.waited, false) && phase_ == Phase::measuring &&
@@ -70,7 +70,7 @@ void Sampling::begin_batch(const Mover& mover, std::int64_t now, std::int64_t by
 }
 
 // A batch counts in a window with as much of its bytes and of its share as it was there.
-void Sampling::end_batch(std::int32_t wave, std::int64_t now, const Spent& spent) {
+void Sampling::end_batch(std::int32_t wave, std::int64_t now, const LatencyBreakdown& spent) {
   Batch& batch = waves_[at(wave)];
   const std::int64_t began = std::exchange(batch.began, -1);
   if (began < 0) return;
@@ -257,7 +257,7 @@ std::int32_t Sampling::woken(std::int32_t place, std::int64_t now) {
   return wave;
 }
 
-void Sampling::charge(std::int32_t wave, std::int64_t now, Spent& spent) const {
+void Sampling::charge(std::int32_t wave, std::int64_t now, LatencyBreakdown& spent) const {
   const Batch& batch = waves_[at(wave)];
   Attribution shares = kinds_[at(batch.mover.kind)].spent;
   const std::int64_t all = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/result/latency_breakdown.h"
 #include "sim/result/result.h"
-#include "sim/result/spent.h"
 #include "sim/sampled/trains.h"
 
 namespace hemiola::sim {
@@ -102,9 +102,10 @@ class Sampling {
   struct Mover {
     std::int32_t wave = 0, group = 0, rank = 0, kind = 0, way = 0;
   };
-  void begin_batch(const Mover& mover, std::int64_t now, std::int64_t bytes, const Spent& spent);
+  void begin_batch(const Mover& mover, std::int64_t now, std::int64_t bytes,
+                   const LatencyBreakdown& spent);
   /// At the end of one, or of several that were passed over.
-  void end_batch(std::int32_t wave, std::int64_t now, const Spent& spent);
+  void end_batch(std::int32_t wave, std::int64_t now, const LatencyBreakdown& spent);
   /// Whether windows have shown such moves, or others that share what limits them.
   bool knows(const Mover& mover) const;
   /// What `bytes` take if nobody comes or goes, fs.
@@ -112,7 +113,7 @@ class Sampling {
   /// A wavefront passes over `bytes` from `now` on: until woken() says so.
   void skip_batches(const Mover& mover, std::int64_t now, std::int64_t bytes);
   /// What it has waited for meanwhile.
-  void charge(std::int32_t wave, std::int64_t now, Spent& spent) const;
+  void charge(std::int32_t wave, std::int64_t now, LatencyBreakdown& spent) const;
 
   // Those that pass over share what limits them with those that are simulated, so when they are
   // through changes as others come and go. A place: movers of a rank that share it.
@@ -181,7 +182,7 @@ class Sampling {
     std::int64_t share = 0;              ///< Crowd::share when it began
     bool skipped = false;                ///< nobody simulates it
     Mover mover{};
-    Spent spent{};
+    LatencyBreakdown spent{};
   };
   struct Nap {
     std::int64_t until = 0;  ///< Crowd::share

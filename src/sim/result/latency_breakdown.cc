@@ -1,6 +1,6 @@
 // Attributions of what is under way: the part that is charged seldom.
 
-#include "sim/result/spent.h"
+#include "sim/result/latency_breakdown.h"
 
 #include <new>
 
@@ -21,20 +21,20 @@ thread_local Ended ended;
 
 }  // namespace
 
-void* Spent::Old::operator new(std::size_t size) {
+void* LatencyBreakdown::Old::operator new(std::size_t size) {
   if (ended.first == nullptr) return ::operator new(size);
   return std::exchange(ended.first, ended.first->next);
 }
 
-void Spent::Old::operator delete(void* memory) {
+void LatencyBreakdown::Old::operator delete(void* memory) {
   ended.first = new (memory) Ended::Next{ended.first};
 }
 
-void Spent::end() const {
+void LatencyBreakdown::end() const {
   delete old_;
 }
 
-void Spent::charge_old(std::size_t reason, std::int64_t fs) {
+void LatencyBreakdown::charge_old(std::size_t reason, std::int64_t fs) {
   Old* mine = old_;
   if (mine != nullptr && alone()) {
     for (std::size_t r = 0; r < kLate; ++r) mine->at[r] += late_[r];

@@ -18,15 +18,15 @@ namespace hemiola::sim {
 
 /// A value type. Copies share what was charged long ago (a counted snapshot) and own what was
 /// charged lately; equal to an Attribution in all that it says. Copies may be in different threads.
-class Spent {
+class LatencyBreakdown {
  public:
-  Spent() = default;
-  explicit Spent(const Attribution& spent) : old_(new Old(spent, -1)) {}
-  Spent(const Spent& other) : old_(other.old_), late_(other.late_) { hold(); }
-  Spent(Spent&& other) noexcept
+  LatencyBreakdown() = default;
+  explicit LatencyBreakdown(const Attribution& spent) : old_(new Old(spent, -1)) {}
+  LatencyBreakdown(const LatencyBreakdown& other) : old_(other.old_), late_(other.late_) { hold(); }
+  LatencyBreakdown(LatencyBreakdown&& other) noexcept
       : old_(std::exchange(other.old_, nullptr)), late_(std::exchange(other.late_, {})) {}
   // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): to itself nothing changes
-  Spent& operator=(const Spent& other) {
+  LatencyBreakdown& operator=(const LatencyBreakdown& other) {
     if (old_ != other.old_) {
       drop();
       old_ = other.old_;
@@ -35,12 +35,12 @@ class Spent {
     late_ = other.late_;
     return *this;
   }
-  Spent& operator=(Spent&& other) noexcept {
+  LatencyBreakdown& operator=(LatencyBreakdown&& other) noexcept {
     std::swap(old_, other.old_);
     std::swap(late_, other.late_);
     return *this;
   }
-  ~Spent() { drop(); }
+  ~LatencyBreakdown() { drop(); }
 
   void clear() {
     drop();
