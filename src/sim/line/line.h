@@ -19,10 +19,11 @@
 #include "sim/model/receive_buffers.h"
 #include "sim/replay/answer_paces.h"
 #include "sim/replay/timetable.h"
-#include "sim/support/ask_for.h"
+#include "sim/result/profile.h"
 #include "sim/support/calendar.h"
 #include "sim/support/crew.h"
 #include "sim/support/growing.h"
+#include "sim/support/prefetch.h"
 
 namespace hemiola::sim {
 
@@ -268,7 +269,7 @@ class Line : public Cores {
 
   // --- line/stages.cc
   void prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const {
-    if (i < arrivals.size()) ask_for(&requests_[index(arrivals[i].id)]);
+    if (i < arrivals.size()) prefetch_line(&requests_[index(arrivals[i].id)]);
   }
   void prefetch_whole(const std::vector<Arrival>& arrivals, std::size_t i) const;
   void prefetch_detail(const std::vector<Arrival>& arrivals, std::size_t i) const;

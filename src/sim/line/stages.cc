@@ -31,13 +31,13 @@ bool sent_by_copy(const Request& request) {
 
 void Line::prefetch_whole(const std::vector<Arrival>& arrivals, std::size_t i) const {
   prefetch(arrivals, i);
-  if (i < arrivals.size()) ask_for(&requests_[index(arrivals[i].id)].hops);
+  if (i < arrivals.size()) prefetch_line(&requests_[index(arrivals[i].id)].hops);
 }
 
 void Line::prefetch_detail(const std::vector<Arrival>& arrivals, std::size_t i) const {
   if (i >= arrivals.size()) return;
   const Request& request = requests_[index(arrivals[i].id)];
-  if (request.takes) ask_for(&details_[index(request.detail)]);
+  if (request.takes) prefetch_line(&details_[index(request.detail)]);
 }
 
 void Line::prefetch_first(const std::vector<Arrival>& arrivals, bool whole) const {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/modulo.h"
-#include "sim/support/ask_for.h"
+#include "sim/support/prefetch.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -77,8 +77,8 @@ class Tags {
   void prefetch(std::int32_t line) const {
     if (held_.empty() || line < 0) return;
     const std::size_t set = set_of(line);
-    ask_for(&held_[set * stride_]);
-    if (!orders_.empty()) ask_for(&orders_[set]);
+    prefetch_line(&held_[set * stride_]);
+    if (!orders_.empty()) prefetch_line(&orders_[set]);
   }
 
   /// Forgets everything (an acquire invalidates an L1): every set when it is used next.

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "sim/model/receive_buffers.h"
-#include "sim/support/ask_for.h"
+#include "sim/support/prefetch.h"
 
 namespace hemiola::sim {
 void Reference::push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b,
@@ -95,22 +95,22 @@ void Reference::prefetch() const {
   for (const Event& next : events_.bucket()) {
     if (next.kind == kHop) {
       const Request& request = requests_[index(next.a)];
-      ask_for(&fabric_.servers[index(request.base + request.hops[request.hop].server)]);
+      prefetch_line(&fabric_.servers[index(request.base + request.hops[request.hop].server)]);
     } else if (next.kind == kLegEnd) {
       const Request& request = requests_[index(next.a)];
       const int rank = request.place();
       const GpuState& gpu = this->gpu(rank);
       gpu.l2.prefetch(request.line, request.near ? request.cu : request.slice);
       pending_[index(home(rank))].prefetch(request.line);
-      ask_for(&fabric_.servers[index(fabric_.gpu_base[index(rank)] +
-                                     fabric_.layout[index(rank)]->slice + request.slice)]);
+      prefetch_line(&fabric_.servers[index(fabric_.gpu_base[index(rank)] +
+                                           fabric_.layout[index(rank)]->slice + request.slice)]);
     }
   }
   for (const Event& next : events_.next_bucket()) {
     if (next.kind > kComplete) continue;
     const char* request = reinterpret_cast<const char*>(&requests_[index(next.a)]);
-    ask_for(request);
-    ask_for(request + 64);
+    prefetch_line(request);
+    prefetch_line(request + 64);
   }
 }
 

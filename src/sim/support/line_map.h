@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/support/ask_for.h"
+#include "sim/support/prefetch.h"
 
 namespace hemiola::sim {
 
@@ -53,7 +53,7 @@ class LineMap {
   }
 
   void prefetch(std::int64_t line) const {
-    if (size_ != 0) ask_for(&slots_[home(line)]);
+    if (size_ != 0) prefetch_line(&slots_[home(line)]);
   }
 
   /// In no particular order, which is always the same for the same lines in as many slots.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/support/append.h"
-#include "sim/support/ask_for.h"
+#include "sim/support/prefetch.h"
 #include "sim/support/worker.h"
 
 #ifdef __linux__
@@ -60,7 +60,7 @@ class Pool {
   void prefetch(std::int32_t id) const {
     const char* const object =
         reinterpret_cast<const char*>(&(*this)[static_cast<std::size_t>(id)]);
-    for (std::size_t at = 0; at < sizeof(T); at += 64) ask_for(object + at);
+    for (std::size_t at = 0; at < sizeof(T); at += 64) prefetch_line(object + at);
   }
 
   struct alignas(128) Free {
