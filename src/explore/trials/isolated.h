@@ -15,7 +15,7 @@
 namespace hemiola::explore {
 
 /// Without transfers: streams stay, empty, and nothing waits for them. The computes as they were,
-/// in their order. Promises go, as nobody keeps them.
+/// in their order. Postconditions go, as nobody keeps them.
 plan::Plan only_computes(const plan::Plan& plan);
 /// Without computes: transfers wait for other transfers only.
 plan::Plan only_transfers(const plan::Plan& plan);

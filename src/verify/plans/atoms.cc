@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "plan/tiles.h"
-#include "verify/plans/promises.h"
+#include "verify/plans/postconditions.h"
 
 namespace hemiola::verify {
 
@@ -318,13 +318,13 @@ Area Atoms::area(std::int32_t atom) const {
   return {tensor, {rect}};
 }
 
-Atoms::Alignment alignment(const plan::Plan& plan, const Promises& promises) {
+Atoms::Alignment alignment(const plan::Plan& plan, const Postconditions& postconditions) {
   Atoms::Alignment aligned;
   // Every output part corresponds to every input part; pairs with one of them say so.
-  for (const plan::Area& output : promises.outputs)
-    aligned.emplace_back(output, promises.inputs.front());
-  for (const plan::Area& input : promises.inputs)
-    aligned.emplace_back(input, promises.inputs.front());
+  for (const plan::Area& output : postconditions.outputs)
+    aligned.emplace_back(output, postconditions.inputs.front());
+  for (const plan::Area& input : postconditions.inputs)
+    aligned.emplace_back(input, postconditions.inputs.front());
   for (int rank = 0; rank < plan.ranks; ++rank) {
     for (const plan::Expectation& expectation : plan.code(rank).expected) {
       const plan::Area area = evaluate(expectation.region, {.rank = rank});

@@ -74,8 +74,8 @@ class Atoms {
   std::vector<Pair> pairs_;              ///< areas of equal shape that data move between
 };
 
-struct Promises;
+struct Postconditions;
 /// What a plan promises of a collective or expects, as areas that correspond.
-Atoms::Alignment alignment(const plan::Plan& plan, const Promises& promises);
+Atoms::Alignment alignment(const plan::Plan& plan, const Postconditions& postconditions);
 
 }  // namespace hemiola::verify

@@ -4,7 +4,7 @@
 #include "plan/in_place.h"
 #include "verify/plans/coarse_tiles.h"
 #include "verify/plans/interpreter.h"
-#include "verify/plans/promises.h"
+#include "verify/plans/postconditions.h"
 
 namespace hemiola::verify {
 namespace {
@@ -14,8 +14,8 @@ class PlanCheck {
   explicit PlanCheck(const plan::Plan& plan)
       : plan_(plan),
         unrolled_(plan),
-        promises_(promises(plan, no_promises_)),
-        atoms_(unrolled_, alignment(plan, promises_)),
+        postconditions_(postconditions(plan, no_postconditions_)),
+        atoms_(unrolled_, alignment(plan, postconditions_)),
         interpreter_(unrolled_, atoms_) {}
 
   Proof run(const Monitor* monitor) {
@@ -100,8 +100,8 @@ class PlanCheck {
 
   /// False if something is wrong.
   bool check_promises() {
-    if (!no_promises_.empty()) {
-      proof_.reasons.push_back("what is promised is not known: " + no_promises_);
+    if (!no_postconditions_.empty()) {
+      proof_.reasons.push_back("what is promised is not known: " + no_postconditions_);
       return true;
     }
     const auto atoms_of = [&](const std::vector<plan::Area>& areas) {
@@ -109,9 +109,11 @@ class PlanCheck {
       for (const plan::Area& area : areas) all.push_back(atoms_.of(area));
       return all;
     };
-    const auto inputs = atoms_of(promises_.inputs), outputs = atoms_of(promises_.outputs);
+    const auto inputs = atoms_of(postconditions_.inputs),
+               outputs = atoms_of(postconditions_.outputs);
     for (int rank = 0; rank < plan_.ranks; ++rank) {
-      for (const plan::Promise& promise : promises_.of[static_cast<std::size_t>(rank)]) {
+      for (const plan::Postcondition& promise :
+           postconditions_.of[static_cast<std::size_t>(rank)]) {
         const auto& from = inputs[static_cast<std::size_t>(promise.input)];
         const auto& to = outputs[static_cast<std::size_t>(promise.output)];
         for (std::size_t i = 0; i < to.size(); ++i) {
@@ -146,7 +148,7 @@ class PlanCheck {
         }
       }
     }
-    if (!any) proof_.reasons.push_back("what is promised is not known: " + no_promises_);
+    if (!any) proof_.reasons.push_back("what is promised is not known: " + no_postconditions_);
     for (std::size_t t = 0; t < unknown.size(); ++t) {
       if (unknown[t])
         proof_.reasons.push_back("no rank holds or computes '" + plan_.tensors[t].name +
@@ -197,9 +199,9 @@ class PlanCheck {
   }
 
   const plan::Plan& plan_;
-  std::string no_promises_;
+  std::string no_postconditions_;
   Unrolled unrolled_;
-  Promises promises_;
+  Postconditions postconditions_;
   Atoms atoms_;
   PlanInterpreter interpreter_;
   ReduceOp operator_ = ReduceOp::none;  ///< of the first transfer that reduces

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "verify/plans/atoms.h"
-#include "verify/plans/promises.h"
+#include "verify/plans/postconditions.h"
 #include "verify/plans/unrolled.h"
 
 namespace hemiola::verify {
@@ -102,7 +102,7 @@ std::optional<plan::Plan> with_coarse_tiles(const plan::Plan& plan) {
   if (!any) return std::nullopt;
   std::string none;
   const Unrolled unrolled(coarse);
-  const Promises promised = promises(coarse, none);
+  const Postconditions promised = postconditions(coarse, none);
   const Atoms atoms(unrolled, alignment(coarse, promised));
   std::vector<std::int64_t> tiles;
   each_axis(coarse, [&](const plan::Code& code, const plan::Compute& compute, std::size_t axis) {

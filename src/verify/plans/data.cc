@@ -7,7 +7,7 @@
 #include "plan/in_place.h"
 #include "plan/launches.h"
 #include "plan/tiles.h"
-#include "verify/plans/promises.h"
+#include "verify/plans/postconditions.h"
 
 namespace hemiola::verify {
 
@@ -359,9 +359,9 @@ std::string PlanData::compare(std::int64_t& compared) const {
 
 std::string PlanData::compare_promises(std::int64_t& compared) const {
   std::string reason;
-  const Promises all = promises(plan_, reason);
+  const Postconditions all = postconditions(plan_, reason);
   for (int rank = 0; rank < std::ssize(all.of); ++rank) {
-    for (const plan::Promise& promise : all.of[static_cast<std::size_t>(rank)]) {
+    for (const plan::Postcondition& promise : all.of[static_cast<std::size_t>(rank)]) {
       const Area& from = all.inputs[static_cast<std::size_t>(promise.input)];
       const Area& to = all.outputs[static_cast<std::size_t>(promise.output)];
       const std::vector<std::int64_t> sources = elements(plan_, from), places = elements(plan_, to);

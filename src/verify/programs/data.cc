@@ -198,7 +198,7 @@ std::string ProgramData::compare(std::uint64_t seed, std::int64_t& compared) con
     const std::optional<Region> output = output_place(program_, rank);
     if (!output) continue;
     const float* plain = memory(rank, output->buffer).plain.get() + output->begin / kElement;
-    for (const OutputPromise& promise : promises(program_, rank)) {
+    for (const OutputPostcondition& promise : postconditions(program_, rank)) {
       const std::int64_t begin = promise.begin / kElement;
       for (std::int64_t e = 0; e < promise.end / kElement - begin; ++e) {
         float wanted = 0;

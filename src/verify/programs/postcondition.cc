@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plan/promises.h"
+#include "plan/postconditions.h"
 
 namespace hemiola::verify {
 namespace {
@@ -42,13 +42,13 @@ std::optional<std::int32_t> output_buffer(const Bound& program) {
 
 }  // namespace
 
-std::vector<OutputPromise> promises(const Bound& program, int rank) {
+std::vector<OutputPostcondition> postconditions(const Bound& program, int rank) {
   const auto [inputs, outputs] = plan::parts_of(program.collective(), program.ranks());
   const std::int64_t part = program.size().count / std::max(inputs, outputs);
   const auto root = static_cast<std::int32_t>(program.program().root);
-  std::vector<OutputPromise> result;
-  for (const plan::Promise& promise :
-       plan::promises_to(program.collective(), program.ranks(), root, rank))
+  std::vector<OutputPostcondition> result;
+  for (const plan::Postcondition& promise :
+       plan::postconditions_of(program.collective(), program.ranks(), root, rank))
     result.push_back({promise.output * part, (promise.output + 1) * part, promise.first,
                       promise.ranks, promise.input * part});
   return result;
@@ -81,7 +81,8 @@ void require_shapes(const Bound& program) {
     const std::optional<Region> output = output_place(program, rank);
     if (!output) return;
     std::int64_t end = 0;
-    for (const OutputPromise& promise : promises(program, rank)) end = std::max(end, promise.end);
+    for (const OutputPostcondition& promise : postconditions(program, rank))
+      end = std::max(end, promise.end);
     if (output->begin + end > output->end)
       wrong_shape(program, rank, program.buffers()[static_cast<std::size_t>(output->buffer)].name,
                   output->end - output->begin, end);
@@ -117,7 +118,7 @@ namespace {
 
 /// What is wrong with the contributions, in words; "" if nothing.
 std::string difference(const Bound& program, const Memory& memory, const ValueTable& values,
-                       const std::vector<Term>& terms, const OutputPromise& promise,
+                       const std::vector<Term>& terms, const OutputPostcondition& promise,
                        std::int64_t begin, std::int64_t output_begin) {
   const std::int64_t delta = promise.source - promise.begin - output_begin;
   const std::int32_t call = values.call();
@@ -165,7 +166,7 @@ Finding wrong_output(const Interpreter& interpreter, const Memory& memory, const
 
 std::optional<Finding> check_promise(const Interpreter& interpreter, const Memory& memory,
                                      const ValueTable& values, const Clock& end,
-                                     const Region& output, const OutputPromise& promise) {
+                                     const Region& output, const OutputPostcondition& promise) {
   Region where = output;
   where.begin = output.begin + promise.begin;
   where.end = output.begin + promise.end;
@@ -249,7 +250,7 @@ std::optional<Finding> check_outputs(const Interpreter& interpreter, const Memor
   for (int rank = 0; rank < interpreter.fold().period(); ++rank) {
     const std::optional<Region> output = output_place(program, rank);
     if (!output) return std::nullopt;
-    for (const OutputPromise& promise : promises(program, rank)) {
+    for (const OutputPostcondition& promise : postconditions(program, rank)) {
       if (auto finding = check_promise(interpreter, memory, values, end, *output, promise))
         return finding;
     }

@@ -10,7 +10,7 @@ namespace hemiola::verify {
 
 /// Bytes [begin, end) of an output: the sum over ranks first .. first + ranks - 1 of the bytes of
 /// their inputs that begin at `source`.
-struct OutputPromise {
+struct OutputPostcondition {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   std::int32_t first = 0;
@@ -18,7 +18,7 @@ struct OutputPromise {
   std::int64_t source = 0;
 };
 /// What the collective promises to a rank; empty for custom ones.
-std::vector<OutputPromise> promises(const program::Bound& program, int rank);
+std::vector<OutputPostcondition> postconditions(const program::Bound& program, int rank);
 /// Where the inputs of a rank are.
 std::vector<Region> input_places(const program::Bound& program, int rank);
 /// Where its result is; none if the program has neither output nor input.

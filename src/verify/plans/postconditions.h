@@ -7,17 +7,17 @@
 
 #include "plan/area.h"
 #include "plan/plan.h"
-#include "plan/promises.h"
+#include "plan/postconditions.h"
 
 namespace hemiola::verify {
 
 /// Of a collective other than `custom`, between the plan's one input and its one output.
-struct Promises {
-  std::vector<plan::Area> inputs, outputs;     ///< the parts that promises name
-  std::vector<std::vector<plan::Promise>> of;  ///< by rank
+struct Postconditions {
+  std::vector<plan::Area> inputs, outputs;           ///< the parts that promises name
+  std::vector<std::vector<plan::Postcondition>> of;  ///< by rank
 };
 
 /// `reason` says why there are none; empty where there are.
-Promises promises(const plan::Plan& plan, std::string& reason);
+Postconditions postconditions(const plan::Plan& plan, std::string& reason);
 
 }  // namespace hemiola::verify

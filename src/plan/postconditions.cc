@@ -1,9 +1,9 @@
-#include "plan/promises.h"
+#include "plan/postconditions.h"
 
 namespace hemiola::plan {
 
-PromiseParts parts_of(Collective collective, std::int32_t ranks) {
-  PromiseParts parts;
+PostconditionParts parts_of(Collective collective, std::int32_t ranks) {
+  PostconditionParts parts;
   if (collective == Collective::reduce_scatter || collective == Collective::all_to_all)
     parts.input = ranks;
   if (collective == Collective::all_gather || collective == Collective::all_to_all)
@@ -11,9 +11,9 @@ PromiseParts parts_of(Collective collective, std::int32_t ranks) {
   return parts;
 }
 
-std::vector<Promise> promises_to(Collective collective, std::int32_t ranks, std::int32_t root,
-                                 std::int32_t rank) {
-  std::vector<Promise> result;
+std::vector<Postcondition> postconditions_of(Collective collective, std::int32_t ranks,
+                                             std::int32_t root, std::int32_t rank) {
+  std::vector<Postcondition> result;
   switch (collective) {
     case Collective::all_reduce:
       return {{0, 0, 0, ranks}};

@@ -10,7 +10,7 @@ namespace hemiola::plan {
 
 /// Part `output` of a rank's output is the sum of part `input` of the inputs of the ranks
 /// first .. first + ranks - 1.
-struct Promise {
+struct Postcondition {
   std::int32_t output = 0;
   std::int32_t input = 0;
   std::int32_t first = 0;
@@ -18,14 +18,14 @@ struct Promise {
 };
 
 /// Into how many equal parts inputs and outputs are cut. Parts of both are equally long.
-struct PromiseParts {
+struct PostconditionParts {
   std::int32_t input = 1, output = 1;
 };
-PromiseParts parts_of(Collective collective, std::int32_t ranks);
+PostconditionParts parts_of(Collective collective, std::int32_t ranks);
 
 /// What `rank` has at the end, in the order of its output; nothing for custom collectives, whose
 /// plans say it themselves (plan::Expectation). `root`: of broadcast and reduce.
-std::vector<Promise> promises_to(Collective collective, std::int32_t ranks, std::int32_t root,
-                                 std::int32_t rank);
+std::vector<Postcondition> postconditions_of(Collective collective, std::int32_t ranks,
+                                             std::int32_t root, std::int32_t rank);
 
 }  // namespace hemiola::plan

@@ -1,4 +1,4 @@
-#include "verify/plans/promises.h"
+#include "verify/plans/postconditions.h"
 
 #include "plan/collective_shape.h"
 #include "plan/in_place.h"
@@ -16,8 +16,8 @@ std::vector<plan::Area> parts(const plan::Area& area, std::int64_t count) {
 
 }  // namespace
 
-Promises promises(const plan::Plan& plan, std::string& reason) {
-  Promises result;
+Postconditions postconditions(const plan::Plan& plan, std::string& reason) {
+  Postconditions result;
   const std::int32_t input = only_tensor(plan, plan::Role::input);
   const std::int32_t output = only_tensor(plan, plan::Role::output);
   if (plan::states_result(plan) || input < 0 || output < 0) {
@@ -37,7 +37,7 @@ Promises promises(const plan::Plan& plan, std::string& reason) {
   result.inputs = parts(from, in_parts);
   result.outputs = parts(to, out_parts);
   for (std::int32_t rank = 0; rank < ranks; ++rank)
-    result.of.push_back(plan::promises_to(plan.collective, ranks, plan.root, rank));
+    result.of.push_back(plan::postconditions_of(plan.collective, ranks, plan.root, rank));
   return result;
 }
 
