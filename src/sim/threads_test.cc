@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "core/testing/long_tests.h"
-#include "sim/support/crew.h"
+#include "sim/support/thread_team.h"
 #include "sim/testing/compare_results.h"
 #include "sim/testing/machines.h"
 
@@ -99,12 +99,12 @@ TEST(ThreadsOf, a_run_that_fails_are_ended) {
   EXPECT_EQ(messages[0], messages[1]);
 }
 
-TEST(Crew, does_all_parts_of_every_phase_and_throws_what_the_first_one_threw) {
-  Crew crew(3);
-  EXPECT_EQ(crew.size(), 3);
+TEST(ThreadTeam, does_all_parts_of_every_phase_and_throws_what_the_first_one_threw) {
+  ThreadTeam team(3);
+  EXPECT_EQ(team.size(), 3);
   std::atomic<int> sum = 0;
   for (int phase = 0; phase < 1000; ++phase) {
-    crew.run([&](int number) { sum += number + 1; });
+    team.run([&](int number) { sum += number + 1; });
     ASSERT_EQ(sum, 6 * (phase + 1));
   }
   const auto throws = [](int number) {
@@ -112,13 +112,13 @@ TEST(Crew, does_all_parts_of_every_phase_and_throws_what_the_first_one_threw) {
   };
   for (int again = 0; again < 2; ++again) {
     try {
-      crew.run(throws);
+      team.run(throws);
       FAIL();
     } catch (const std::runtime_error& error) {
       EXPECT_STREQ(error.what(), "1");
     }
   }
-  crew.run([&](int) { ++sum; });
+  team.run([&](int) { ++sum; });
   EXPECT_EQ(sum, 6003);
 }
 

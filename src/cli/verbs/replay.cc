@@ -15,7 +15,7 @@
 #include "core/text.h"
 #include "report/replay.h"
 #include "report/report.h"
-#include "sim/support/crew.h"
+#include "sim/support/thread_team.h"
 #include "study/laboratory/preparation.h"
 #include "study/profiles/needed_rows.h"
 #include "study/profiles/profile_file.h"
@@ -292,7 +292,7 @@ void Replayer::print_isolated(const sim::Result& all) {
     const auto threads = std::min(count_value("--threads", options_.threads, 1, 4096),
                                   static_cast<std::int64_t>(times.size()));
     std::atomic<std::size_t> next = 0;
-    sim::Crew(static_cast<int>(threads)).run([&](int) {
+    sim::ThreadTeam(static_cast<int>(threads)).run([&](int) {
       for (std::size_t i = next++; i < times.size(); i = next++) {
         sim::Profile profile = delayed_;
         if (i < senders.size()) study::add_traffic(profile, *traffic_, senders[i]);

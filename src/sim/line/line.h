@@ -21,9 +21,9 @@
 #include "sim/replay/timetable.h"
 #include "sim/result/profile.h"
 #include "sim/support/calendar.h"
-#include "sim/support/crew.h"
 #include "sim/support/growing.h"
 #include "sim/support/prefetch.h"
+#include "sim/support/thread_team.h"
 
 namespace hemiola::sim {
 
@@ -447,7 +447,7 @@ class Line : public Cores {
   std::vector<std::uint64_t> busy_merges_;    ///< a bit for each: something is to come there
   std::vector<std::int16_t> worker_of_word_;  ///< of those
   std::vector<Worker> workers_;
-  std::unique_ptr<Crew> crew_;  ///< of one worker: none
+  std::unique_ptr<ThreadTeam> team_;  ///< of one worker: none
   std::uint64_t phase_ = 1;
   std::int64_t carried_ = 0, hops_before_ = 0;  ///< by carry(); when the last round began
   bool few_ = true;                             ///< it visited few servers

@@ -89,7 +89,7 @@ void Line::divide(const std::vector<std::vector<std::int32_t>>& levels) {
       }
     }
   }
-  if (count > 1) crew_ = std::make_unique<Crew>(static_cast<int>(count));
+  if (count > 1) team_ = std::make_unique<ThreadTeam>(static_cast<int>(count));
 }
 
 /// A phase: calls work(worker) for each, on threads of their own where that pays. Before that each
@@ -102,7 +102,7 @@ void Line::by_all(Work work) {
       several_workers = false;
     }
   } back;
-  const bool at_once = crew_ != nullptr && !few_;
+  const bool at_once = team_ != nullptr && !few_;
   const auto part = [&](int number) {
     this_worker = number;
     several_workers = at_once;
@@ -111,7 +111,7 @@ void Line::by_all(Work work) {
   };
   ++phase_;
   if (at_once) {
-    crew_->run(part);
+    team_->run(part);
   } else {
     for (int number = 0; number < static_cast<int>(workers_.size()); ++number) part(number);
   }
@@ -196,7 +196,7 @@ void Line::do_round(std::int64_t round) {
     });
   }
   run_levels(switches_at_, workers_.front().words.size());
-  if (crew_ != nullptr) {
+  if (team_ != nullptr) {
     const std::int64_t hops = tallies_.hops();
     few_ = hops - std::exchange(hops_before_, hops) < kFewHops;
   }

@@ -1,4 +1,4 @@
-#include "sim/support/crew.h"
+#include "sim/support/thread_team.h"
 
 #include <cstddef>
 #include <utility>
@@ -24,19 +24,19 @@ std::uint32_t changed(const std::atomic<std::uint32_t>& value, std::uint32_t old
 
 }  // namespace
 
-Crew::Crew(int size) : thrown_(static_cast<std::size_t>(size)) {
+ThreadTeam::ThreadTeam(int size) : thrown_(static_cast<std::size_t>(size)) {
   for (int number = 1; number < size; ++number)
     threads_.emplace_back([this, number] { serve(number); });
 }
 
-Crew::~Crew() {
+ThreadTeam::~ThreadTeam() {
   over_ = true;
   phase_.fetch_add(1, std::memory_order_release);
   phase_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Crew::run(const std::function<void(int)>& work) {
+void ThreadTeam::run(const std::function<void(int)>& work) {
   work_ = &work;
   at_work_.store(static_cast<std::uint32_t>(threads_.size()), std::memory_order_relaxed);
   phase_.fetch_add(1, std::memory_order_release);
@@ -52,7 +52,7 @@ void Crew::run(const std::function<void(int)>& work) {
   if (first != nullptr) std::rethrow_exception(first);
 }
 
-void Crew::serve(int number) {
+void ThreadTeam::serve(int number) {
   for (std::uint32_t phase = 0;;) {
     phase = changed(phase_, phase);
     if (over_) return;
@@ -61,7 +61,7 @@ void Crew::serve(int number) {
   }
 }
 
-void Crew::call(int number) {
+void ThreadTeam::call(int number) {
   try {
     (*work_)(number);
   } catch (...) {

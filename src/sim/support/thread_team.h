@@ -12,12 +12,12 @@ namespace hemiola::sim {
 
 /// The caller is one of them. Phases may be short (tens of microseconds): who waits spins for a
 /// while before it sleeps.
-class Crew {
+class ThreadTeam {
  public:
-  explicit Crew(int size);
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
-  ~Crew();
+  explicit ThreadTeam(int size);
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
+  ~ThreadTeam();
 
   int size() const { return static_cast<int>(threads_.size()) + 1; }
   /// Calls work(k) for every k below size(), each on a thread of its own (0: here), and returns
