@@ -12,8 +12,8 @@
 
 #include "study/laboratory/database_head.h"
 #include "study/laboratory/preparation.h"
-#include "study/support/crew.h"
 #include "study/support/digest.h"
+#include "study/support/task_pool.h"
 
 namespace hemiola::explore {
 namespace {
@@ -63,9 +63,10 @@ class SuiteRun {
         tasks_.push_back("scenario-" + std::to_string(number));
       shared_.emplace(*options_.parts, tasks_);
     }
-    study::Crew<ScenarioRow> crew(options_.threads, to_do_.size(), shared_ ? &*shared_ : nullptr);
-    for (std::size_t i = 0; i < crew.threads(); ++i) members_.emplace_back(crew.halt());
-    crew.run(
+    study::TaskPool<ScenarioRow> pool(options_.threads, to_do_.size(),
+                                      shared_ ? &*shared_ : nullptr);
+    for (std::size_t i = 0; i < pool.threads(); ++i) members_.emplace_back(pool.halt());
+    pool.run(
         [this](std::size_t thread, std::size_t task) {
           ScenarioRow row = explored(members_[thread], to_do_[task]);
           if (shared_) options_.parts->put(shared_->name(task), part_of(row));
@@ -145,7 +146,7 @@ class SuiteRun {
     double done = static_cast<double>(written_);
     progress_.doing.clear();
     for (std::size_t thread = 0; thread < at.size(); ++thread) {
-      if (at[thread] == study::Crew<ScenarioRow>::kNone) continue;
+      if (at[thread] == study::TaskPool<ScenarioRow>::kNone) continue;
       done += std::min(1.0, members_[thread].share.load());
       if (progress_.doing.empty())
         progress_.doing = "exploring " + scenario(to_do_[at[thread]]).name;

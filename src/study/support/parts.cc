@@ -279,8 +279,8 @@ void make_together(Parts& parts, int threads, const std::vector<std::string>& ta
                    const std::atomic<bool>* stop) {
   SharedTasks shared(parts, tasks);
   struct Nothing {};
-  Crew<Nothing> crew(threads, tasks.size(), &shared);
-  crew.run(
+  TaskPool<Nothing> pool(threads, tasks.size(), &shared);
+  pool.run(
       [&](std::size_t, std::size_t task) {
         parts.put(tasks[task], make(task));
         return Nothing{};

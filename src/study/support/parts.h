@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "study/support/crew.h"
+#include "study/support/task_pool.h"
 
 namespace hemiola::study {
 
@@ -98,7 +98,7 @@ class Parts {
   std::thread toucher_;
 };
 
-/// The tasks of a crew, shared out among processes. Each is handed out once here: claimed, to be
+/// The tasks of a pool, shared out among processes. Each is handed out once here: claimed, to be
 /// made and put; those that others make are not handed out. The last calls wait until all of them
 /// are made, wherever, and hand out those whose process is gone. Once the folder is gone all are.
 class SharedTasks : public TaskSource {

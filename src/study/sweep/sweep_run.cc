@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "study/laboratory/weight.h"
-#include "study/support/crew.h"
+#include "study/support/task_pool.h"
 #include "study/sweep/sweep_point.h"
 
 namespace hemiola::study {
@@ -50,11 +50,11 @@ class SweepRun {
 
   void run() {
     if (options_.parts != nullptr) share();
-    Crew<SweepWorker::Outcome> crew(options_.threads, begins_.size(),
-                                    shared_ ? &*shared_ : nullptr);
-    for (std::size_t i = 0; i < crew.threads(); ++i)
-      workers_.emplace_back(sweep_, laboratory_, crew.halt(), options_.strict);
-    crew.run(
+    TaskPool<SweepWorker::Outcome> pool(options_.threads, begins_.size(),
+                                        shared_ ? &*shared_ : nullptr);
+    for (std::size_t i = 0; i < pool.threads(); ++i)
+      workers_.emplace_back(sweep_, laboratory_, pool.halt(), options_.strict);
+    pool.run(
         [this](std::size_t thread, std::size_t task) {
           SweepWorker::Outcome outcome = workers_[thread].run(unit(task));
           if (shared_) options_.parts->put(shared_->name(task), part_of(outcome.rows));
@@ -123,7 +123,7 @@ class SweepRun {
     progress_.time_fs = -1;
     progress_.line_hops = 0;
     for (std::size_t thread = 0; thread < at.size(); ++thread) {
-      if (at[thread] == Crew<SweepWorker::Outcome>::kNone) continue;
+      if (at[thread] == TaskPool<SweepWorker::Outcome>::kNone) continue;
       // Of the unit's points nobody says which is under way: the fraction stands for the first.
       const SweepPoint& first = point(unit(at[thread]).front());
       const Monitor& monitor = workers_[thread].monitor();

@@ -28,12 +28,12 @@ class TaskSource {
 };
 
 template <typename Brought>
-class Crew {
+class TaskPool {
  public:
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
-  /// Not more threads than tasks. `source` (null: none) outlives the crew.
-  Crew(int threads, std::size_t tasks, TaskSource* source = nullptr)
+  /// Not more threads than tasks. `source` (null: none) outlives the pool.
+  TaskPool(int threads, std::size_t tasks, TaskSource* source = nullptr)
       : tasks_(tasks),
         source_(source),
         at_(std::min(static_cast<std::size_t>(std::max(1, threads)), tasks), kNone) {}

@@ -1,4 +1,4 @@
-#include "study/support/crew.h"
+#include "study/support/task_pool.h"
 
 #include <gmock/gmock.h>
 
@@ -12,12 +12,12 @@ using Numbers = std::vector<std::size_t>;
 
 TEST(Crews, bring_every_task_once) {
   for (const int threads : {1, 3, 50}) {
-    Crew<std::size_t> crew(threads, 20);
-    EXPECT_LE(crew.threads(), 20u);
+    TaskPool<std::size_t> pool(threads, 20);
+    EXPECT_LE(pool.threads(), 20u);
     std::multiset<std::size_t> all;
-    crew.run([](std::size_t, std::size_t task) { return task; },
+    pool.run([](std::size_t, std::size_t task) { return task; },
              [&](const Numbers& brought, const Numbers& at) {
-               EXPECT_EQ(at.size(), crew.threads());
+               EXPECT_EQ(at.size(), pool.threads());
                all.insert(brought.begin(), brought.end());
              },
              nullptr);
@@ -27,9 +27,9 @@ TEST(Crews, bring_every_task_once) {
 }
 
 TEST(Crews, without_tasks_have_nothing_to_do) {
-  Crew<int> crew(4, 0);
-  EXPECT_EQ(crew.threads(), 0u);
-  crew.run([](std::size_t, std::size_t) { return 1; },
+  TaskPool<int> pool(4, 0);
+  EXPECT_EQ(pool.threads(), 0u);
+  pool.run([](std::size_t, std::size_t) { return 1; },
            [](const std::vector<int>&, const Numbers&) { FAIL(); }, nullptr);
 }
 
@@ -37,11 +37,11 @@ TEST(Crews, that_are_stopped_take_what_was_brought_and_begin_nothing) {
   std::atomic<bool> stop{false};
   std::atomic<std::size_t> begun{0};
   std::size_t taken = 0;
-  Crew<std::size_t> crew(2, 1000);
-  crew.run(
+  TaskPool<std::size_t> pool(2, 1000);
+  pool.run(
       [&](std::size_t, std::size_t task) {
         if (++begun == 3) stop = true;
-        while (stop && !crew.halt()) std::this_thread::yield();
+        while (stop && !pool.halt()) std::this_thread::yield();
         return task;
       },
       [&](const Numbers& brought, const Numbers&) { taken += brought.size(); }, &stop);
@@ -50,7 +50,7 @@ TEST(Crews, that_are_stopped_take_what_was_brought_and_begin_nothing) {
 }
 
 TEST(Crews, hand_on_what_a_task_or_the_taker_throws) {
-  Crew<int> tasks(2, 10);
+  TaskPool<int> tasks(2, 10);
   EXPECT_THROW(tasks.run(
                    [](std::size_t, std::size_t task) -> int {
                      if (task == 5) throw std::runtime_error("task");
@@ -58,7 +58,7 @@ TEST(Crews, hand_on_what_a_task_or_the_taker_throws) {
                    },
                    [](const std::vector<int>&, const Numbers&) {}, nullptr),
                std::runtime_error);
-  Crew<int> taker(2, 10);
+  TaskPool<int> taker(2, 10);
   EXPECT_THROW(
       taker.run([](std::size_t, std::size_t) { return 1; },
                 [](const std::vector<int>&, const Numbers&) { throw std::logic_error("taker"); },
@@ -67,9 +67,9 @@ TEST(Crews, hand_on_what_a_task_or_the_taker_throws) {
 }
 
 TEST(Crews, leave_out_tasks_that_were_interrupted) {
-  Crew<int> crew(1, 10);
+  TaskPool<int> pool(1, 10);
   int taken = 0;
-  crew.run(
+  pool.run(
       [](std::size_t, std::size_t task) -> int {
         if (task == 4) throw Interrupted();
         return 1;
