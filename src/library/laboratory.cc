@@ -4,8 +4,8 @@
 
 #include "hemiola/experiment.h"
 #include "library/checker.h"
-#include "library/contest.h"
 #include "library/convert.h"
+#include "library/fastest.h"
 #include "library/implementations.h"
 #include "library/linked.h"
 #include "library/points.h"

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "study/laboratory/contest.h"
+#include "study/laboratory/fastest.h"
 #include "study/laboratory/preparation.h"
 #include "study/laboratory/weight.h"
 
@@ -118,28 +118,27 @@ class TableRunner {
   }
 
   void run_size(const machine::SharedMachine& machine, Bytes size, RunTable& table) {
-    std::vector<Experiment> contestants;
+    std::vector<Experiment> candidates;
     for (const std::string& name : request_.programs)
-      contestants.push_back(experiment_of(name, size));
+      candidates.push_back(experiment_of(name, size));
     begin_turn(0);
     if (!request_.recorded.empty())  // built-ins have as many ranks as the machine
-      check_recorded(contestants.size() > 1
-                         ? machine->ranks()
-                         : load(request_.programs.front(), machine, size)->ranks);
-    Contest contest = hold_contest(laboratory_, contestants, watch_.experiments,
-                                   [this](std::size_t turn) { begin_turn(turn); });
-    sim::Result& result = contest.fastest.result;
-    const std::string& name = contest.fastest.bound.name();
+      check_recorded(candidates.size() > 1 ? machine->ranks()
+                                           : load(request_.programs.front(), machine, size)->ranks);
+    Fastest found = find_fastest(laboratory_, candidates, watch_.experiments,
+                                 [this](std::size_t turn) { begin_turn(turn); });
+    sim::Result& result = found.fastest.result;
+    const std::string& name = found.fastest.bound.name();
     result.settings = {choice_.settings.begin(), choice_.settings.end()};
     if (request_.programs.size() > 1) {
       result.settings["program"] = name;
       table.remarks.push_back(to_string(size) + ": " + name + ' ' + to_string(result.time) +
                               " is the fastest of " + std::to_string(request_.programs.size()) +
-                              "; " + contest.others);
+                              "; " + found.others);
     }
     table.winners.push_back(name);
     table.results.push_back(std::move(result));
-    table.last = std::move(contest.fastest.bound);
+    table.last = std::move(found.fastest.bound);
   }
 
   void tell(const Notices& notices) const {

@@ -1,4 +1,4 @@
-#include "study/laboratory/contest.h"
+#include "study/laboratory/fastest.h"
 
 #include <gtest/gtest.h>
 
@@ -10,60 +10,60 @@ namespace hemiola::study {
 namespace {
 
 std::vector<Experiment> all_reduces(const std::string& machine, Bytes size) {
-  std::vector<Experiment> contestants;
+  std::vector<Experiment> candidates;
   for (const char* name : {"all-reduce/ring", "all-reduce/one-shot", "all-reduce/two-shot",
                            "all-reduce/double-binary-tree", "all-reduce/nvls"})
-    contestants.push_back({.machine = {.name = machine}, .subject = name, .size = size});
-  return contestants;
+    candidates.push_back({.machine = {.name = machine}, .subject = name, .size = size});
+  return candidates;
 }
 
-TEST(Contest, names_the_one_that_is_the_fastest_of_all_that_are_run) {
+TEST(Fastest, names_the_one_that_is_the_fastest_of_all_that_are_run) {
   for (const Bytes size : {KiB(8), KiB(256)}) {
     Laboratory laboratory;
-    const std::vector<Experiment> contestants = all_reduces("ring:4", size);
-    const Contest contest = hold_contest(laboratory, contestants);
+    const std::vector<Experiment> candidates = all_reduces("ring:4", size);
+    const Fastest found = find_fastest(laboratory, candidates);
     const auto runs = laboratory.made().simulations;
     Time best = Time::max();
-    for (const Experiment& experiment : contestants) {
+    for (const Experiment& experiment : candidates) {
       try {
         best = std::min(best, laboratory.run(experiment).result.time);
       } catch (const Failure&) {  // there is no switch for nvls
       }
     }
-    EXPECT_EQ(contest.fastest.result.time, best);
-    EXPECT_EQ(contest.fastest.result.checked, "full");
+    EXPECT_EQ(found.fastest.result.time, best);
+    EXPECT_EQ(found.fastest.result.checked, "full");
     EXPECT_LE(runs, 4);
-    EXPECT_NE(contest.others.find("all-reduce/nvls cannot: "), std::string::npos) << contest.others;
+    EXPECT_NE(found.others.find("all-reduce/nvls cannot: "), std::string::npos) << found.others;
   }
 }
 
-TEST(Contest, does_not_run_what_its_bound_leaves_no_chance) {
+TEST(Fastest, does_not_run_what_its_bound_leaves_no_chance) {
   Laboratory laboratory;
-  const Contest contest = hold_contest(laboratory, all_reduces("dgx-h100", KiB(8)));
+  const Fastest found = find_fastest(laboratory, all_reduces("dgx-h100", KiB(8)));
   EXPECT_LT(laboratory.made().simulations, 4);
-  EXPECT_NE(contest.others.find("all-reduce/ring takes "), std::string::npos) << contest.others;
-  EXPECT_NE(contest.others.find(" at least"), std::string::npos) << contest.others;
+  EXPECT_NE(found.others.find("all-reduce/ring takes "), std::string::npos) << found.others;
+  EXPECT_NE(found.others.find(" at least"), std::string::npos) << found.others;
 }
 
-TEST(Contest, of_equals_the_first_wins) {
+TEST(Fastest, of_equals_the_first_wins) {
   Laboratory laboratory;
-  std::vector<Experiment> contestants = all_reduces("ring:4", KiB(8));
-  contestants.resize(1);
-  contestants.push_back(contestants.front());
-  contestants.back().parameters = {{"rings", "graph"}};  // the default
+  std::vector<Experiment> candidates = all_reduces("ring:4", KiB(8));
+  candidates.resize(1);
+  candidates.push_back(candidates.front());
+  candidates.back().parameters = {{"rings", "graph"}};  // the default
   std::size_t turns = 0;
-  const Contest contest = hold_contest(laboratory, contestants, {}, [&](std::size_t) { ++turns; });
+  const Fastest found = find_fastest(laboratory, candidates, {}, [&](std::size_t) { ++turns; });
   EXPECT_EQ(turns, 2u);
-  EXPECT_EQ(contest.others, "all-reduce/ring " + to_string(contest.fastest.result.time));
+  EXPECT_EQ(found.others, "all-reduce/ring " + to_string(found.fastest.result.time));
 }
 
-TEST(Contest, where_none_can_be_run_says_why_the_first_cannot) {
+TEST(Fastest, where_none_can_be_run_says_why_the_first_cannot) {
   Laboratory laboratory;
-  std::vector<Experiment> contestants = all_reduces("ring:4", Bytes{1000});
-  EXPECT_THROW(hold_contest(laboratory, contestants), Failure);
-  for (Experiment& experiment : contestants) experiment.subject = "all-reduce/nvls";
+  std::vector<Experiment> candidates = all_reduces("ring:4", Bytes{1000});
+  EXPECT_THROW(find_fastest(laboratory, candidates), Failure);
+  for (Experiment& experiment : candidates) experiment.subject = "all-reduce/nvls";
   try {
-    hold_contest(laboratory, contestants);
+    find_fastest(laboratory, candidates);
     FAIL() << "there is no switch";
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.code(), ExitCode::bad_input);

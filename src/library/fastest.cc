@@ -1,4 +1,4 @@
-#include "library/contest.h"
+#include "library/fastest.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "study/laboratory/contest.h"
+#include "study/laboratory/fastest.h"
 
 #include <algorithm>
 #include <optional>
@@ -20,16 +20,16 @@ struct Contestant {
 
 class Holder {
  public:
-  Holder(Laboratory& laboratory, const std::vector<Experiment>& contestants, const Watch& watch,
+  Holder(Laboratory& laboratory, const std::vector<Experiment>& candidates, const Watch& watch,
          const std::function<void(std::size_t)>& on_turn)
       : laboratory_(laboratory),
-        contestants_(contestants),
+        candidates_(candidates),
         watch_(watch),
         on_turn_(on_turn),
         fluid_(make_evaluator(laboratory, sim::Engine::fluid, {},
                               watch.monitor != nullptr ? watch.monitor->stop : nullptr)) {}
 
-  Contest hold() {
+  Fastest hold() {
     // What takes least at best comes first: its time leaves out the most.
     std::vector<Contestant> ready = prepare();
     std::stable_sort(ready.begin(), ready.end(), [](const Contestant& a, const Contestant& b) {
@@ -46,20 +46,20 @@ class Holder {
  private:
   std::vector<Contestant> prepare() {
     std::vector<Contestant> ready;
-    for (std::size_t i = 0; i < contestants_.size(); ++i) {
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
       or_remark(i, [&] {
-        program::Bound bound = laboratory_.prepare(contestants_[i], watch_);
+        program::Bound bound = laboratory_.prepare(candidates_[i], watch_);
         sim::LowerBound least;
-        if (screens(i)) least = sim::lower_bound(bound, contestants_[i].options);
+        if (screens(i)) least = sim::lower_bound(bound, candidates_[i].options);
         ready.push_back({i, std::move(bound), std::move(least)});
       });
     }
-    turn_ = contestants_.size() - ready.size();
+    turn_ = candidates_.size() - ready.size();
     return ready;
   }
 
   bool screens(std::size_t number) const {
-    return contestants_.size() > 1 && contestants_[number].options.engine != sim::Engine::fluid;
+    return candidates_.size() > 1 && candidates_[number].options.engine != sim::Engine::fluid;
   }
 
   /// Whether it cannot be the fastest; then the others' remark says why.
@@ -79,7 +79,7 @@ class Holder {
 
   /// Nothing where that engine cannot say: another one says why.
   std::optional<Time> fluid_cost(const Contestant& one) {
-    Experiment experiment = contestants_[one.number];
+    Experiment experiment = candidates_[one.number];
     experiment.subject = one.bound;
     try {
       const auto judged = fluid_->cost(experiment);
@@ -91,7 +91,7 @@ class Holder {
 
   void run(const Contestant& one) {
     or_remark(one.number, [&] {
-      Experiment experiment = contestants_[one.number];
+      Experiment experiment = candidates_[one.number];
       experiment.subject = one.bound;
       Outcome outcome = laboratory_.run(experiment, watch_);
       const auto place = std::pair(outcome.result.time, one.number);
@@ -111,8 +111,8 @@ class Holder {
     try {
       action();
     } catch (const Failure& failure) {
-      if (contestants_.size() == 1 || failure.code() != ExitCode::bad_input) throw;
-      const auto* name = std::get_if<std::string>(&contestants_[number].subject);
+      if (candidates_.size() == 1 || failure.code() != ExitCode::bad_input) throw;
+      const auto* name = std::get_if<std::string>(&candidates_[number].subject);
       remark(name != nullptr ? *name : "number " + std::to_string(number + 1),
              "cannot: " + failure.diagnostics().items().front().message);
       if (!first_failure_) first_failure_ = failure;
@@ -124,7 +124,7 @@ class Holder {
   }
 
   Laboratory& laboratory_;
-  const std::vector<Experiment>& contestants_;
+  const std::vector<Experiment>& candidates_;
   const Watch& watch_;
   const std::function<void(std::size_t)>& on_turn_;
   const std::unique_ptr<Evaluator> fluid_;
@@ -137,9 +137,9 @@ class Holder {
 
 }  // namespace
 
-Contest hold_contest(Laboratory& laboratory, const std::vector<Experiment>& contestants,
+Fastest find_fastest(Laboratory& laboratory, const std::vector<Experiment>& candidates,
                      const Watch& watch, const std::function<void(std::size_t)>& on_turn) {
-  return Holder(laboratory, contestants, watch, on_turn).hold();
+  return Holder(laboratory, candidates, watch, on_turn).hold();
 }
 
 }  // namespace hemiola::study
