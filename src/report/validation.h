@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "study/tables/judge.h"
 #include "study/tables/micro.h"
+#include "study/tables/suite_runner.h"
 
 namespace hemiola::report {
 

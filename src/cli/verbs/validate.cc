@@ -13,8 +13,8 @@
 #include "core/text.h"
 #include "report/iteration_validation.h"
 #include "report/validation.h"
-#include "study/tables/judge.h"
 #include "study/tables/micro.h"
+#include "study/tables/suite_runner.h"
 #include "workload/iteration/iteration_table.h"
 
 namespace hemiola::cli {

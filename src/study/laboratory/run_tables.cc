@@ -6,7 +6,7 @@
 
 #include "study/laboratory/fastest.h"
 #include "study/laboratory/preparation.h"
-#include "study/laboratory/weight.h"
+#include "study/laboratory/progress_weight.h"
 
 namespace hemiola::study {
 namespace {
@@ -104,9 +104,9 @@ class TableRunner {
   /// another.
   void begin_part(const std::vector<Bytes>& sizes, Bytes size) {
     double all = 0;
-    for (const Bytes other : sizes) all += weight_of(other);
+    for (const Bytes other : sizes) all += progress_weight(other);
     share_begin_ = share_end_;
-    share_end_ += weight_of(size) / all / static_cast<double>(request_.combinations.size());
+    share_end_ += progress_weight(size) / all / static_cast<double>(request_.combinations.size());
     if (watch_.on_runs)
       watch_.on_runs(runs_done_, std::ssize(sizes) * std::ssize(request_.combinations));
     ++runs_done_;

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <optional>
 
-#include "study/laboratory/weight.h"
+#include "study/laboratory/progress_weight.h"
 #include "study/support/task_pool.h"
 #include "study/sweep/sweep_point.h"
 
@@ -43,7 +43,7 @@ class SweepRun {
     }
     add_unknown(unit, known);
     for (std::size_t i = 0; i < to_do_.size(); ++i) {
-      all_weight_ += weight_of(point(to_do_[i]).size);
+      all_weight_ += progress_weight(point(to_do_[i]).size);
       if (i == 0 || !same_unit(point(to_do_[i - 1]), point(to_do_[i]))) begins_.push_back(i);
     }
   }
@@ -116,7 +116,7 @@ class SweepRun {
   }
 
   void tell(const std::vector<SweepRow>& rows, const std::vector<std::size_t>& at) {
-    for (const SweepRow& row : rows) done_weight_ += weight_of(point(row.number).size);
+    for (const SweepRow& row : rows) done_weight_ += progress_weight(point(row.number).size);
     progress_.done += std::ssize(rows);
     double under_way = 0;
     progress_.doing.clear();
@@ -127,7 +127,7 @@ class SweepRun {
       // Of the unit's points nobody says which is under way: the fraction stands for the first.
       const SweepPoint& first = point(unit(at[thread]).front());
       const Monitor& monitor = workers_[thread].monitor();
-      under_way += weight_of(first.size) * monitor.fraction();
+      under_way += progress_weight(first.size) * monitor.fraction();
       if (!progress_.doing.empty()) continue;
       progress_.doing = describe(first);
       progress_.time_fs = monitor.time_fs.load();

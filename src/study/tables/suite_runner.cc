@@ -1,4 +1,4 @@
-#include "study/tables/judge.h"
+#include "study/tables/suite_runner.h"
 
 #include <algorithm>
 #include <map>

@@ -6,7 +6,7 @@
 namespace hemiola::study {
 
 /// What a run takes, in no unit: most is in proportion to its size, and some is the same for each.
-constexpr double weight_of(Bytes size) {
+constexpr double progress_weight(Bytes size) {
   constexpr double kEach = 256 << 10;  // bytes
   return static_cast<double>(size.count) + kEach;
 }
