@@ -9,7 +9,7 @@
 
 #include "core/data_type.h"
 #include "core/index.h"
-#include "workload/costs/stand_in.h"
+#include "workload/costs/representative_groups.h"
 
 namespace hemiola::workload {
 namespace {
@@ -63,7 +63,7 @@ std::vector<int> Scene::real(const std::vector<int>& group) const {
 
 const std::vector<std::size_t>& Scenes::groups_of(std::int32_t place, int rank) {
   const auto [at, is_new] = groups_.emplace(std::pair(place, rank), std::vector<std::size_t>());
-  if (is_new) at->second = groups_for(machine_, places_.place(place), rank);
+  if (is_new) at->second = representative_groups(machine_, places_.place(place), rank);
   return at->second;
 }
 

@@ -33,7 +33,8 @@ std::string text_of(const SceneTimes& times);
 /// Failure for a text that is none of these.
 SceneTimes scene_times_of(const std::string& text);
 
-/// All that is given outlives this. `touched`: by all launches of the iteration (touched.h).
+/// All that is given outlives this. `touched`: by all launches of the iteration
+/// (cache_footprint.h).
 class SceneTimer {
  public:
   SceneTimer(const Workload& workload, machine::SharedMachine machine,

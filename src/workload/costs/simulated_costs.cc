@@ -11,10 +11,10 @@
 
 #include "core/index.h"
 #include "study/support/digest.h"
+#include "workload/costs/cache_footprint.h"
 #include "workload/costs/launch_job.h"
 #include "workload/costs/scene.h"
 #include "workload/costs/scene_times.h"
-#include "workload/costs/touched.h"
 
 namespace hemiola::workload {
 namespace {
@@ -47,7 +47,7 @@ struct SimulatedCosts::Implementation {
         options_(std::move(options)),
         programs_(workload, machine_, laboratory, options_),
         scenes_(workload, places, *machine_, programs_),
-        touched_(touched_by(workload, machine_, programs_)),
+        touched_(cache_footprint(workload, machine_, programs_)),
         timer_(workload, machine_, laboratory, options_, programs_, scenes_, touched_) {}
 
   // --- Scenes, each simulated once.

@@ -13,7 +13,7 @@ namespace hemiola::workload {
 /// all of them, and otherwise a number that says which caches they are too large for. A launch that
 /// is simulated by itself would find these caches empty, and what it writes would stay there;
 /// in the iteration it displaces what launches before have left.
-std::int64_t touched_by(const Workload& workload, const machine::SharedMachine& machine,
-                        LaunchPrograms& programs);
+std::int64_t cache_footprint(const Workload& workload, const machine::SharedMachine& machine,
+                             LaunchPrograms& programs);
 
 }  // namespace hemiola::workload

@@ -10,6 +10,7 @@ namespace hemiola::workload {
 
 /// Groups of a place whose launch is simulated for `rank`'s sake: the one that it is in, and those
 /// that share a NIC or a link with that one. Indices in Place::groups; the rank's own first.
-std::vector<std::size_t> groups_for(const machine::Machine& machine, const Place& place, int rank);
+std::vector<std::size_t> representative_groups(const machine::Machine& machine, const Place& place,
+                                               int rank);
 
 }  // namespace hemiola::workload

@@ -1,4 +1,4 @@
-#include "workload/costs/touched.h"
+#include "workload/costs/cache_footprint.h"
 
 #include <algorithm>
 #include <map>
@@ -89,8 +89,8 @@ class ClassTouches {
 
 }  // namespace
 
-std::int64_t touched_by(const Workload& workload, const machine::SharedMachine& machine,
-                        LaunchPrograms& programs) {
+std::int64_t cache_footprint(const Workload& workload, const machine::SharedMachine& machine,
+                             LaunchPrograms& programs) {
   const machine::GpuModel& model = machine->model(0);
   const std::int64_t l2 = model.l2_size.count, behind = model.msc_size.count;
   const std::int64_t largest = std::max(l2, behind);

@@ -1,4 +1,4 @@
-#include "workload/costs/stand_in.h"
+#include "workload/costs/representative_groups.h"
 
 #include <algorithm>
 #include <set>
@@ -29,7 +29,8 @@ std::set<std::int64_t> ways_of(const machine::Machine& machine, const std::vecto
 
 }  // namespace
 
-std::vector<std::size_t> groups_for(const machine::Machine& machine, const Place& place, int rank) {
+std::vector<std::size_t> representative_groups(const machine::Machine& machine, const Place& place,
+                                               int rank) {
   // In a ring the rank is in two pairs; the one that it begins is its own.
   auto own = std::find_if(place.groups.begin(), place.groups.end(),
                           [&](const auto& group) { return group.front() == rank; });
