@@ -2,7 +2,7 @@
 
 #include "cli/options/inputs.h"
 #include "cli/options/values.h"
-#include "workload/models/make_words.h"
+#include "workload/models/make_options.h"
 
 namespace hemiola::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "report/iteration.h"
 #include "study/laboratory/database_head.h"
 #include "study/support/digest.h"
-#include "workload/iteration/iteration_words.h"
+#include "workload/iteration/iteration_options.h"
 #include "workload/iteration/job_text.h"
 
 namespace hemiola::cli {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "workload/iteration/iteration_words.h"
+#include "workload/iteration/iteration_options.h"
 #include "workload/testing/schedule.h"
 
 namespace hemiola::workload {

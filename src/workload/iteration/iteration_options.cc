@@ -1,4 +1,4 @@
-#include "workload/iteration/iteration_words.h"
+#include "workload/iteration/iteration_options.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "workload/models/make_words.h"
+#include "workload/models/make_options.h"
 
 namespace hemiola::workload {
 namespace {
