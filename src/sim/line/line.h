@@ -17,7 +17,7 @@
 #include "sim/device/cores.h"
 #include "sim/line/ways.h"
 #include "sim/model/receive_buffers.h"
-#include "sim/replay/answer_paces.h"
+#include "sim/replay/recorded_latencies.h"
 #include "sim/replay/timetable.h"
 #include "sim/result/profile.h"
 #include "sim/support/calendar.h"
@@ -470,7 +470,7 @@ class Line : public Cores {
   // Replay.
   /// By rank and number: requests that rows will answer.
   std::unordered_map<std::uint64_t, std::int32_t> under_way_;
-  AnswerPaces paces_;                          ///< of relative answers
+  RecordedLatencies paces_;                    ///< of relative answers
   std::unique_ptr<Timetable> timetable_;       ///< rows that are to come
   std::vector<bool> answered_by_rows_, used_;  ///< by rank; by row: of those that are put in
   /// Answers that are due soon, with the rounds in which they begin; no request yet.

@@ -14,7 +14,7 @@ namespace hemiola::sim {
 
 /// The rows that answer a rank, by who answers, and whether data or an acknowledgement: the k-th
 /// request of a kind gets what the k-th one of that kind got, whatever stood between them.
-class AnswerPaces {
+class RecordedLatencies {
  public:
   void add(const ProfileRow& row, std::int32_t number) {
     queues_[{row.destination, row.source, row.kind}].rows.emplace_back(row.request, number);
