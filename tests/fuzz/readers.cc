@@ -19,7 +19,7 @@
 #include "core/text.h"
 #include "explore/rules/rules.h"
 #include "explore/suite/scenarios.h"
-#include "explore/trials/own_times.h"
+#include "explore/trials/measured_times.h"
 #include "machine/devices/gemm_table.h"
 #include "machine/devices/gpu_model.h"
 #include "machine/infragraph/infragraph.h"
@@ -285,7 +285,7 @@ constexpr Reader kReaders[] = {
     {"rule", [](std::string_view text) { explore::Rule::parse(text, kName); }},
     {"own-times",
      [](std::string_view text) {
-       explore::read_own_times(std::string(text), kName, DataType::bfloat16);
+       explore::read_measured_times(std::string(text), kName, DataType::bfloat16);
      }},
     {"kernel", read_kernel},
     {"kernel-rules", read_rules},

@@ -11,7 +11,7 @@
 #include "cli/notices.h"
 #include "cli/options/inputs.h"
 #include "cli/options/kernel.h"
-#include "cli/options/own_times.h"
+#include "cli/options/measured_times.h"
 #include "cli/options/timelines.h"
 #include "cli/options/together.h"
 #include "cli/verbs/compile_plan.h"

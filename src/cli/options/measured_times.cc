@@ -1,4 +1,4 @@
-#include "cli/options/own_times.h"
+#include "cli/options/measured_times.h"
 
 #include <filesystem>
 #include <utility>
@@ -12,7 +12,7 @@ namespace hemiola::cli {
 
 MetTimes meet_measured(Session& session, const std::string& file, DataType type,
                        study::MachineChoice& machine, const sim::Options& options) {
-  MetTimes met{explore::read_own_times(read_file(file), file, type), {}};
+  MetTimes met{explore::read_measured_times(read_file(file), file, type), {}};
   if (met.own.products.empty() && met.own.collectives.empty()) return met;
   Progress progress(session);
   progress.doing("fitting " + machine.name + " to " + file);

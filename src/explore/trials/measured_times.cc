@@ -1,4 +1,4 @@
-#include "explore/trials/own_times.h"
+#include "explore/trials/measured_times.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -67,7 +67,7 @@ double median_factor(std::vector<double> factors) {
 
 class Fit {
  public:
-  Fit(study::Laboratory& laboratory, const study::MachineChoice& choice, const OwnTimes& times,
+  Fit(study::Laboratory& laboratory, const study::MachineChoice& choice, const MeasuredTimes& times,
       const sim::Options& options)
       : laboratory_(laboratory), choice_(choice), times_(times), options_(options) {
     options_.engine = sim::Engine::fluid;
@@ -91,10 +91,10 @@ class Fit {
     for (const auto& setting : fitted_.settings) job.machine.settings.push_back(setting);
     return study::run_job(laboratory_, job).result.time.us();
   }
-  double product_us(const OwnTimes::Product& product) const {
+  double product_us(const MeasuredTimes::Product& product) const {
     return simulated_us(product_job(product.shape));
   }
-  double collective_us(const OwnTimes::OwnCollective& one) const {
+  double collective_us(const MeasuredTimes::MeasuredCollective& one) const {
     return simulated_us(collective_job(one.collective, one.size, DataType::bfloat16));
   }
 
@@ -172,14 +172,14 @@ class Fit {
 
   study::Laboratory& laboratory_;
   const study::MachineChoice& choice_;
-  const OwnTimes& times_;
+  const MeasuredTimes& times_;
   sim::Options options_;
   FittedMachine fitted_;
 };
 
 }  // namespace
 
-OwnTimes read_own_times(std::string_view text, const std::string& file, DataType type) {
+MeasuredTimes read_measured_times(std::string_view text, const std::string& file, DataType type) {
   const study::TableText table = study::read_csv(text, file);
   for (const std::string& column : table.columns) {
     const auto& known = own_columns();
@@ -188,7 +188,7 @@ OwnTimes read_own_times(std::string_view text, const std::string& file, DataType
                   {.file = file, .line = table.heading_line},
                   fmt::format("there are: {}", fmt::join(known, ", ")));
   }
-  OwnTimes times{.file = file};
+  MeasuredTimes times{.file = file};
   for (const study::TableText::Row& line : table.rows) {
     const OwnRow row(table, line, file);
     const std::string& what = row.cell("what");
@@ -217,7 +217,7 @@ OwnTimes read_own_times(std::string_view text, const std::string& file, DataType
 }
 
 FittedMachine fit_machine(study::Laboratory& laboratory, const study::MachineChoice& choice,
-                          const OwnTimes& times, const sim::Options& options) {
+                          const MeasuredTimes& times, const sim::Options& options) {
   return Fit(laboratory, choice, times, options).fit();
 }
 

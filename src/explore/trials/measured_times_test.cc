@@ -1,4 +1,4 @@
-#include "explore/trials/own_times.h"
+#include "explore/trials/measured_times.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,13 +11,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-OwnTimes times_of(const std::string& rows) {
-  return read_own_times("what,m,n,k,size_bytes,schedule,time_us\n" + rows, "own.csv",
-                        DataType::bfloat16);
+MeasuredTimes times_of(const std::string& rows) {
+  return read_measured_times("what,m,n,k,size_bytes,schedule,time_us\n" + rows, "own.csv",
+                             DataType::bfloat16);
 }
 
-TEST(OwnTimes, are_products_collectives_and_schedules) {
-  const OwnTimes times = times_of(
+TEST(MeasuredTimes, are_products_collectives_and_schedules) {
+  const MeasuredTimes times = times_of(
       "product,512,1024,256,,,12.5\nall-gather,,,,1048576,,30\nschedule,,,,,\"1D, 4 steps\",40\n");
   ASSERT_EQ(times.products.size(), 1U);
   EXPECT_EQ(times.products.front().shape.n, 1024);
@@ -29,7 +29,7 @@ TEST(OwnTimes, are_products_collectives_and_schedules) {
   EXPECT_EQ(times_of("software,,,,,,83.5\n").software_us, 83.5);
 }
 
-TEST(OwnTimes, that_say_nothing_are_refused_with_their_line) {
+TEST(MeasuredTimes, that_say_nothing_are_refused_with_their_line) {
   const auto refusal = [](const std::string& rows) {
     return test::message_of([&] { times_of(rows); });
   };
@@ -41,8 +41,9 @@ TEST(OwnTimes, that_say_nothing_are_refused_with_their_line) {
   EXPECT_THAT(refusal("product,1,1,1,,,nan\n"), HasSubstr("time_us"));
   EXPECT_THAT(refusal("schedule,,,,,,5\n"), HasSubstr("no text"));
   EXPECT_THAT(refusal("software,,,,,,5\nsoftware,,,,,,6\n"), HasSubstr("measured twice"));
-  EXPECT_THAT(test::message_of([] { read_own_times("what,time\nproduct,1\n", "own.csv", {}); }),
-              HasSubstr("'time' is not a column"));
+  EXPECT_THAT(
+      test::message_of([] { read_measured_times("what,time\nproduct,1\n", "own.csv", {}); }),
+      HasSubstr("'time' is not a column"));
 }
 
 /// What one launch takes on the machine that was fitted.
@@ -57,10 +58,11 @@ double simulated_us(study::Laboratory& laboratory, const study::MachineChoice& c
   return study::run_job(laboratory, job).result.time.us();
 }
 
-TEST(OwnTimes, are_met_by_the_machine_that_is_fitted_to_them) {
+TEST(MeasuredTimes, are_met_by_the_machine_that_is_fitted_to_them) {
   study::Laboratory laboratory;
   study::MachineChoice choice{.name = "dgx-h100", .ranks = "4"};
-  const OwnTimes times = times_of("product,4096,2048,4096,,,150\nall-gather,,,,33554432,,140\n");
+  const MeasuredTimes times =
+      times_of("product,4096,2048,4096,,,150\nall-gather,,,,33554432,,140\n");
   const FittedMachine fitted = fit_machine(laboratory, choice, times, {});
   EXPECT_EQ(fitted.remarks.size(), 2U);
   choice.settings = fitted.settings;

@@ -7,18 +7,18 @@
 
 #include "cli/cli.h"
 #include "core/data_type.h"
-#include "explore/trials/own_times.h"
+#include "explore/trials/measured_times.h"
 #include "sim/simulate.h"
 #include "study/laboratory/experiment.h"
 
 namespace hemiola::cli {
 
 struct MetTimes {
-  explore::OwnTimes own;
+  explore::MeasuredTimes own;
   std::vector<std::string> remarks;  ///< how the machine was made to meet them
 };
 /// Sets of `machine` what meets the products and collectives in the file; of schedules alone
-/// nothing. Failure as explore::read_own_times() and fit_machine().
+/// nothing. Failure as explore::read_measured_times() and fit_machine().
 MetTimes meet_measured(Session& session, const std::string& file, DataType type,
                        study::MachineChoice& machine, const sim::Options& options);
 

@@ -12,13 +12,13 @@
 
 namespace hemiola::explore {
 
-struct OwnTimes {
+struct MeasuredTimes {
   struct Product {
     int line = 0;
     machine::GemmShape shape;
     double time_us = 0;
   };
-  struct OwnCollective {
+  struct MeasuredCollective {
     int line = 0;
     Collective collective = Collective::all_gather;
     Bytes size{};
@@ -26,7 +26,7 @@ struct OwnTimes {
   };
   std::string file;
   std::vector<Product> products;
-  std::vector<OwnCollective> collectives;
+  std::vector<MeasuredCollective> collectives;
   std::map<std::string, double> schedules_us;  ///< by Schedule::text(), "serial" among them
   /// What the caller's software takes around a schedule, beyond what is simulated: barriers and
   /// calls of a host, say. Not around serial.
@@ -38,7 +38,7 @@ struct OwnTimes {
 /// time.
 /// Columns that no row needs may be missing. Failure with the line: an unknown column or word, a
 /// number that is none, a row that lacks what it needs, a table without a row.
-OwnTimes read_own_times(std::string_view text, const std::string& file, DataType type);
+MeasuredTimes read_measured_times(std::string_view text, const std::string& file, DataType type);
 
 /// What is set of a machine so that products and collectives take what was measured.
 struct FittedMachine {
@@ -48,6 +48,6 @@ struct FittedMachine {
 /// By fluid, in a few rounds: the clocks of products, the bandwidth of all links. Collectives are
 /// the library's (auto/nccl). Failure as the laboratory.
 FittedMachine fit_machine(study::Laboratory& laboratory, const study::MachineChoice& choice,
-                          const OwnTimes& times, const sim::Options& options);
+                          const MeasuredTimes& times, const sim::Options& options);
 
 }  // namespace hemiola::explore
