@@ -41,7 +41,7 @@ void check_constants(const Function& kernel, const ParameterValues& constants);
 /// The kernel that a request means. Failure as above.
 const Function& choose_kernel(const Module& module, const std::string& name);
 
-/// What decorators say (tuning.cc).
+/// What decorators say (decorators.cc).
 Tuning read_tuning(Library& library, const Function& kernel);
 
 Span span_of(const Source& source, const Node& node);
