@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "machine/devices/gemm_model.h"
+#include "machine/machine.h"
 #include "program/lower/lower.h"
 #include "sim/simulate.h"
 

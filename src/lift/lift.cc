@@ -9,6 +9,7 @@
 #include "core/index.h"
 #include "lift/packets.h"
 #include "lift/recorder.h"
+#include "program/walk/cursor.h"
 
 namespace hemiola::lift {
 namespace {

@@ -220,18 +220,4 @@ Result simulate(const program::Bound& program, const Options& options) {
   return result;
 }
 
-std::size_t latest_rank(const Result& result) {
-  if (!result.rank_end.empty()) {
-    return static_cast<std::size_t>(
-        std::max_element(result.rank_end.begin(), result.rank_end.end()) - result.rank_end.begin());
-  }
-  const auto finished = static_cast<std::size_t>(Reason::finished);
-  const auto less = [&](const Attribution& a, const Attribution& b) {
-    return a[finished] < b[finished];
-  };
-  return static_cast<std::size_t>(
-      std::min_element(result.attribution.begin(), result.attribution.end(), less) -
-      result.attribution.begin());
-}
-
 }  // namespace hemiola::sim

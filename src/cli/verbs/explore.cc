@@ -13,6 +13,7 @@
 #include "cli/verbs/explore_block.h"
 #include "cli/verbs/explore_suite.h"
 #include "core/lists.h"
+#include "core/text.h"
 #include "explore/search/explorer.h"
 #include "explore/trials/measured_times.h"
 #include "plan/plan_json.h"

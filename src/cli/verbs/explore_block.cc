@@ -7,6 +7,7 @@
 #include "cli/notices.h"
 #include "cli/options/inputs.h"
 #include "cli/options/timelines.h"
+#include "core/text.h"
 #include "explore/search/block_explorer.h"
 #include "plan/plan_json.h"
 #include "report/block_exploration.h"

@@ -5,6 +5,7 @@
 
 #include "cli/notices.h"
 #include "core/lists.h"
+#include "core/text.h"
 #include "plan/template.h"
 #include "report/messages.h"
 #include "study/network/messages.h"

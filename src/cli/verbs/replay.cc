@@ -15,6 +15,7 @@
 #include "core/text.h"
 #include "report/replay.h"
 #include "report/report.h"
+#include "sim/result/profile.h"
 #include "sim/support/thread_team.h"
 #include "study/laboratory/preparation.h"
 #include "study/profiles/needed_rows.h"

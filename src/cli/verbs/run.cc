@@ -16,6 +16,7 @@
 #include "report/page.h"
 #include "report/report.h"
 #include "report/run_page.h"
+#include "sim/result/profile.h"
 #include "study/laboratory/job_run.h"
 #include "study/laboratory/run_tables.h"
 #include "study/profiles/profile_file.h"

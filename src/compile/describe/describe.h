@@ -1,4 +1,4 @@
-// The layer's entrance: what is in a kernel.
+// The entrance: what is in a kernel.
 #pragma once
 
 #include <map>

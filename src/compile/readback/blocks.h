@@ -1,4 +1,4 @@
-// Functions of triton.language that make blocks of others, or of numbers. Private to readback*.cc.
+// Functions of triton.language that make blocks of others, or of numbers. Private to readback/.
 #pragma once
 
 #include <optional>

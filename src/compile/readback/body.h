@@ -1,4 +1,4 @@
-// Operations of the bodies of a program that is read back. Private to readback*.cc.
+// Operations of the bodies of a program that is read back. Private to readback/.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // What the host's part of a fused file asks hemiola_rt for, rank by rank: memory, streams with what
-// they are given, signals, and the tables of its kernels. Private to readback*.cc.
+// they are given, signals, and the tables of its kernels. Private to readback/.
 #pragma once
 
 #include <array>

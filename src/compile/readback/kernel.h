@@ -1,5 +1,5 @@
 // A fused kernel followed with numbers, program by program: which tiles it takes, what it waits
-// for, loads, multiplies, stores and tells, in the order of its text. Private to readback*.cc.
+// for, loads, multiplies, stores and tells, in the order of its text. Private to readback/.
 #pragma once
 
 #include <functional>

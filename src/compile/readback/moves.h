@@ -1,5 +1,5 @@
 // What the programs of a kernel move between their tiles, each its share (hm_carry), as the text
-// says it. Private to readback*.cc.
+// says it. Private to readback/.
 #pragma once
 
 #include <set>

@@ -1,4 +1,4 @@
-// From what the ranks of a fused file do to a program and a plan. Private to readback*.cc.
+// From what the ranks of a fused file do to a program and a plan. Private to readback/.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What a program of a kernel does, as operations of a workgroup. Private to readback*.cc.
+// What a program of a kernel does, as operations of a workgroup. Private to readback/.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // Values of a text of Python that is followed with numbers in it: the host's part of a fused file
 // and its kernel. Blocks of a kernel are kept by axis, so that following a load costs no more than
-// its block has rows and columns. Private to readback*.cc.
+// its block has rows and columns. Private to readback/.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Follows a text of Python statement by statement with numbers: what our files consist of, no more.
-// What it does not know it refuses, with its place. Private to readback*.cc.
+// What it does not know it refuses, with its place. Private to readback/.
 #pragma once
 
 #include <map>

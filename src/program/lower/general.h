@@ -3,7 +3,7 @@
 // lower/flow.h), these become items of actors (lower/general.cc), whose dependencies become
 // progress counters and whose items become operations (lower/actors.cc, lower/operands.cc) on units
 // of memory (lower/cuts.cc). With a machine, movements that cross its NICs are made ones that NICs
-// can do (lower/network.cc). Private to lower*.cc.
+// can do (lower/network.cc). Private to lower/.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Who has touched memory, and who knows of it: shared by all lowerings. Private to lower*.cc.
+// Who has touched memory, and who knows of it: shared by all lowerings. Private to lower/.
 #pragma once
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 // These are the wait and the write of a value that the front end of a GPU does in the order of a
 // stream (cuStreamWaitValue32, cuStreamWriteValue32): no workgroup spins, so a launch takes no
 // place on a compute unit before what it needs is there, and communication stays one kernel, or
-// queues of copies, that need not be cut where an event could be recorded. Private to lower*.cc.
+// queues of copies, that need not be cut where an event could be recorded. Private to lower/.
 #pragma once
 
 #include <cstdint>

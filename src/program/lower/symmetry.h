@@ -1,5 +1,5 @@
 // Plans that a rotation of the ranks maps onto themselves: of ranks that do the same, the general
-// lowering looks at the first ones only, and writes one code for all. Private to lower*.cc.
+// lowering looks at the first ones only, and writes one code for all. Private to lower/.
 #pragma once
 
 #include <cstdint>

@@ -10,6 +10,7 @@
 #include "report/values/link_history.h"
 #include "report/values/node_names.h"
 #include "report/values/numbers.h"
+#include "sim/result/trace.h"
 
 namespace hemiola::report {
 namespace {

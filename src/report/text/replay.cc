@@ -8,6 +8,7 @@
 
 #include "report/values/columns.h"
 #include "report/values/numbers.h"
+#include "sim/result/profile.h"
 
 namespace hemiola::report {
 namespace {

@@ -16,6 +16,7 @@
 #include "report/report.h"
 #include "report/traces/perfetto_writer.h"
 #include "report/values/link_history.h"
+#include "sim/result/trace.h"
 
 namespace hemiola::report {
 namespace {

@@ -1,4 +1,5 @@
-// What one agent does, as a number, and whom it refers to: the input of the refinement in fold.cc.
+// What one agent does, as a number, and whom it refers to: the input of the refinement in
+// classes.cc.
 #pragma once
 
 #include <cstdint>

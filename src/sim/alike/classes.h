@@ -101,10 +101,6 @@ class Classes {
 /// step.)
 bool messages_meet(const machine::Machine& machine, const program::Bound& program);
 
-/// The latency of lower_bound(), from one member of each class.
-Time latency_bound(const machine::Machine& machine, const program::Bound& program,
-                   const Options& options, const Classes& fold);
-
 /// The paths of what a rank sends to another: all, or over a network the one that messages take.
 struct PathChoice {
   std::int32_t first = 0;

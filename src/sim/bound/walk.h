@@ -1,4 +1,4 @@
-// The walk that finds the lower bounds of a program. Private to lower_bound*.cc.
+// The walk that finds the lower bounds of a program. Private to bound/.
 #pragma once
 
 #include <cstddef>

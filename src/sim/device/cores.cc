@@ -12,6 +12,7 @@
 
 #include "sim/result/host_calls.h"
 #include "sim/result/period_shares.h"
+#include "sim/result/profile.h"
 
 namespace hemiola::sim {
 namespace {

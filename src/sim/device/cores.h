@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "machine/machine.h"
-#include "program/bind/bound.h"
 #include "program/walk/cursor.h"
 #include "sim/alike/fold.h"
 #include "sim/device/gpu_state.h"
@@ -28,10 +27,8 @@
 #include "sim/result/latency_breakdown.h"
 #include "sim/result/launches.h"
 #include "sim/result/options.h"
-#include "sim/result/result.h"
 #include "sim/sampled/sampling.h"
 #include "sim/support/pool.h"
-#include "sim/support/worker.h"
 
 namespace hemiola::sim {
 
@@ -146,7 +143,7 @@ class Cores {
     if (tracing()) spans_of(request) = {};
     return detail(request);
   }
-  // --- cores_ways.cc: servers, planes of multicast groups, order tags of completions
+  // --- cores_ways.cc: servers, order tags of completions
   using Plane = MulticastPlane;
   const std::vector<Plane>& planes(std::int32_t group, int rank) { return planes_.of(group, rank); }
 
@@ -380,7 +377,7 @@ class Cores {
   std::int64_t estimate(std::int64_t time) const;
   void stretch(Attribution& spent, std::int64_t to) const;
 
-  // --- cores_host.cc: streams, kernels, dispatch; _engines.cc: proxies, engines; _copies.cc
+  // --- cores_host.cc: streams, kernels; cores_engines.cc: proxies, engines; cores_copies.cc
   void start_repetition(int rank, std::int64_t now, const LatencyBreakdown& spent);
   void start_item(int rank, std::int32_t stream, std::int64_t now, const LatencyBreakdown& spent);
   void item_done(int rank, std::int32_t stream, std::int64_t now, const LatencyBreakdown& spent);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sim/device/cores.h"
+#include "sim/result/trace.h"
 
 namespace hemiola::sim {
 namespace {

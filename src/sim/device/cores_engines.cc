@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/device/cores.h"
+#include "sim/result/trace.h"
 
 namespace hemiola::sim {
 namespace {

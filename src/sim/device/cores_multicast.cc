@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/device/cores.h"
+#include "sim/result/trace.h"
 
 namespace hemiola::sim {
 // A request for a group is at its switch.

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "sim/device/cores.h"
+#include "sim/result/trace.h"
 
 namespace hemiola::sim {
 RequestSpans& Cores::spans_of(const Request& request) {

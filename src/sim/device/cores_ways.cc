@@ -1,4 +1,4 @@
-// Cores: what ways consist of: servers, the planes of a multicast group, order tags of completions.
+// Cores: what ways consist of: servers, order tags of completions.
 
 #include <algorithm>
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/monitor.h"
+#include "machine/machine.h"
 #include "program/program.h"
 #include "sim/simulate.h"
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "program/semantics/primitive.h"
-#include "sim/device/streams.h"
 #include "sim/model/power_budget.h"
 #include "sim/model/request.h"
+#include "sim/model/streams.h"
 #include "sim/result/latency_breakdown.h"
 
 namespace hemiola::sim {

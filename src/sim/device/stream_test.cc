@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/result/trace.h"
 #include "sim/testing/machines.h"
 
 namespace hemiola::sim {

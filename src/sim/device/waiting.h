@@ -8,6 +8,8 @@
 
 #include "program/semantics/primitive.h"
 #include "sim/model/request.h"
+#include "sim/result/trace.h"
+#include "sim/support/line_map.h"
 
 namespace hemiola::sim {
 

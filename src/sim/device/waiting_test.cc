@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/diagnostics.h"
+#include "sim/result/profile.h"
 #include "sim/testing/compare_results.h"
 #include "sim/testing/machines.h"
 

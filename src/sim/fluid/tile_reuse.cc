@@ -4,12 +4,14 @@
 #include <set>
 #include <utility>
 
+#include "program/semantics/occupancy.h"
+#include "program/walk/cursor.h"
 #include "sim/support/index.h"
 
 namespace hemiola::sim {
 namespace {
 
-constexpr double kOne = 1 << 20;
+constexpr double kFixedPoint = 1 << 20;
 
 /// The share of something that is still in a cache when so many other bytes were touched since.
 double share_left(std::int64_t touched, std::int64_t cache) {
@@ -238,7 +240,7 @@ TileReuse::Missed TileReuse::missed(std::int32_t agents, std::size_t tile, std::
   if (sum.read == 0) return {};
   const double left = warm_[index(fold_.rank_class(fold_.agents()[index(agents)].first.rank))];
   const double cold = static_cast<double>(sum.cold) * (repetition > 0 ? 1 - left : 1);
-  const double scale = kOne / static_cast<double>(sum.read);
+  const double scale = kFixedPoint / static_cast<double>(sum.read);
   return {static_cast<std::int64_t>(scale * (static_cast<double>(sum.missed - sum.cold) + cold)),
           repetition > 0 ? 0 : static_cast<std::int64_t>(scale * cold),
           static_cast<std::int64_t>(scale * static_cast<double>(sum.waits))};

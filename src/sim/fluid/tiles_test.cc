@@ -8,6 +8,7 @@
 #include "plan/template.h"
 #include "program/jobs/launch_programs.h"
 #include "program/lower/lower.h"
+#include "program/walk/cursor.h"
 #include "sim/fluid/tile_reuse.h"
 #include "sim/model/compute_time.h"
 #include "sim/model/power_budget.h"

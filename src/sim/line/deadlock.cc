@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/line/line.h"
+#include "sim/result/profile.h"
 
 namespace hemiola::sim {
 

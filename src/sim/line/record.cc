@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/line/line.h"
+#include "sim/result/profile.h"
 
 namespace hemiola::sim {
 

@@ -6,6 +6,7 @@
 
 #include "sim/line/line.h"
 #include "sim/replay/recorded_run.h"
+#include "sim/result/profile.h"
 
 namespace hemiola::sim {
 namespace {

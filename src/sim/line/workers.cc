@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "sim/line/line.h"
+#include "sim/result/profile.h"
 
 namespace hemiola::sim {
 namespace {

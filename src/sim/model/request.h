@@ -1,4 +1,4 @@
-// A request of the reference engine: what a wavefront's instruction asks of one line, on its way.
+// A request: what a wavefront's instruction asks of one line, on its way.
 #pragma once
 
 #include <cstddef>

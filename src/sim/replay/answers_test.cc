@@ -7,6 +7,7 @@
 
 #include "program/testing/bound.h"
 #include "sim/replay/recorded_run.h"
+#include "sim/result/profile.h"
 #include "sim/simulate.h"
 #include "sim/testing/machines.h"
 

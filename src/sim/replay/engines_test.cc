@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/result/profile.h"
 #include "sim/support/index.h"
 #include "sim/testing/random_groups.h"
 

@@ -8,6 +8,7 @@
 
 #include "core/testing/long_tests.h"
 #include "sim/replay/peer_waits.h"
+#include "sim/result/profile.h"
 #include "sim/simulate.h"
 #include "sim/testing/machines.h"
 

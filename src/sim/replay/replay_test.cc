@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/testing/long_tests.h"
+#include "sim/result/profile.h"
 #include "sim/simulate.h"
 #include "sim/testing/machines.h"
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "sim/replay/write_table.h"
+#include "sim/result/profile.h"
 #include "sim/testing/machines.h"
 
 namespace hemiola::sim {

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/replay/write_table.h"
 #include "sim/result/profile.h"
-#include "sim/result/write_table.h"
 
 namespace hemiola::sim {
 

@@ -7,11 +7,11 @@
 
 #include "core/monitor.h"
 #include "core/time.h"
-#include "sim/result/profile.h"
-#include "sim/result/trace.h"
-#include "sim/result/write_table.h"
 
 namespace hemiola::sim {
+
+struct Profile;
+class TraceSink;
 
 /// `reference` and `line` give the same times and counters; `line` leaves to `reference` what it
 /// does not take yet (docs/line_engine.md). `fluid` estimates (docs/fluid.md).
@@ -31,6 +31,12 @@ std::string_view name_of(Launch launch);  ///< "stream", "graph"
 /// they turn out to answer something else. Relative is what live means for programs with multicast
 /// groups, whose switches nobody simulates: an answer takes as long as it took in the recording.
 enum class Answers : std::uint8_t { automatic, recorded, live, relative };
+
+/// Where writes of a replay wait for their time (docs/replay.md, "Tables").
+enum class TableKind : std::uint8_t {
+  heap,   ///< asked when its first write is due
+  polled  ///< the head is compared in every cycle, as in Eidola's table
+};
 
 struct Options {
   Engine engine = Engine::line;

@@ -7,18 +7,9 @@
 #include <vector>
 
 #include "core/time.h"
+#include "sim/result/profile_kind.h"
 
 namespace hemiola::sim {
-
-enum class ProfileKind : std::uint8_t {
-  write,
-  add,              ///< atomic, of `value`
-  packet,           ///< a store of data that carry their flag, `value` (LL)
-  read,             ///< somebody reads the destination's memory
-  response,         ///< data for a load of the destination's own
-  acknowledgement,  ///< of a store, or burst, of its own
-  burst             ///< what a copy engine or a NIC sends: any number of bytes
-};
 
 /// One request, or answer: at the ingress of its destination, or where it enters links before that.
 struct ProfileRow {
@@ -105,7 +96,5 @@ void register_write(Profile& profile, int source, int destination, Time time,
 /// What rank `source` does comes later by `by`, 0 or more: each of its rows, but for those that
 /// come after another one of its own, which takes them along. Leaves the rows in_order().
 void delay(Profile& profile, int source, Time by);
-
-std::string_view name_of(ProfileKind kind);
 
 }  // namespace hemiola::sim

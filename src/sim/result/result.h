@@ -10,7 +10,7 @@
 
 #include "core/time.h"
 #include "core/units.h"
-#include "sim/result/profile.h"
+#include "sim/result/profile_kind.h"
 
 namespace hemiola::sim {
 

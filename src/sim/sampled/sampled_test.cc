@@ -13,6 +13,7 @@
 #include "program/built_in.h"
 #include "program/jobs/job.h"
 #include "program/jobs/launch_programs.h"
+#include "sim/result/profile.h"
 #include "sim/testing/line_compare.h"
 
 namespace hemiola::sim {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "machine/machine.h"
+#include "sim/result/profile.h"
 #include "sim/simulate.h"
 #include "study/profiles/profile_file.h"
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "core/testing/failure.h"
+#include "sim/result/profile.h"
 
 namespace hemiola::study {
 namespace {

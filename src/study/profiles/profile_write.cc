@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/json.h"
+#include "sim/result/profile.h"
 #include "study/profiles/profile_columns.h"
 #include "study/profiles/profile_file.h"
 #include "study/profiles/profile_recorded.h"

@@ -10,6 +10,7 @@ static std::uint64_t fake_clock = 0;
 #define HEMIOLA_RECORD_CLOCK() (fake_clock += 100)
 #include "../../../include/hemiola/record.h"
 #include "core/text.h"
+#include "sim/result/profile.h"
 #include "study/profiles/profile_file.h"
 
 namespace hemiola::study {

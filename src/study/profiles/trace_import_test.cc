@@ -8,6 +8,7 @@
 
 #include "core/testing/failure.h"
 #include "core/text.h"
+#include "sim/result/profile.h"
 #include "sim/simulate.h"
 
 namespace hemiola::study {

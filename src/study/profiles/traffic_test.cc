@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/testing/failure.h"
+#include "sim/result/profile.h"
 
 namespace hemiola::study {
 namespace {

@@ -10,7 +10,7 @@ namespace {
 
 using Numbers = std::vector<std::size_t>;
 
-TEST(Crews, bring_every_task_once) {
+TEST(TaskPool, bring_every_task_once) {
   for (const int threads : {1, 3, 50}) {
     TaskPool<std::size_t> pool(threads, 20);
     EXPECT_LE(pool.threads(), 20u);
@@ -26,14 +26,14 @@ TEST(Crews, bring_every_task_once) {
   }
 }
 
-TEST(Crews, without_tasks_have_nothing_to_do) {
+TEST(TaskPool, without_tasks_have_nothing_to_do) {
   TaskPool<int> pool(4, 0);
   EXPECT_EQ(pool.threads(), 0u);
   pool.run([](std::size_t, std::size_t) { return 1; },
            [](const std::vector<int>&, const Numbers&) { FAIL(); }, nullptr);
 }
 
-TEST(Crews, that_are_stopped_take_what_was_brought_and_begin_nothing) {
+TEST(TaskPool, that_are_stopped_take_what_was_brought_and_begin_nothing) {
   std::atomic<bool> stop{false};
   std::atomic<std::size_t> begun{0};
   std::size_t taken = 0;
@@ -49,7 +49,7 @@ TEST(Crews, that_are_stopped_take_what_was_brought_and_begin_nothing) {
   EXPECT_LT(taken, 1000u);
 }
 
-TEST(Crews, hand_on_what_a_task_or_the_taker_throws) {
+TEST(TaskPool, hand_on_what_a_task_or_the_taker_throws) {
   TaskPool<int> tasks(2, 10);
   EXPECT_THROW(tasks.run(
                    [](std::size_t, std::size_t task) -> int {
@@ -66,7 +66,7 @@ TEST(Crews, hand_on_what_a_task_or_the_taker_throws) {
       std::logic_error);
 }
 
-TEST(Crews, leave_out_tasks_that_were_interrupted) {
+TEST(TaskPool, leave_out_tasks_that_were_interrupted) {
   TaskPool<int> pool(1, 10);
   int taken = 0;
   pool.run(

@@ -103,7 +103,7 @@ class SweepDatabase {
   Head head_;
 };
 
-/// The head as text, for a folder of parts (parts.h).
+/// The head as text, for a folder of parts (study/support/parts.h).
 std::string head_of_parts(const SweepDatabase::Head& head);
 
 /// Joins the files of shards of one sweep to one of the whole sweep, `file`, which must not be

@@ -8,6 +8,7 @@
 #include "core/monitor.h"
 #include "core/testing/failure.h"
 #include "core/text.h"
+#include "machine/machine.h"
 #include "study/testing/sweep.h"
 #include "verify/verify.h"
 

@@ -59,17 +59,17 @@ class PlanExecution {
     for (round_ = 0; round_ < options_.rounds; ++round_) {
       if (options_.monitor != nullptr) options_.monitor->done.store(round_);
       data_.begin(mix(options_.seed, static_cast<std::uint64_t>(round_)));
-      Threads crew(result.threads);
-      crew_ = &crew;
+      Threads threads(result.threads);
+      threads_ = &threads;
       const auto body = [&](int thread) {
         thread < unrolled_.streams()
             ? run_stream(thread)
             : run_kernel(thread, *kernels_[static_cast<std::size_t>(thread - unrolled_.streams())]);
       };
-      const bool ended = crew.run(body, options_.monitor);
+      const bool ended = threads.run(body, options_.monitor);
       if (!ended) {
         result.outcome = Outcome::hang;
-        result.summary = who(crew.stuck()) + " waits for ever for " + crew.stuck_in();
+        result.summary = who(threads.stuck()) + " waits for ever for " + threads.stuck_in();
         return result;
       }
       if (const std::int32_t number = disagreed_.load(std::memory_order_acquire); number >= 0) {
@@ -211,7 +211,7 @@ class PlanExecution {
       const plan::Transfer& transfer = unrolled_.transfer(id);
       const Indices at = unrolled_.at(id);
       for (const plan::Dependency& dependency : transfer.after) {
-        if (!crew_->wait(
+        if (!threads_->wait(
                 stream, [&] { return is_met(dependency, at); },
                 dependency.computed  ? "tiles"
                 : dependency.compute ? "a launch"
@@ -224,7 +224,7 @@ class PlanExecution {
         for (const Movement& movement : unrolled_.movements(id)) move(movement);
       }
       completed_[static_cast<std::size_t>(stream)].fetch_add(1, std::memory_order_release);
-      crew_->advance();
+      threads_->advance();
     }
   }
 
@@ -236,16 +236,16 @@ class PlanExecution {
         round * std::ssize(meeting.members)) {
       if (!unrolled_.disagreement(meeting).empty()) {
         disagreed_.store(number, std::memory_order_release);
-        crew_->stop();
+        threads_->stop();
         return false;
       }
       for (const auto& [movement, values] : sums(unrolled_.movements(meeting)))
         store(movement, values);
       met_[index].store(round, std::memory_order_release);
-      crew_->advance();
+      threads_->advance();
       return true;
     }
-    return crew_->wait(
+    return threads_->wait(
         stream, [&] { return met_[index].load(std::memory_order_acquire) >= round; },
         "the other members of its group");
   }
@@ -286,7 +286,7 @@ class PlanExecution {
   /// What a launch comes after is done, and its memory ready.
   bool start(int thread, const Kernel& kernel) {
     if (!kernel.compute.is_launch()) return true;
-    const bool started = crew_->wait(
+    const bool started = threads_->wait(
         thread,
         [&] {
           return std::all_of(kernel.before.begin(), kernel.before.end(),
@@ -313,7 +313,7 @@ class PlanExecution {
     while (!left.empty()) {
       if (options_.delays) delay(random);
       std::size_t chosen = 0;
-      const bool found = crew_->wait(
+      const bool found = threads_->wait(
           thread,
           [&] {
             for (chosen = 0; chosen < left.size(); ++chosen) {
@@ -330,7 +330,7 @@ class PlanExecution {
       kernel.done[left[chosen]].store(round_ + 1, std::memory_order_release);
       left.erase(left.begin() + static_cast<std::ptrdiff_t>(chosen));
       if (left.empty()) kernel.finished.store(round_ + 1, std::memory_order_release);
-      crew_->advance();
+      threads_->advance();
     }
   }
 
@@ -344,7 +344,7 @@ class PlanExecution {
   std::vector<std::atomic<std::int64_t>> arrived_;    ///< by meeting: members, over all rounds
   std::vector<std::atomic<std::int64_t>> met_;        ///< by meeting: rounds
   std::atomic<std::int32_t> disagreed_{-1};           ///< a meeting
-  Threads* crew_ = nullptr;
+  Threads* threads_ = nullptr;
   int round_ = 0;
 };
 

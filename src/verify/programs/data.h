@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "program/bind/bound.h"
 #include "program/semantics/primitive.h"
 
 namespace hemiola::verify {

@@ -52,9 +52,9 @@ class ProgramExecution {
         for (const auto& workgroup : workgroups_) workgroup->cursor.repeat();
       }
       running_.store(static_cast<std::int64_t>(workgroups_.size()));
-      Threads crew(result.threads);
-      crew_ = &crew;
-      const bool ended = crew.run([this](int thread) { run_thread(thread); }, options_.monitor);
+      Threads threads(result.threads);
+      threads_ = &threads;
+      const bool ended = threads.run([this](int thread) { run_thread(thread); }, options_.monitor);
       if (!fault_.empty() || !ended) {
         result.outcome = ended ? Outcome::wrong : Outcome::hang;
         result.summary = ended ? fault_ : "threads wait for ever";
@@ -172,7 +172,7 @@ class ProgramExecution {
   }
 
   void describe_hang(Execution& result) const {
-    const auto thread = static_cast<std::size_t>(std::max(crew_->stuck(), 0));
+    const auto thread = static_cast<std::size_t>(std::max(threads_->stuck(), 0));
     if (thread >= workgroups_.size()) return;
     const Workgroup& self = *workgroups_[thread];
     Witness step;
@@ -185,7 +185,7 @@ class ProgramExecution {
       step.operation = "op " + std::to_string(op) + " (" + std::string(name_of(ops[op].kind)) + ")";
       step.where = ops[op].where;
     }
-    step.text = "waits for ever for " + crew_->stuck_in();
+    step.text = "waits for ever for " + threads_->stuck_in();
     result.summary = "workgroup " + std::to_string(self.number) + " of rank " +
                      std::to_string(self.rank) + " " + step.text;
     result.steps.push_back(std::move(step));
@@ -206,8 +206,8 @@ class ProgramExecution {
       host.started[i].store(round, std::memory_order_release);
       if (item.kind == StreamItem::Kind::event_record)
         events_.at({host.rank, item.index}).store(round, std::memory_order_release);
-      crew_->advance();
-      const bool passed = crew_->wait(
+      threads_->advance();
+      const bool passed = threads_->wait(
           thread,
           [&] {
             if (item.kind == StreamItem::Kind::event_wait) {
@@ -224,7 +224,7 @@ class ProgramExecution {
 
   void run_queue(int thread, Queue& queue) {
     while (true) {
-      const bool passed = crew_->wait(
+      const bool passed = threads_->wait(
           thread,
           [&] {
             return queue.posted.load(std::memory_order_acquire) > queue.taken ||
@@ -248,13 +248,13 @@ class ProgramExecution {
       for (std::size_t i = 0; i < descriptor.semaphores.size(); ++i)
         semaphore(descriptor.semaphores[i])
             .fetch_add(descriptor.values[i], std::memory_order_acq_rel);
-      crew_->advance();
+      threads_->advance();
     }
   }
 
   void run_workgroup(int thread, Workgroup& self) {
     Host& host = *hosts_[self.host];
-    const bool started = crew_->wait(
+    const bool started = threads_->wait(
         thread, [&] { return host.started[self.item].load(std::memory_order_acquire) > round_; },
         "its kernel to start");
     if (!started) return;
@@ -268,7 +268,7 @@ class ProgramExecution {
     if (!settle(thread, self)) return;
     host.ended[self.item].fetch_add(1, std::memory_order_release);
     running_.fetch_sub(1, std::memory_order_acq_rel);
-    crew_->advance();
+    threads_->advance();
   }
 
   /// False: the run is being stopped.
@@ -298,7 +298,7 @@ class ProgramExecution {
         return true;
       case PrimitiveKind::flush:
         for (const auto& [queue, posted] : self.posted) {
-          if (!crew_->wait(
+          if (!threads_->wait(
                   thread,
                   [&, number = queue, count = posted] {
                     return queues_[number]->completed.load(std::memory_order_acquire) >= count;
@@ -315,7 +315,7 @@ class ProgramExecution {
   bool outside() {
     const std::lock_guard lock(fault_mutex_);
     fault_ = "an operation touches memory outside its buffer";
-    crew_->stop();
+    threads_->stop();
     return false;
   }
 
@@ -363,7 +363,7 @@ class ProgramExecution {
         ++i;
         continue;
       }
-      if (!crew_->wait(
+      if (!threads_->wait(
               thread, [&] { return reached(wait); }, "a semaphore"))
         return false;
       self.open.erase(self.open.begin() + static_cast<std::ptrdiff_t>(i));
@@ -383,11 +383,11 @@ class ProgramExecution {
                                      [&](const OpenWait& wait) { return wait.thread == i; });
       waits ? later.push_back(i) : add(i);
     }
-    crew_->advance();
+    threads_->advance();
     for (const std::size_t i : later) {
       if (!settle(thread, self, static_cast<std::ptrdiff_t>(i))) return false;
       add(i);
-      crew_->advance();
+      threads_->advance();
     }
     return true;
   }
@@ -399,8 +399,8 @@ class ProgramExecution {
                                                  static_cast<std::size_t>(self.current.barrier_id)];
     const std::int64_t mine = count.fetch_add(1, std::memory_order_acq_rel);
     const std::int64_t target = (mine / size + 1) * size;
-    crew_->advance();
-    return crew_->wait(
+    threads_->advance();
+    return threads_->wait(
         thread, [&] { return count.load(std::memory_order_acquire) >= target; },
         "other workgroups at a barrier");
   }
@@ -413,7 +413,7 @@ class ProgramExecution {
       queue.descriptors.push_back(self.current);
       self.posted[number] = queue.posted.fetch_add(1, std::memory_order_acq_rel) + 1;
     }
-    crew_->advance();
+    threads_->advance();
   }
 
   /// Sources are reduced element by element, and the result is stored everywhere.
@@ -438,7 +438,7 @@ class ProgramExecution {
           continue;
         }
         std::uint64_t word = 0;
-        if (!crew_->wait(
+        if (!threads_->wait(
                 thread,
                 [&] {
                   word = source.memory->packets[static_cast<std::size_t>(source.first + e)].load(
@@ -460,7 +460,7 @@ class ProgramExecution {
         }
       }
     }
-    if (stored_packets) crew_->advance();
+    if (stored_packets) threads_->advance();
     return true;
   }
 
@@ -477,7 +477,7 @@ class ProgramExecution {
   std::atomic<std::int64_t> running_{0};
   std::mutex fault_mutex_;
   std::string fault_;
-  Threads* crew_ = nullptr;
+  Threads* threads_ = nullptr;
   int round_ = 0;
 };
 

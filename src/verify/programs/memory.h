@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "program/bind/bound.h"
 #include "program/semantics/primitive.h"
 #include "verify/programs/clock.h"
 #include "verify/programs/values.h"

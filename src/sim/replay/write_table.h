@@ -5,13 +5,9 @@
 #include <memory>
 
 #include "core/time.h"
+#include "sim/result/options.h"
 
 namespace hemiola::sim {
-
-enum class TableKind : std::uint8_t {
-  heap,   ///< asked when its first write is due
-  polled  ///< the head is compared in every cycle, as in Eidola's table
-};
 
 /// Writes come out in the order of (time, number); every implementation gives the same.
 class WriteTable {

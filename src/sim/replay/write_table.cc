@@ -1,4 +1,4 @@
-#include "sim/result/write_table.h"
+#include "sim/replay/write_table.h"
 
 #include <algorithm>
 #include <functional>
