@@ -1,5 +1,5 @@
 // Which movement reads what which other wrote: data flow over the memory of all ranks. Private to
-// lower*.cc.
+// lower/.
 #pragma once
 
 #include "program/lower/general.h"
