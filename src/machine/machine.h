@@ -92,8 +92,8 @@ struct Link {
 enum class Reach : std::uint8_t { self, load_store, network, none };
 
 /// All paths a line from one rank to another may take. Path i is links[i * hops .. (i+1) * hops).
-/// Which one a request takes: `select`, a stated function of its rank-relative address (load/store
-/// fabrics spray lines over planes) or of its flow (networks: ECMP).
+/// Which one a request takes: select_path(), a stated function of its rank-relative address
+/// (load/store fabrics spray lines over planes) or of its flow (networks: ECMP).
 struct Routes {
   Reach reach = Reach::none;
   std::int32_t hops = 0;

@@ -199,9 +199,8 @@ struct GpuModel {
 };
 
 /// One parameter: how --set, the reader and `machine show` get at it.
-/// dotted, without the "gpu." of --set
 struct Parameter {
-  std::string_view name;
+  std::string_view name;  ///< dotted, without the "gpu." of --set
   std::string_view kind;  ///< "count", "bytes", "rate", "time", "frequency", "choice", "flag"
   std::string_view description;
   std::string (*get)(const GpuModel&);            ///< as text with its unit

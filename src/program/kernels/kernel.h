@@ -2,8 +2,7 @@
 // plan says only what moves. Named as built-ins are: "all-reduce/vllm". The number of workgroups,
 // or the algorithm, depends on the size, so that bind() makes them (Program::follow_size).
 //
-// A kernel is one function here and one line in kernel_list.h. Sources stand where
-// constants do.
+// A kernel is one function here and one line in kernel_list.h. Sources stand where constants do.
 #pragma once
 
 #include <optional>

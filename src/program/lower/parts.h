@@ -1,4 +1,4 @@
-// What the two lowerings share. Private to lower/.
+// What the ways of lowering share. Private to lower/.
 #pragma once
 
 #include <string>

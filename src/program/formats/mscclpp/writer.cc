@@ -1,4 +1,4 @@
-// MscclppWriter of MSCCL++ execution plans: every rank's code with all its expressions evaluated.
+// Writer of MSCCL++ execution plans: every rank's code with all its expressions evaluated.
 #include <fmt/format.h>
 
 #include <algorithm>
