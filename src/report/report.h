@@ -63,7 +63,7 @@ std::string to_mermaid(const plan::Plan& plan, std::optional<int> rank = {});
 std::string to_dot(const plan::Plan& plan, std::optional<int> rank = {});
 
 /// The JSON object of the design (schema "hemiola/1"). `volatile_fields` false leaves out wall_s,
-/// peak_rss_bytes and visited_hops, so that two runs can be compared byte by byte.
+/// peak_rss_bytes, visited_hops and simulated_ranks, so that two runs can be compared byte by byte.
 std::string to_json(const Run& run, const std::vector<sim::Result>& results,
                     bool volatile_fields = true);
 /// One line per size: the table's columns in exact numbers, then the latest rank's nanoseconds by

@@ -2,7 +2,7 @@
 // traces or generated from a model. docs/workloads.md is the manual.
 //
 // A workload is not linked into one program: a scheduler above the engines takes its nodes as
-// launches (schedule.h).
+// launches (scheduler/schedule.h).
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ struct CollectiveCall {
   std::int32_t family = 0;                   ///< of Workload::families
   std::int64_t bytes = 0;                    ///< what nccl-tests calls size; at least 1
   DataType type = DataType::bfloat16;
-  /// Of Workload::computes: the product that runs in the same launch (fuse.h). -1: none.
+  /// Of Workload::computes: the product that runs in the same launch (costs/fuse.h). -1: none.
   std::int32_t product = -1;
 };
 

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "report/iteration.h"
-#include "report/traces/perfetto_writer.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {

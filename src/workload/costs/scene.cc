@@ -104,7 +104,7 @@ Scene Scenes::make(int rank, const std::vector<LaunchKind>& kinds, bool is_situa
   return scene;
 }
 
-std::vector<int> Scenes::stand_ins(const LaunchKind& kind) {
+std::vector<int> Scenes::representative_ranks(const LaunchKind& kind) {
   std::set<std::uint64_t> seen;
   std::vector<int> ranks;
   for (const auto& group : places_.place(kind.place).groups) {

@@ -49,7 +49,7 @@ class Scenes {
   }
 
   /// A rank for each way in which groups of the launch's place are connected, or each model of GPU.
-  std::vector<int> stand_ins(const LaunchKind& kind);
+  std::vector<int> representative_ranks(const LaunchKind& kind);
 
   /// Equal for scenes that take the same time; of what they are made, not of how a workload counts
   /// it.

@@ -144,7 +144,7 @@ struct SimulatedCosts::Implementation {
   std::optional<SceneTimes> alone_on_all(const LaunchKind& kind) {
     SceneTimes worst;
     bool is_known = true;
-    for (const int rank : scenes_.stand_ins(kind)) {
+    for (const int rank : scenes_.representative_ranks(kind)) {
       const auto one = alone_at(rank, kind);
       is_known = is_known && one.has_value();
       if (one && one->next > worst.next) worst = *one;

@@ -1,5 +1,5 @@
 // Values followed through fusions, copies and changes of shape: where they come from, and which of
-// their dimensions is which. Private to the layer.
+// their dimensions is which. Private to the room.
 #pragma once
 
 #include <cstdint>
