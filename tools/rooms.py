@@ -13,6 +13,7 @@ tests include, also those of later layers."""
 import dataclasses
 import pathlib
 import re
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
@@ -42,8 +43,17 @@ class File:
         return self.path.endswith("_test.cc") or "/testing/" in self.path
 
 
+def text_of(path):
+    """A file of the project as text. Ends the program where it is none."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        line = path.read_bytes().count(b"\n", 0, error.start) + 1
+        sys.exit(f"{path.relative_to(ROOT)}:{line}: not UTF-8")
+
+
 def read(path):
-    text = path.read_text(encoding="utf-8")
+    text = text_of(path)
     includes = tuple((text.count("\n", 0, match.start()) + 1, match[1]) for match in INCLUDE.finditer(text))
     return File(str(path.relative_to(SRC)), text.count("\n"), includes)
 
@@ -70,7 +80,7 @@ class Page:
 
     def __init__(self, folder):
         self.path = SRC / folder / "README.md"
-        self.text = self.path.read_text(encoding="utf-8") if self.path.is_file() else None
+        self.text = text_of(self.path) if self.path.is_file() else None
         self.may_include = self.names("May include:")  # None: the page does not say
         self.headers_include = self.names("Headers here include:") or []
 
