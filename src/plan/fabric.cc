@@ -44,7 +44,8 @@ void Fabric::find_trunks() {
       if (node.kind == NodeKind::nic && !node.nic_model.rate.is_ideal())
         trunk.bandwidth = std::min(trunk.bandwidth, node.nic_model.rate);
       if (rank_of_[index(end)] < 0) continue;
-      Rate port = machine_.model(rank_of_[index(end)]).noc_io_rate;
+      Rate port = machine_.model(rank_of_[index(end)])
+                      .port_rate(machine_.link_classes[index(trunk.link_class)].bandwidth);
       port.bytes_per_second *= trunk.lanes;
       if (!port.is_ideal())
         trunk.ports = trunk.ports.is_ideal() ? port : std::min(trunk.ports, port);

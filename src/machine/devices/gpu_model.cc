@@ -149,6 +149,11 @@ class ModelReader {
     for (const Parameter& parameter : gpu_parameters()) {
       const std::string name(parameter.name);
       if (model_.sources.count(name) > 0) continue;
+      if (name == "noc.io_link") {
+        model_.noc_io_link = model_.noc_io_rate;
+        model_.sources[name] = "assumed: as noc.io_rate";
+        continue;
+      }
       if (off_by_nature(model_, parameter.name)) {
         model_.sources[name] = "not used by this model";
       } else {
@@ -221,6 +226,14 @@ const GpuModel* find_shipped(std::string_view name) {
 }
 
 }  // namespace
+
+Rate GpuModel::port_rate(Rate link) const {
+  if (noc_io_rate.is_ideal() || noc_io_link.is_ideal()) return noc_io_rate;
+  if (link.is_ideal()) return link;
+  const std::int64_t ports = std::max<std::int64_t>(
+      1, (link.bytes_per_second + noc_io_link.bytes_per_second - 1) / noc_io_link.bytes_per_second);
+  return {noc_io_rate.bytes_per_second * ports};
+}
 
 GpuModel parse_gpu_model(std::string_view yaml, const std::string& file) {
   try {

@@ -92,7 +92,9 @@ struct GpuModel {
   std::int64_t noc_partitions = 1;
   /// noc.partition_latency: added one way when the slice is in another partition
   Time noc_partition_latency{0};
-  Rate noc_io_rate{};      ///< noc.io_rate: each way between the network and one I/O port
+  Rate noc_io_rate{};  ///< noc.io_rate: each way between the network and one I/O port
+  /// noc.io_link: the fastest link that one I/O port feeds; port_rate() says what faster ones have
+  Rate noc_io_link{};
   Time noc_io_latency{1};  ///< noc.io_latency: one way between network and the wire, crossbar
   std::int64_t noc_mesh_columns = 1;  ///< noc.mesh_columns
   std::int64_t noc_mesh_rows = 1;     ///< noc.mesh_rows
@@ -192,6 +194,10 @@ struct GpuModel {
   Time proxy_return_latency{1};  ///< proxy.return_latency: completion back to the GPU
 
   bool forwards = true;  ///< fabric.forwards: a link route may pass through this GPU
+
+  /// What the I/O ports behind one link carry each way: as many ports as it takes, so that one link
+  /// of k B is as fast as k links of B.
+  Rate port_rate(Rate link) const;
 
   /// Where the numbers come from: dotted name -> source text ("assumed" if none). Filled by the
   /// reader.

@@ -278,6 +278,8 @@ constexpr std::array kParameters{
     time<&M::noc_partition_latency, 0>("noc.partition_latency",
                                        "added one way to a slice of another partition"),
     rate<&M::noc_io_rate>("noc.io_rate", "each way between the network and one I/O port"),
+    rate<&M::noc_io_link>("noc.io_link",
+                          "fastest link that one I/O port feeds: a faster one has several ports"),
     time<&M::noc_io_latency>("noc.io_latency", "one way between the network and the wire"),
     count<&M::noc_mesh_columns, 64>("noc.mesh_columns", "routers in a row of the mesh"),
     count<&M::noc_mesh_rows, 64>("noc.mesh_rows", "rows of the mesh"),

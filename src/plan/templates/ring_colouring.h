@@ -36,6 +36,17 @@ class Lanes {
     return some;
   }
 
+  /// One more rank, the last: a lane leads from it to each of `doors`, and back.
+  Lanes with_outside(const std::vector<int>& doors) const {
+    Lanes more = *this;
+    more.lanes_.emplace_back();
+    for (const int door : doors) {
+      more.take(door, ranks(), -1);
+      more.take(ranks(), door, -1);
+    }
+    return more;
+  }
+
   int ranks() const { return static_cast<int>(lanes_.size()); }
   struct Lane {
     int to = 0;
@@ -61,6 +72,9 @@ class Lanes {
   }
   void take(const Ring& ring) {
     for (std::size_t i = 0; i < ring.size(); ++i) take(ring[i], ring[(i + 1) % ring.size()]);
+  }
+  bool empty() const {
+    return std::all_of(lanes_.begin(), lanes_.end(), [](const auto& row) { return row.empty(); });
   }
   /// No more rings than this.
   std::int64_t most_rings() const {

@@ -4,9 +4,11 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <set>
 #include <utility>
 
 #include "core/index.h"
+#include "plan/node_paths.h"
 #include "plan/templates/ring_colouring.h"
 
 namespace hemiola::plan {
@@ -108,22 +110,31 @@ int node_size(const Fabric& fabric) {
   return size;
 }
 
-/// Every second node backwards, so that a node is entered where the one before was left.
-/// `order`: of the ranks of a node.
-std::vector<Ring> rings_over_nodes(int ranks, const Ring& order) {
-  const auto inner = static_cast<int>(order.size());
-  std::vector<Ring> rings;
-  for (int shift = 0; shift < inner; ++shift) {
-    Ring ring;
-    for (int place = 0; place < ranks; ++place) {
-      const int node = place / inner, step = place % inner;
-      const int turned = node % 2 == 0 ? step : inner - 1 - step;
-      ring.push_back(node * inner + order[index((turned + shift) % inner)]);
-    }
-    std::rotate(ring.begin(), std::find(ring.begin(), ring.end(), 0), ring.end());
-    rings.push_back(std::move(ring));
+/// Rings over lanes, as many as the search finds.
+std::vector<Ring> rings_over(const Lanes& lanes) {
+  const std::int64_t most = lanes.most_rings();
+  std::vector<Ring> best;
+  std::mt19937 random(1);
+  if (most > 0) best = rings_by_colouring(lanes, random);
+  const int attempts = most > 0 ? std::max(64, 4096 / lanes.ranks()) : 0;
+  for (int i = 0; i < attempts && std::ssize(best) < most; ++i) {
+    std::vector<Ring> rings = take_rings(lanes, random, i % 2 == 0);
+    if (rings.size() > best.size()) best = std::move(rings);
   }
-  return rings;
+  return best;
+}
+
+/// Along a path through a node, and every second node backwards, so that a node is entered where
+/// the one before was left.
+Ring ring_over_nodes(int ranks, const std::vector<int>& path) {
+  const auto inner = static_cast<int>(path.size());
+  Ring ring;
+  for (int place = 0; place < ranks; ++place) {
+    const int node = place / inner, step = place % inner;
+    ring.push_back(node * inner + path[index(node % 2 == 0 ? step : inner - 1 - step)]);
+  }
+  std::rotate(ring.begin(), std::find(ring.begin(), ring.end(), 0), ring.end());
+  return ring;
 }
 
 }  // namespace
@@ -132,15 +143,7 @@ std::vector<Ring> find_rings(const Fabric& fabric) {
   Ring in_order(index(fabric.ranks()));
   std::iota(in_order.begin(), in_order.end(), 0);
   const Lanes lanes(fabric);
-  const std::int64_t most = lanes.most_rings();
-  std::vector<Ring> best;
-  std::mt19937 random(1);
-  if (most > 0) best = rings_by_colouring(lanes, random);
-  const int attempts = most > 0 ? std::max(64, 4096 / fabric.ranks()) : 0;
-  for (int i = 0; i < attempts && std::ssize(best) < most; ++i) {
-    std::vector<Ring> rings = take_rings(lanes, random, i % 2 == 0);
-    if (rings.size() > best.size()) best = std::move(rings);
-  }
+  std::vector<Ring> best = rings_over(lanes);
   if (!best.empty()) {
     // One that is in order comes first.
     const auto found = std::find(best.begin(), best.end(), in_order);
@@ -148,11 +151,69 @@ std::vector<Ring> find_rings(const Fabric& fabric) {
     return best;
   }
   if (const int inner = node_size(fabric)) {
-    const auto local = RingSearch(lanes.among_first(inner), random).run();
-    in_order.resize(index(inner));
-    return rings_over_nodes(fabric.ranks(), local.value_or(in_order));
+    // Through switches any rank can be the first; links between GPUs leave a choice for each NIC.
+    std::vector<int> doors = nic_owners(fabric.machine(), inner);
+    if (lanes.among_first(inner).empty()) {
+      doors.resize(index(inner));
+      std::iota(doors.begin(), doors.end(), 0);
+    }
+    std::vector<Ring> rings;
+    for (const std::vector<int>& path : node_paths(fabric, doors))
+      rings.push_back(ring_over_nodes(fabric.ranks(), path));
+    return rings;
   }
   return {in_order};
+}
+
+// A path through a node is a ring that also passes what is outside, which is one rank more. Doors
+// have a lane to it each way.
+std::vector<std::vector<int>> node_paths(const Fabric& fabric, std::vector<int> doors) {
+  const bool one_node = node_size(fabric.machine()) == fabric.ranks();
+  const int inner = one_node ? fabric.ranks() : node_size(fabric);
+  if (inner == 0) return {};
+  const Lanes lanes = Lanes(fabric).among_first(inner);
+  if (doors.empty()) {
+    doors.resize(lanes.empty() ? 1 : index(inner));
+    std::iota(doors.begin(), doors.end(), 0);
+  }
+  std::vector<std::vector<int>> paths(doors.size());
+  Ring order;
+  if (!lanes.empty()) {
+    for (Ring& ring : rings_over(lanes.with_outside(doors))) {
+      std::rotate(ring.begin(), std::find(ring.begin(), ring.end(), inner), ring.end());
+      ring.erase(ring.begin());
+      const auto door = std::find(doors.begin(), doors.end(), ring.front()) - doors.begin();
+      paths[index(door)] = std::move(ring);
+    }
+    std::mt19937 random(1);
+    order = RingSearch(lanes, random).run().value_or(Ring{});
+  }
+  // What the search did not find, and all of them through switches: around one ring.
+  for (std::size_t i = 0; i < doors.size(); ++i) {
+    if (!paths[i].empty()) continue;
+    paths[i].resize(index(inner));
+    if (order.empty())
+      std::iota(paths[i].begin(), paths[i].end(), 0);
+    else
+      paths[i] = order;
+    std::rotate(paths[i].begin(), std::find(paths[i].begin(), paths[i].end(), doors[i]),
+                paths[i].end());
+  }
+  return paths;
+}
+
+std::vector<int> nic_owners(const machine::Machine& machine, int node_size) {
+  std::vector<int> owners;
+  std::set<machine::NodeId> seen;
+  for (int rank = 0; rank < node_size; ++rank) {
+    for (const machine::LinkId link : machine.routes(rank, node_size + rank).path(0)) {
+      const machine::NodeId to = machine.links[index(link)].to;
+      if (machine.nodes[index(to)].kind != machine::NodeKind::nic) continue;
+      if (seen.insert(to).second) owners.push_back(rank);
+      break;
+    }
+  }
+  return owners;
 }
 
 std::vector<Tree> find_trees(const Fabric& fabric, int root) {
@@ -179,10 +240,16 @@ Tree tree_over_nodes(const Fabric& fabric, int root) {
   const Tree across = shifted_tree(binary_tree(fabric.ranks() / inner), root / inner);
   const int head = root % inner;
   Tree tree;
+  std::vector<int> before(index(inner), -1);  // on the path from the head
+  std::vector<int> doors = nic_owners(fabric.machine(), inner);
+  const auto door = std::find(doors.begin(), doors.end(), head) - doors.begin();
+  if (door == std::ssize(doors)) doors.push_back(head);
+  const std::vector<int> path = node_paths(fabric, std::move(doors))[index(door)];
+  for (std::size_t i = 1; i < path.size(); ++i) before[index(path[i])] = path[i - 1];
   for (int rank = 0; rank < fabric.ranks(); ++rank) {
     const int node = rank / inner, above = across[index(node)];
     if (rank % inner != head)
-      tree.push_back(node * inner + (rank % inner + inner - 1) % inner);
+      tree.push_back(node * inner + before[index(rank % inner)]);
     else
       tree.push_back(above < 0 ? -1 : above * inner + head);
   }

@@ -7,6 +7,7 @@
 #include <bit>
 #include <utility>
 
+#include "plan/node_paths.h"
 #include "program/kernels/nccl.h"
 #include "program/lower/lower.h"
 
@@ -57,13 +58,17 @@ TreePlace node_place(int node, int nodes, bool mirrored) {
 /// Places of all ranks in the tree of a channel. A node's chain begins at the GPU of the channel's
 /// NIC, which speaks with the parent node and with the second child node; the next one speaks with
 /// the first (connect.cc, balanced tree).
-std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const NcclChoice& choice) {
+std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const NcclChoice& choice,
+                                   const std::vector<std::vector<int>>& paths) {
   const int turn = channel % (2 * choice.trees);
   const bool mirrored = turn >= choice.trees;
   const int head =
       nodes.heads.empty() ? 0 : nodes.heads[static_cast<std::size_t>(turn) % nodes.heads.size()];
   const auto rank_at = [&](int node, int position) {
-    return node * nodes.size + (head + position) % nodes.size;
+    const int inner = paths.empty() ? (head + position) % nodes.size
+                                    : paths[static_cast<std::size_t>(turn) % paths.size()]
+                                           [static_cast<std::size_t>(position)];
+    return node * nodes.size + inner;
   };
   const int first_child_at = nodes.size > 1 ? 1 : 0;
   std::vector<TreePlace> places(static_cast<std::size_t>(nodes.count * nodes.size));
@@ -148,9 +153,12 @@ class TreeWriter : public ProgramWriter {
     program_.pulls = nccl_pulls(arguments);
     const NcclNodes nodes = nccl_nodes(arguments);
     chunk_ = chunk_of(arguments, nodes, choice, program_.fifo);
+    std::vector<std::vector<int>> paths;
+    if (arguments.machine != nullptr && arguments.machine->ranks() == ranks())
+      paths = plan::node_paths(plan::Fabric(*arguments.machine), nodes.heads);
     Connections connections(ranks());
     for (int channel = 0; channel < choice.channels; ++channel) {
-      const std::vector<TreePlace> places = rank_places(nodes, channel, choice);
+      const std::vector<TreePlace> places = rank_places(nodes, channel, choice, paths);
       std::vector<TreeRole>& roles = roles_.emplace_back(places.size());
       for (int rank = 0; rank < ranks(); ++rank) {
         TreeRole& parent = roles[static_cast<std::size_t>(rank)];

@@ -83,7 +83,8 @@ Ways::Ways(const machine::Machine& machine, const program::Bound& program, const
       return rank == machine.gpus.end()
                  ? -1
                  : shares.add_resource(
-                       machine.model(static_cast<int>(rank - machine.gpus.begin())).noc_io_rate,
+                       machine.model(static_cast<int>(rank - machine.gpus.begin()))
+                           .port_rate(machine.link_classes[index(link.link_class)].bandwidth),
                        Reason::io);
     };
     port_out_[index(number)] = port(link.from);

@@ -251,10 +251,10 @@ std::int64_t Line::end_lag(Request& request) {
 }
 
 // What a port takes for a burst, and a link, which counts it.
-std::int64_t Line::large_io_time(int rank, const Request& request) {
+std::int64_t Line::large_io_time(int rank, std::int32_t port, const Request& request) {
   if (request.stage == Stage::back_out)  // acknowledgements of a train
-    return details_[index(request.detail)].together * stage(rank).io[0];
-  return machine_.model(rank).noc_io_rate.time_for(request.bytes).fs;
+    return details_[index(request.detail)].together * stage(rank).io[index(port)][0];
+  return fabric_.layout[index(rank)]->port_rates[index(port)].time_for(request.bytes).fs;
 }
 
 std::int64_t Line::packet_of(const Request& request) const {

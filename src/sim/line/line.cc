@@ -76,7 +76,9 @@ void Line::make_tables() {
     };
     gpu.cu_out_costs = costs(model.noc_cu_out_rate, on_chip);
     gpu.cu_in_costs = costs(model.noc_cu_rate, on_chip);
-    gpu.io = costs(model.noc_io_rate, on_chip);
+    gpu.io.resize(index(layout.ports));
+    for (std::int32_t p = 0; p < layout.ports; ++p)
+      gpu.io[index(p)] = costs(layout.port_rates[index(p)], on_chip);
     gpu.slice = costs(model.l2_slice_rate, on_chip);
     gpu.flag_cost = flag_time(rank);
     for (std::int64_t s = 0; s <= sizes; ++s)

@@ -143,7 +143,8 @@ class Line : public Cores {
     LineMap<Fill> fills;
     std::vector<std::pair<std::int64_t, std::int32_t>> filled;  ///< times and lines of fills
     std::vector<std::int64_t> cu_out_free, cu_in_free, slice_free, io_out_free, io_in_free;
-    Costs cu_out_costs{}, cu_in_costs{}, io{}, slice{}, operand{};
+    Costs cu_out_costs{}, cu_in_costs{}, slice{}, operand{};
+    std::vector<Costs> io;                                        ///< by port
     std::int64_t flag_cost = 0, noc = 0, io_latency = 0, l2 = 0;  ///< fs
     std::int64_t partition = 0;                                   ///< fs more to another partition
     std::vector<std::uint8_t> partition_of_cu, partition_of_slice;
@@ -228,7 +229,7 @@ class Line : public Cores {
                            std::int64_t arrival);
   std::int64_t train_at_slices(int rank, const Request& request, std::int64_t now);
   std::int64_t end_lag(Request& request);
-  std::int64_t large_io_time(int rank, const Request& request);
+  std::int64_t large_io_time(int rank, std::int32_t port, const Request& request);
   std::int64_t large_link_time(std::int32_t link, const Request& request);
   std::int64_t packet_of(const Request& request) const;
 

@@ -95,7 +95,8 @@ template <bool kWatched>
                                                         std::int64_t now, Counters& counters) {
   Gpu& gpu = stage(leg.to);
   ++counters.hops;
-  const std::int64_t service = size == kLarge ? large_io_time(leg.to, request) : gpu.io[size];
+  const std::int64_t service = size == kLarge ? large_io_time(leg.to, leg.in_port, request)
+                                              : gpu.io[index(leg.in_port)][size];
   std::int64_t& free = gpu.io_in_free[index(leg.in_port)];
   const std::int64_t left =
       size == kLarge ? serve_large(free, service, request, now) : serve_at(free, service, now);
@@ -162,7 +163,8 @@ template <bool kWatched>
   const WayLeg& leg = leg_of(request);
   ++counters.hops;
   const std::size_t size = carried(request);
-  const std::int64_t service = size == kLarge ? large_io_time(rank, request) : gpu.io[size];
+  const std::int64_t service = size == kLarge ? large_io_time(rank, leg.out_port, request)
+                                              : gpu.io[index(leg.out_port)][size];
   std::int64_t& free = gpu.io_out_free[index(leg.out_port)];
   const std::int64_t time =
       gpu.io_latency +

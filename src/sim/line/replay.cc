@@ -469,8 +469,9 @@ void Line::answer_from_afar(std::int32_t id, std::int64_t now) {
     return data ? std::int64_t{request.bytes} : model.noc_control_size.count;
   };
   const bool load = is_load(request.intent);
-  const std::int64_t io = model.noc_io_rate.time_for(on_chip(!load)).fs +
-                          model.noc_io_rate.time_for(on_chip(load)).fs +
+  const Rate port =
+      fabric_.layout[index(request.target)]->port_rates[index(leg_of(request).in_port)];
+  const std::int64_t io = port.time_for(on_chip(!load)).fs + port.time_for(on_chip(load)).fs +
                           2 * model.noc_io_latency.fs;
   const bool empty = request.intent == Intent::burst && request.line < 0;
   const std::int64_t slice =

@@ -74,9 +74,13 @@ void Fabric::number_ports() {
       return std::tuple(relative, link.lane, l);
     };
     std::sort(own.begin(), own.end(), [&](LinkId a, LinkId b) { return key(a) < key(b); });
-    ports_of_.push_back(static_cast<std::int32_t>(own.size()));
-    for (std::size_t p = 0; p < own.size(); ++p)
+    std::vector<Rate>& ports = ports_of_.emplace_back();
+    for (std::size_t p = 0; p < own.size(); ++p) {
       port_[index(own[p])] = static_cast<std::int32_t>(p);
+      const machine::Link& link = machine.links[index(own[p])];
+      ports.push_back(
+          machine.model(rank).port_rate(machine.link_classes[index(link.link_class)].bandwidth));
+    }
   }
 }
 
@@ -104,13 +108,16 @@ void Fabric::find_nics(const std::vector<std::vector<LinkId>>& out) {
 }
 
 void Fabric::add_gpu_servers(int rank, bool simulated) {
-  const std::int32_t ports = ports_of_[index(rank)];
+  const std::vector<Rate>& port_rates = ports_of_[index(rank)];
+  const auto ports = static_cast<std::int32_t>(port_rates.size());
+  std::vector<std::int64_t> alike;
+  for (const Rate rate : port_rates) alike.push_back(rate.bytes_per_second);
   const std::int32_t model_index = machine.gpu_models[index(rank)];
-  const auto [found, fresh] =
-      layout_of_.try_emplace({model_index, ports}, static_cast<std::int32_t>(layouts_.size()));
+  const auto [found, fresh] = layout_of_.try_emplace({model_index, std::move(alike)},
+                                                     static_cast<std::int32_t>(layouts_.size()));
   const machine::GpuModel& model = machine.models[index(model_index)];
   if (fresh) {
-    layouts_.push_back(std::make_unique<GpuLayout>(model, ports));
+    layouts_.push_back(std::make_unique<GpuLayout>(model, port_rates));
     const GpuLayout& l = *layouts_.back();
     const auto share = [](Rate rate, std::int64_t parts, std::int64_t permille = 1000) {
       return rate.is_ideal()
@@ -125,8 +132,11 @@ void Fabric::add_gpu_servers(int rank, bool simulated) {
     fill(l.cu_out, l.cus, {.rate = model.noc_cu_out_rate, .reason = Reason::noc, .merges = false});
     fill(l.cu_in, l.cus, {.rate = model.noc_cu_rate, .reason = Reason::noc});
     fill(l.cu_alu, l.cus, {.reason = Reason::compute});
-    fill(l.io_out, ports, {.rate = model.noc_io_rate, .reason = Reason::io});
-    fill(l.io_in, ports, {.rate = model.noc_io_rate, .reason = Reason::io, .merges = false});
+    for (std::int32_t p = 0; p < ports; ++p) {
+      const Rate rate = port_rates[index(p)];
+      fill(l.io_out + p, 1, {.rate = rate, .reason = Reason::io});
+      fill(l.io_in + p, 1, {.rate = rate, .reason = Reason::io, .merges = false});
+    }
     fill(l.slice, l.slices, {.rate = model.l2_slice_rate, .reason = Reason::l2});
     fill(l.msc, l.channels, {.rate = share(model.msc_rate, l.channels), .reason = Reason::msc});
     fill(l.hbm, l.channels,

@@ -103,9 +103,10 @@ constexpr std::uint32_t kFromPort = 1 << 12;  ///< + port
 /// The legs inside one kind of GPU, relative to the GPU's first server; shared by all GPUs alike.
 class GpuLayout {
  public:
-  GpuLayout(const machine::GpuModel& model, std::int32_t ports);
+  GpuLayout(const machine::GpuModel& model, std::vector<Rate> port_rates);
 
   const machine::GpuModel& model;
+  std::vector<Rate> port_rates;  ///< by port, each way
   std::int32_t cus, slices, channels, ports, engines;
   std::int32_t cu_out, cu_in, cu_alu, io_out, io_in, slice, msc, hbm, dma, mesh,
       proxy;             ///< first servers
@@ -221,15 +222,16 @@ class Fabric {
   void add_links();
 
   std::vector<std::unique_ptr<GpuLayout>> layouts_;
-  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> layout_of_;
+  /// By model, and what its ports carry (B/s).
+  std::map<std::pair<std::int32_t, std::vector<std::int64_t>>, std::int32_t> layout_of_;
   std::vector<std::vector<std::int32_t>> gpu_kinds_;  ///< by layout: kind of every server
   std::vector<std::int32_t> port_;
   std::vector<std::int32_t> in_index_;  ///< by link: its place among the links into its node
   std::vector<int> rank_of_;
   std::vector<int>
       rank_at_;  ///< by node: of a GPU, or of the one GPU that it is the NIC of; else -1
-  std::vector<std::int32_t> ports_of_;    ///< by rank
-  std::vector<machine::LinkId> link_of_;  ///< by link; empty: each stands for itself
+  std::vector<std::vector<Rate>> ports_of_;  ///< by rank: what each port carries
+  std::vector<machine::LinkId> link_of_;     ///< by link; empty: each stands for itself
   Growing<Path> paths_;
   std::int32_t path_count_ = 0;
   std::mutex finding_;                             ///< of who makes paths

@@ -14,12 +14,13 @@ constexpr int kDirections = 4;  // east, west, south, north
 
 }  // namespace
 
-GpuLayout::GpuLayout(const machine::GpuModel& m, std::int32_t port_count)
+GpuLayout::GpuLayout(const machine::GpuModel& m, std::vector<Rate> rates)
     : model(m),
+      port_rates(std::move(rates)),
       cus(static_cast<std::int32_t>(m.cu_count)),
       slices(static_cast<std::int32_t>(m.l2_slices)),
       channels(static_cast<std::int32_t>(m.hbm_channels)),
-      ports(port_count),
+      ports(static_cast<std::int32_t>(port_rates.size())),
       engines(static_cast<std::int32_t>(m.dma_engines)) {
   std::int32_t next = 0;
   const auto take = [&next](std::int32_t count) { return std::exchange(next, next + count); };

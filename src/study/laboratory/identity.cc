@@ -269,7 +269,8 @@ Identity making_facts(const machine::Machine* machine) {
   add_figures(identifier, *machine);
   for (const std::int32_t number : machine->gpu_models) {
     const machine::GpuModel& model = machine->models[static_cast<std::size_t>(number)];
-    identifier.all(number, model.name, model.cu_count, model.noc_io_rate, model.forwards);
+    identifier.all(number, model.name, model.cu_count, model.noc_io_rate, model.noc_io_link,
+                   model.forwards);
   }
   return identifier.value();
 }
