@@ -44,12 +44,26 @@ Machine read(const std::string& file, const LoadOptions& options) {
   }
 }
 
+/// A model for GPUs that name none, where there is such a GPU.
+void check_is_used(const std::string& gpu, const Machine& machine) {
+  std::string own;
+  for (const GpuModel& model : machine.models) {
+    if (model.name == gpu) return;
+    own += (own.empty() ? "" : ", ") + model.name;
+  }
+  throw Failure("the GPUs of '" + machine.name + "' have a model (" + own + "): '" + gpu +
+                    "' would not be used",
+                SourceLocation{"--gpu", 0, 0, {}},
+                "leave it out; for another device take another machine, such as switch:8, or --set "
+                "gpu.NAME=VALUE for single parameters");
+}
+
 }  // namespace
 
 Machine load(const std::string& name_or_file, const LoadOptions& options) {
-  if (!options.gpu.empty())
-    load_gpu_model(options.gpu);  // a wrong --gpu fails even where none is needed
+  const std::string gpu = options.gpu.empty() ? std::string() : load_gpu_model(options.gpu).name;
   const auto finish = [&](Machine machine) {
+    if (!gpu.empty()) check_is_used(gpu, machine);
     for (const auto& [parameter, value] : options.set) machine.set(parameter, value);
     return machine;
   };

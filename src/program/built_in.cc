@@ -425,6 +425,9 @@ std::vector<std::string> algorithms_of(Collective collective) {
   for (const plan::TemplateInfo& info : plan::templates()) {
     if (info.collective == collective && info.in_chunks) names.push_back(info.name);
   }
+  // What the library takes, so that the best of all is never slower than that.
+  std::string library = fmt::format("{}/nccl", name_of(collective));
+  if (find_kernel(library) != nullptr) names.push_back(std::move(library));
   return names;
 }
 

@@ -39,7 +39,7 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
 /// The templates.
 std::vector<std::string> built_in_names();
 
-/// The names of all built-ins of a collective, to be tried when no algorithm is named.
+/// The templates of a collective and what NCCL takes, to be tried when no algorithm is named.
 std::vector<std::string> algorithms_of(Collective collective);
 
 /// All parameters of a built-in, for --help and errors. Failure for an unknown name.

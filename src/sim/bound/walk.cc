@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "program/semantics/costs.h"
 #include "sim/support/index.h"
 
 namespace hemiola::sim {
@@ -15,10 +16,10 @@ using program::PrimitiveKind;
 using program::Span;
 
 void BoundWalk::overhead(Agent& agent, bool all) {
-  if (agent.last_op == agent.primitive.op) return;
-  agent.last_op = agent.primitive.op;
-  const std::int64_t fs = agent.bare ? 0 : machine_.model(agent.rank).sync_op_overhead.fs;
-  if (fs <= 1) return;
+  const Primitive& p = agent.primitive;
+  if (!program::begins_operation(agent.last_op, p)) return;
+  agent.last_op = p.op;
+  const std::int64_t fs = program::operation_overhead(machine_.model(agent.rank), agent.bare, p).fs;
   agent.lead += fs;
   if (all) agent.rest += fs;
 }
@@ -38,7 +39,11 @@ bool BoundWalk::interpret(Agent& agent) {
       return true;
     }
     case PrimitiveKind::move:
-      if (!p.posted && !move(agent)) return false;
+      if (p.posted) {
+        overhead(agent, true);
+      } else if (!move(agent)) {
+        return false;
+      }
       for (const auto* spans : {&p.src, &p.dst})
         for (const Span& span : *spans) moved_bytes_ += memory(span, p.bytes);
       return true;
@@ -92,7 +97,8 @@ void BoundWalk::interpret_post(Agent& agent) {
     for (const std::size_t post : agent.posts) posts_[post].flushed = true;
     return;
   }
-  if (p.release || p.kind == PrimitiveKind::fence) release(agent);
+  if (p.release || p.kind == PrimitiveKind::fence)
+    release(agent, p.kind == PrimitiveKind::fence || p.system_scope);
   for (std::size_t s = 0; s < p.semaphores.size(); ++s)
     flag(agent, p.semaphores[s], p.values[s], agent.lead);
 }
@@ -162,10 +168,9 @@ bool BoundWalk::interpret_copy(Agent& agent) {
   }
 }
 
-void BoundWalk::release(Agent& agent) {
-  agent.lead = std::max({agent.lead, agent.stores_joined, agent.stores_lead});
-  const std::int64_t fence = machine_.model(agent.rank).sync_fence_latency.fs;
-  agent.lead += fence > 1 ? fence : 0;
+void BoundWalk::release(Agent& agent, bool system_scope) {
+  agent.lead = std::max({agent.lead, agent.stores_joined, agent.stores_lead}) +
+               program::release_time(machine_.model(agent.rank), system_scope).fs;
 }
 
 void BoundWalk::flag(const WalkedAgent& agent, program::SemaphoreId id, std::int64_t value,
@@ -179,7 +184,7 @@ void BoundWalk::flag(const WalkedAgent& agent, program::SemaphoreId id, std::int
 
 void BoundWalk::post(Agent& agent) {
   overhead(agent, false);
-  release(agent);
+  release(agent, true);
   const Primitive& p = agent.primitive;
   const machine::GpuModel& model = machine_.model(agent.rank);
   const int to = p.bytes > 0 ? p.dst.front().rank : p.semaphores.front().rank;

@@ -87,7 +87,7 @@ class BoundWalk {
 
   // A copy queue: one copy after the other, its flags behind it.
   bool interpret_copy(Agent& agent);
-  void release(Agent& agent);
+  void release(Agent& agent, bool system_scope);
 
   void flag(const Agent& agent, program::SemaphoreId id, std::int64_t value, std::int64_t at);
   void post(Agent& agent);

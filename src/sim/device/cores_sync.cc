@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "program/semantics/costs.h"
 #include "sim/device/cores.h"
 #include "sim/result/trace.h"
 
@@ -51,10 +52,7 @@ bool Cores::waits_for_stores(std::int32_t id, std::int64_t now) {
 bool Cores::fence(std::int32_t id, bool system_scope, std::int64_t now) {
   Wave& wave = waves_[index(id)];
   const int rank = groups_[index(wave.workgroup)].rank;
-  const machine::GpuModel& model = machine_.model(rank);
-  const std::int64_t latency = model.sync_fence_latency.fs;
-  const std::int64_t end =
-      now + (latency > 1 ? latency : 0) + (system_scope ? model.sync_system_fence_time.fs : 0);
+  const std::int64_t end = now + program::release_time(machine_.model(rank), system_scope).fs;
   if (end == now) return false;
   wave.spent.charge(Reason::fence, end - now);
   push(end, kWave, id, 0, wave.tag);

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "program/semantics/costs.h"
 #include "sim/device/cores.h"
 
 namespace hemiola::sim {
@@ -131,18 +132,17 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
       continue;
     }
     if (step->begin < 0) step->begin = now;
-    const bool starts =
-        wave.step == 0 && wave.last_op != primitive.op && primitive.kind != PrimitiveKind::sync;
+    const bool starts = wave.step == 0 && program::begins_operation(wave.last_op, primitive);
     if (starts || wave.fetching) {
-      const bool bare =
-          program_.kernels()[index(kernels_[index(group.kernel)].kernel)].bare || primitive.posted;
-      const std::int64_t own = starts && !bare ? machine_.model(group.rank).sync_op_overhead.fs : 0;
+      const bool bare = program_.kernels()[index(kernels_[index(group.kernel)].kernel)].bare;
+      const machine::GpuModel& model = machine_.model(group.rank);
+      const std::int64_t own = starts ? program::operation_overhead(model, bare, primitive).fs : 0;
       if (starts) want_code(group, primitive);
       wave.last_op = primitive.op;
       fetch_code(group, now);
       const std::int64_t overhead = std::max(own, group.code_ready - now);
       wave.fetching = group.code_pieces > 0;
-      if (overhead > 1 || wave.fetching) {
+      if (overhead > 0 || wave.fetching) {
         wave.spent.charge(Reason::issue, own);
         wave.spent.charge(Reason::software, overhead - own);
         push(now + overhead, kWave, id, 0, wave.tag);

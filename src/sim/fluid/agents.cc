@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "program/semantics/costs.h"
 #include "sim/fluid/fluid.h"
 #include "sim/model/large_code.h"
 
@@ -133,7 +134,7 @@ void Fluid::pass(Walker& walker) {
 
 // Instructions around an operation, and its code where that is fetched.
 void Fluid::overhead(Walker& walker, const Primitive& primitive) {
-  if (walker.last_op == primitive.op || primitive.kind == PrimitiveKind::sync) return;
+  if (!program::begins_operation(walker.last_op, primitive)) return;
   walker.last_op = primitive.op;
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   const program::Kernel& kernel = program_.kernels()[index(walker.agent.kernel)];
@@ -146,9 +147,9 @@ void Fluid::overhead(Walker& walker, const Primitive& primitive) {
            model.cu_code_fetch_interval.fs * walker.per_rank * kernel.large_code;
     walker.code_ready = free + model.cu_code_fetch.fs * kernel.large_code;
   }
-  const std::int64_t start = walker.bare || primitive.posted ? 0 : model.sync_op_overhead.fs;
+  const std::int64_t start = program::operation_overhead(model, walker.bare, primitive).fs;
   const std::int64_t fs = std::max(start, walker.code_ready - walker.time);
-  if (fs <= 1) return;
+  if (fs <= 0) return;
   charge(walker.spent, Reason::issue, start);
   charge(walker.spent, Reason::software, fs - start);
   walker.time += fs;
@@ -256,11 +257,10 @@ bool Fluid::interpret_copy(std::int32_t number) {
 // Until the stores are acknowledged, then the fence.
 void Fluid::release(Walker& walker, bool system_scope) {
   later(walker.time, walker.spent, walker.acknowledged, walker.acknowledged_spent);
-  const machine::GpuModel& model = machine_.model(walker.agent.rank);
-  std::int64_t end = walker.time + (system_scope ? model.sync_system_fence_time.fs : 0);
-  if (model.sync_fence_latency.fs > 1) end += model.sync_fence_latency.fs;
-  charge(walker.spent, Reason::fence, end - walker.time);
-  walker.time = end;
+  const std::int64_t time =
+      program::release_time(machine_.model(walker.agent.rank), system_scope).fs;
+  charge(walker.spent, Reason::fence, time);
+  walker.time += time;
 }
 
 void Fluid::signal(Walker& walker, const Primitive& primitive) {

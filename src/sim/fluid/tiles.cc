@@ -36,17 +36,14 @@ bool Fluid::tile(std::int32_t number) {
   return true;
 }
 
-/// What each tile of a run but the last adds to that: it begins an operation that computes and one
-/// that stores, and joins its wavefronts between the two. Then all store.
+/// What each tile of a run but the last adds to that: it joins its wavefronts between the operation
+/// that computes and the one that stores. Then all store.
 void Fluid::end_run(Walker& walker) {
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   const std::int64_t more = walker.tile.tiles - 1;
-  const std::int64_t start = walker.bare ? 0 : model.sync_op_overhead.fs;
-  const std::int64_t begins = start > 1 ? 2 * start * more : 0;
   const std::int64_t joins = model.sync_barrier_latency.fs * more;
-  charge(walker.spent, Reason::issue, begins);
   charge(walker.spent, Reason::barrier, joins);
-  walker.time += begins + joins;
+  walker.time += joins;
   Primitive join;
   join.kind = program::PrimitiveKind::sync;
   join.op = walker.tile.parts.back().op;
