@@ -12,6 +12,7 @@
 #include "sim/bound/lower_bound.h"
 #include "sim/fluid/count.h"
 #include "sim/fluid/fluid.h"
+#include "sim/fluid/not_modelled.h"
 #include "sim/line/line.h"
 #include "sim/reference/reference.h"
 #include "sim/replay/recorded_run.h"
@@ -71,6 +72,9 @@ bool bounds_by_class(const program::Bound& program, const Classes& fold) {
 // What links carry is counted; how long it takes is estimated.
 Result run_fluid(const machine::Machine& machine, const program::Bound& program,
                  const Options& options) {
+  if (const std::string name = not_modelled_by_fluid(machine); !name.empty())
+    throw Failure("not modelled by the engine fluid: " + name, {.file = "--engine"},
+                  "--engine line has it; or leave the parameter as it was");
   auto fluid = std::make_unique<Fluid>(machine, program, options,
                                        options.fold ? AlikeBy::time : AlikeBy::nothing);
   std::optional<Result> result = fluid->run();

@@ -193,7 +193,7 @@ class Latencies {
     if (span.rank < 0) return multicast(rank, span, bytes, true);
     const machine::GpuModel& m = machine_.model(rank);
     if (span.rank == rank && m.l1_size.count > 0 && span.access == program::Access::plain)
-      return m.l1_latency.fs;
+      return std::min(m.l1_latency.fs, 2 * on_chip(rank) + m.l2_latency.fs);  // a hit, or a miss
     return store_arrival(rank, span.rank, 0) + machine_.model(span.rank).l2_latency.fs +
            on_chip(rank) +
            (span.rank == rank ? 0 : io(span.rank) + links(span.rank, rank, bytes) + io(rank));

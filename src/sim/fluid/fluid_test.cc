@@ -188,7 +188,7 @@ std::string same_links(const Result& a, const Result& b) {
 
 TEST(Fluid, on_random_programs_and_machines_links_carry_what_they_carry_in_the_reference) {
   EXPECT_TRUE(rc::check("links", [] {
-    const machine::Machine machine = any_machine();
+    const machine::Machine machine = any_machine(Queues::none);
     const program::Bound program = any_program(machine);
     const Options options = any_options(program.ranks());
     const Result here = simulate(machine, program, fluid(options));
@@ -207,7 +207,7 @@ TEST(Fluid, on_random_programs_and_machines_links_carry_what_they_carry_in_the_r
 
 TEST(Fluid, two_runs_give_the_same_result) {
   EXPECT_TRUE(rc::check("determinism", [] {
-    const machine::Machine machine = any_machine();
+    const machine::Machine machine = any_machine(Queues::none);
     const program::Bound program = any_program(machine);
     const Options options = fluid(any_options(program.ranks()));
     const Result a = simulate(machine, program, options), b = simulate(machine, program, options);
