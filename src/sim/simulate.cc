@@ -62,13 +62,6 @@ Time ideal_time(const machine::Machine& machine, const program::Bound& program) 
   return Rate{rate}.time_for(bytes);
 }
 
-// Whether a fold may stand for all in the bound: barriers and shared semaphores count their users.
-bool bounds_by_class(const program::Bound& program, const Classes& fold) {
-  return fold.folded() && program.linked() == nullptr && program.barriers() == 0 &&
-         std::none_of(program.semaphores().begin(), program.semaphores().end(),
-                      [](const program::Semaphore& semaphore) { return semaphore.shared; });
-}
-
 // What links carry is counted; how long it takes is estimated.
 Result run_fluid(const machine::Machine& machine, const program::Bound& program,
                  const Options& options) {
@@ -87,12 +80,7 @@ Result run_fluid(const machine::Machine& machine, const program::Bound& program,
   result->links = std::move(carried.links);
   result->counters = std::move(carried.counters);
   result->line_hops = carried.hops;
-  if (bounds_by_class(program, fluid->fold())) {
-    result->bound = carried.bound;
-    result->bound.latency = latency_bound(machine, program, options, fluid->fold());
-  } else {
-    result->bound = lower_bound(program, options);
-  }
+  result->bound = lower_bound(program, options);
   return *std::move(result);
 }
 

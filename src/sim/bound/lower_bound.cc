@@ -24,26 +24,14 @@ BoundWalk::BoundWalk(const machine::Machine& machine, const program::Bound& prog
     : machine_(machine),
       program_(program),
       options_(options),
-      addresses_(&addresses),
+      addresses_(addresses),
       period_(period),
       traffic_(machine),
       latencies_(machine, program, alike ? program.ranks() : period) {}
 
-BoundWalk::BoundWalk(const machine::Machine& machine, const program::Bound& program,
-                     const Options& options, const Classes& classes)
-    : machine_(machine),
-      program_(program),
-      options_(options),
-      classes_(&classes),
-      period_(program.ranks()),
-      traffic_(machine),
-      latencies_(machine, program, program.ranks()) {}
-
 LowerBound BoundWalk::run() {
   if (program_.linked() != nullptr) {
     start_hosts();
-  } else if (classes_ != nullptr) {
-    for (const AgentClass& agents : classes_->agents()) add_class(agents);
   } else {
     for (int rank = 0; rank < period_; ++rank) add_rank(rank);
   }
@@ -53,12 +41,9 @@ LowerBound BoundWalk::run() {
     for (Host& host : hosts_) moved = advance(host) || moved;
     for (std::size_t a = first_open_; a < agents_.size(); ++a) moved = advance(agents_[a]) || moved;
   }
-  LowerBound bound;
-  if (classes_ == nullptr) {
-    count_posts();
-    traffic_.repeat(period_, program_.ranks());
-    bound = traffic_.bound();
-  }
+  count_posts();
+  traffic_.repeat(period_, program_.ranks(), program_.groups());
+  LowerBound bound = traffic_.bound(program_.groups());
   bound.moved_bytes = moved_bytes_;
   bound.posted_bytes = posted_bytes_;
   bound.ranks = period_;
@@ -163,18 +148,6 @@ void BoundWalk::add_rank(int rank) {
   }
 }
 
-void BoundWalk::add_class(const AgentClass& agents) {
-  const sim::Agent& first = agents.first;
-  if (first.kernel < 0) {
-    add_queue(first.rank, program_.code(first.rank).streams[index(first.stream)][index(first.item)],
-              start_of(first.rank));
-  } else {
-    add_workgroup(first.rank, program_.kernels()[index(first.kernel)], index(first.workgroup), 0,
-                  start_of(first.rank));
-  }
-  agents_.back().members = agents.members;
-}
-
 void BoundWalk::add_queue(int rank, const program::StreamItem& item, std::int64_t start) {
   Agent agent;
   agent.rank = rank;
@@ -203,20 +176,12 @@ void BoundWalk::add_workgroup(int rank, const program::Kernel& kernel, std::size
 }
 
 Signals& BoundWalk::signals_of(program::SemaphoreId id) {
-  return signals_[classes_ == nullptr ? pair_number(id.rank % period_, id.index)
-                                      : static_cast<std::int64_t>(classes_->semaphore_class(id))];
-}
-
-std::int64_t BoundWalk::signallers(const WalkedAgent& agent, program::SemaphoreId id) const {
-  if (classes_ == nullptr) return 1;
-  const std::int64_t alike = classes_->semaphores_in(classes_->semaphore_class(id));
-  return std::max<std::int64_t>(1, agent.members / alike);
+  return signals_[pair_number(id.rank % period_, id.index)];
 }
 
 void BoundWalk::arrive(const WalkedAgent& agent, program::SemaphoreId id, std::int64_t value,
                        std::int64_t at) {
-  signals_of(id).add((agent.rank - id.rank + program_.ranks()) % program_.ranks(),
-                     value * signallers(agent, id), at);
+  signals_of(id).add((agent.rank - id.rank + program_.ranks()) % program_.ranks(), value, at);
 }
 
 bool BoundWalk::advance(Agent& agent) {
@@ -310,11 +275,6 @@ LowerBound lower_bound(const program::Bound& program, const Options& options) {
   Fabric fabric(machine);
   const Fold fold = fold_of(fabric, program, addresses.rotation(), options);
   return lower_bound(machine, program, options, addresses, fold);
-}
-
-Time latency_bound(const machine::Machine& machine, const program::Bound& program,
-                   const Options& options, const Classes& classes) {
-  return BoundWalk(machine, program, options, classes).run().latency;
 }
 
 }  // namespace hemiola::sim

@@ -3,7 +3,6 @@
 
 #include "machine/machine.h"
 #include "program/bind/bound.h"
-#include "sim/alike/classes.h"
 #include "sim/alike/fold.h"
 #include "sim/model/addresses.h"
 #include "sim/result/options.h"
@@ -14,9 +13,5 @@ namespace hemiola::sim {
 /// As sim::lower_bound() in simulate.h, which makes them itself.
 LowerBound lower_bound(const machine::Machine& machine, const program::Bound& program,
                        const Options& options, const Addresses& addresses, const Fold& fold);
-
-/// The latency of lower_bound(), from one member of each class.
-Time latency_bound(const machine::Machine& machine, const program::Bound& program,
-                   const Options& options, const Classes& classes);
 
 }  // namespace hemiola::sim

@@ -41,8 +41,30 @@ class LinkTraffic {
     pairs_[pair_number(from, to)].add(payload, requests);
   }
 
+  /// The same through the switches of a group: a load brings what all members have to `rank`, added
+  /// up; a store takes it to all of them.
+  void add_group(int rank, std::int32_t group, bool load, std::int64_t payload,
+                 std::int64_t requests) {
+    groups_[{rank, group, load}].add(payload, requests);
+  }
+
   /// What was added is that of the first `period` ranks: adds the same for all periods behind.
-  void repeat(int period, int ranks) {
+  /// `groups`: of the program.
+  void repeat(int period, int ranks, const std::vector<std::vector<int>>& groups) {
+    for (const auto& [key, pair] : std::map(groups_)) {
+      for (int by = period; by < ranks; by += period) {
+        std::vector<int> moved;
+        for (const int member : groups[index(key.group)]) moved.push_back((member + by) % ranks);
+        const auto same = [&](const std::vector<int>& other) {
+          return std::is_permutation(other.begin(), other.end(), moved.begin(), moved.end());
+        };
+        const auto found = std::find_if(groups.begin(), groups.end(), same);
+        if (found == groups.end()) continue;  // then the bound is lower
+        groups_[{(key.rank + by) % ranks, static_cast<std::int32_t>(found - groups.begin()),
+                 key.load}]
+            .add(pair.payload, pair.requests);
+      }
+    }
     LineMap<Pair> all = pairs_;
     pairs_.for_each([&](std::int64_t number, const Pair& pair) {
       const auto [from, to] = ranks_of(number);
@@ -52,8 +74,10 @@ class LinkTraffic {
     std::swap(pairs_, all);
   }
 
-  LowerBound bound() const {
+  LowerBound bound(const std::vector<std::vector<int>>& groups) const {
     Cuts cuts;
+    std::map<std::vector<machine::NodeId>, std::int64_t> reduced;  // operands, by switches
+    for (const auto& [key, pair] : groups_) add_group_cuts(key, pair, groups, cuts, reduced);
     std::map<machine::LinkId, std::int64_t> single;
     std::vector<Crossing> out, in;  // of all paths of a pair
     pairs_.for_each([&](std::int64_t number, const Pair& pair) {
@@ -93,6 +117,18 @@ class LinkTraffic {
                (key.second ? "out of " : "into ") +
                    machine_.nodes[static_cast<std::size_t>(key.first)].name);
     }
+    for (const auto& [switches, bytes] : reduced) {
+      Rate rate{};
+      bool ideal = false;
+      for (const machine::NodeId node : switches) {
+        const Rate one = machine_.nodes[index(node)].switch_model.reduce_rate;
+        ideal = ideal || one.is_ideal();
+        rate.bytes_per_second += one.bytes_per_second;
+      }
+      if (!ideal && !switches.empty())
+        consider(below(rate.time_for(bytes)),
+                 "added up in " + machine_.nodes[index(switches.front())].name);
+    }
     for (const auto& [link, bytes] : single) {
       const Rate bandwidth = machine_.class_of(link).bandwidth;
       if (bandwidth.is_ideal()) continue;
@@ -127,6 +163,46 @@ class LinkTraffic {
   };
   using Cuts = std::map<std::pair<machine::NodeId, bool>, Cut>;  ///< true: what leaves the node
 
+  struct GroupKey {
+    int rank = 0;
+    std::int32_t group = 0;
+    bool load = false;
+    auto operator<=>(const GroupKey&) const = default;
+  };
+
+  /// Lanes between a GPU and the switches of its group, one direction.
+  std::vector<Crossing> lanes_of(int rank, const std::vector<machine::NodeId>& switches,
+                                 bool leaves) const {
+    const machine::NodeId gpu = machine_.gpus[index(rank)];
+    std::vector<Crossing> lanes;
+    for (const machine::NodeId node : switches) {
+      for (const machine::LinkId link :
+           leaves ? machine_.lanes(gpu, node) : machine_.lanes(node, gpu))
+        lanes.push_back({gpu, link});
+    }
+    return lanes;
+  }
+
+  void add_group_cuts(const GroupKey& key, const Pair& pair,
+                      const std::vector<std::vector<int>>& groups, Cuts& cuts,
+                      std::map<std::vector<machine::NodeId>, std::int64_t>& reduced) const {
+    const std::vector<int>& members = groups[index(key.group)];
+    const std::vector<machine::NodeId> switches = machine_.multicast_switches(members);
+    const auto cross = [&](int rank, bool leaves, bool data) {
+      const std::vector<Crossing> lanes = lanes_of(rank, switches, leaves);
+      if (lanes.empty()) return;
+      const Pair carried{data ? pair.payload : 0, pair.requests};
+      cuts[{lanes.front().first, leaves}].add(lanes, wire(lanes.front().second, carried));
+    };
+    cross(key.rank, true, !key.load);
+    cross(key.rank, false, key.load);
+    for (const int member : members) {
+      cross(member, false, !key.load);
+      cross(member, true, key.load);
+    }
+    if (key.load) reduced[switches] += pair.payload * std::ssize(members);
+  }
+
   /// The traffic of a pair crosses the cut at every node that all of its paths pass.
   void add_cuts(std::vector<Crossing>& crossings, bool leaves, std::int32_t paths, const Pair& pair,
                 Cuts& cuts) const {
@@ -149,6 +225,7 @@ class LinkTraffic {
 
   const machine::Machine& machine_;
   LineMap<Pair> pairs_;  ///< by pair_number()
+  std::map<GroupKey, Pair> groups_;
 };
 
 /// Unloaded times of single requests.
@@ -329,7 +406,6 @@ struct WalkedAgent {
   bool in_batch = false;       ///< ... in the middle of a submission
   std::int64_t batch_way = 0;  ///< the longest way of its copies so far
   bool bare = false;           ///< Kernel::bare
-  std::int64_t members = 1;    ///< of its class
   std::int64_t waves = 1, grain = 16, unroll = 1;
   std::int32_t last_op = -1;
   std::int64_t lead = 0, rest = 0;  ///< time of the lead wavefront, of the others

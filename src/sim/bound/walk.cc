@@ -114,7 +114,7 @@ bool BoundWalk::reached(const Primitive& p, std::int64_t& seen) {
     seen = std::max(seen, signals.arrival(needed));
     // A connection has one receiver and one sender, each of which waits for ever higher totals;
     // its tails and credits come after all other semaphores.
-    if (classes_ == nullptr && program_.linked() == nullptr &&
+    if (program_.linked() == nullptr &&
         p.semaphores[s].index >= program_.program().tail_semaphore(0))
       signals.forget_before(needed);
   }
@@ -262,17 +262,14 @@ bool BoundWalk::move(Agent& agent) {
 }
 
 std::tuple<int, std::int32_t, std::int64_t> BoundWalk::space(int rank, const Span& span) const {
-  if (classes_ == nullptr) return {rank % period_, span.buffer, span.flag};
-  const std::int32_t tail = program_.tail_of(span.buffer);
-  if (tail < 0) return {rank, span.buffer, span.flag};
-  return {-1, classes_->semaphore_class({rank, tail}), span.flag};
+  return {rank % period_, span.buffer, span.flag};
 }
 
 void BoundWalk::account(int rank, const Span& span, std::int64_t bytes, bool load) {
   const std::int64_t size = memory(span, bytes);
   const std::int64_t line = machine_.model(rank).line_size.count;
   const std::int64_t requests = (size + line - 1) / line;
-  if (span.rank < 0) return;  // the switch multiplies and reduces: its links are not counted here
+  if (span.rank < 0) return traffic_.add_group(rank, span.group, load, size, requests);
   traffic_.add(rank, span.rank, load ? 0 : size, requests);
   traffic_.add(span.rank, rank, load ? size : 0, requests);
 }

@@ -11,7 +11,6 @@
 #include "machine/machine.h"
 #include "program/bind/bound.h"
 #include "program/semantics/primitive.h"
-#include "sim/alike/classes.h"
 #include "sim/alike/fold.h"
 #include "sim/bound/lower_bound.h"
 #include "sim/bound/parts.h"
@@ -28,9 +27,6 @@ class BoundWalk {
   /// those that they stand for; else the shortest counts.
   BoundWalk(const machine::Machine& machine, const program::Bound& program, const Options& options,
             const Addresses& addresses, int period, bool alike);
-  /// The first member of each class; only the latency is bounded.
-  BoundWalk(const machine::Machine& machine, const program::Bound& program, const Options& options,
-            const Classes& classes);
   LowerBound run();
 
  private:
@@ -55,15 +51,12 @@ class BoundWalk {
   /// False: it has to wait.
   bool start(Host& host, const program::StreamItem& item);
   void add_rank(int rank);
-  void add_class(const AgentClass& agents);
   void add_queue(int rank, const program::StreamItem& item, std::int64_t start);
   void add_workgroup(int rank, const program::Kernel& kernel, std::size_t w, std::int32_t frame,
                      std::int64_t start);
 
-  /// Of what stands for it: in a fold the semaphore of rank modulo period. Semaphores of a class
-  /// are one; of the members of a class equally many signal each.
+  /// Of what stands for it: in a fold the semaphore of rank modulo period.
   Signals& signals_of(program::SemaphoreId id);
-  std::int64_t signallers(const Agent& agent, program::SemaphoreId id) const;
   void arrive(const Agent& agent, program::SemaphoreId id, std::int64_t value, std::int64_t at);
 
   // Interprets primitives until one has to wait; true if any was done.
@@ -95,9 +88,7 @@ class BoundWalk {
 
   /// Memory that packets of a flag are found in: FIFOs of like connections are one.
   std::tuple<int, std::int32_t, std::int64_t> space(int rank, const program::Span& span) const;
-  std::int64_t offset_of(const program::Span& span) const {
-    return addresses_ == nullptr ? span.offset : addresses_->offset_of(span);
-  }
+  std::int64_t offset_of(const program::Span& span) const { return addresses_.offset_of(span); }
   static std::int64_t memory(const program::Span& span, std::int64_t bytes) {
     return program::memory_size(bytes, span.access);
   }
@@ -107,8 +98,7 @@ class BoundWalk {
   const machine::Machine& machine_;
   const program::Bound& program_;
   const Options& options_;
-  const Addresses* addresses_ = nullptr;
-  const Classes* classes_ = nullptr;
+  const Addresses& addresses_;
   const int period_;  ///< ranks that are walked: the others behave as these do
   LinkTraffic traffic_;
   Latencies latencies_;

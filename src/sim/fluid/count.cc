@@ -29,9 +29,7 @@ class Counter {
         addresses_(program, program::rotation_of(program, machine.model(0).line_size.count)),
         fold_(machine, program, options, AlikeBy::addresses),
         reverse_(reverse_links(machine)),
-        by_class_(index(fold_.link_classes())),
-        certain_(index(fold_.link_classes()), 0),
-        single_(certain_) {
+        by_class_(index(fold_.link_classes())) {
     line_ = machine.model(0).line_size.count;
     sector_ = std::min(machine.model(0).sector_size.count, line_);
     repetitions_ = options.iterations > 0 ? options.warmup + options.iterations : 1;
@@ -41,7 +39,6 @@ class Counter {
     for (const AgentClass& agents : fold_.agents()) walk(agents);
     Carried carried;
     add_links(carried);
-    carried.bound = bound_of_links(machine_, fold_, certain_, single_, repetitions_);
     carried.counters = {{"requests.loads", loads_},
                         {"requests.stores", stores_},
                         {"requests.flags", flags_},
@@ -79,8 +76,6 @@ class Counter {
   struct Way {
     int from = 0, to = 0;
     PathChoice choice;
-    bool certain = true;  ///< it ends before the program does
-    bool single = false;  ///< the pair has one path
     std::vector<Sent> sent{};
   };
 
@@ -94,7 +89,7 @@ class Counter {
   void count_flag(int from, program::SemaphoreId id);
   void count_descriptor(const Primitive& primitive, bool queue);
   void add(Way& way, std::int64_t line, std::int64_t requests, RequestSize there, RequestSize back);
-  Way& way(int from, int to, bool certain = true);
+  Way& way(int from, int to);
   void finish_ways();
   void add_links(Carried& carried) const;
   void on_link(LinkId link, RequestSize size, std::int64_t count) {
@@ -113,7 +108,6 @@ class Counter {
   std::vector<LinkId> reverse_;
   std::vector<RequestHistogram> by_class_;  ///< over all links of the class
   /// For the bound: wire bytes over all links of the class, and those of pairs with one path.
-  std::vector<std::int64_t> certain_, single_;
   std::int64_t line_ = 128, sector_ = 32;
   int repetitions_ = 1;
   // Of the agent under way.
@@ -367,11 +361,7 @@ void Counter::count_descriptor(const Primitive& primitive, bool queue) {
       bursts_ += members_;
       if (from != to) {
         if (!empty) injected_ += size * members_;
-        // A copy is known to be over when its queue goes on, its flag was seen or somebody flushed:
-        // data of connections.
-        const bool certain =
-            !empty && (queue || (!primitive.semaphores.empty() && program_.program().inbound > 0));
-        add(way(from, to, certain), line * line_ / burst, 1, {size, packet}, {0, packet});
+        add(way(from, to), line * line_ / burst, 1, {size, packet}, {0, packet});
       }
       at += size;
     }
@@ -385,23 +375,20 @@ void Counter::count_descriptor(const Primitive& primitive, bool queue) {
   }
 }
 
-Counter::Way& Counter::way(int from, int to, bool certain) {
-  const bool own = from == rank_ && certain;  // nearly all are
+Counter::Way& Counter::way(int from, int to) {
+  const bool own = from == rank_;  // nearly all are
   if (own && way_to_[index(to)] >= 0) return ways_[index(way_to_[index(to)])];
   if (!own) {
     for (Way& way : ways_) {
-      if (way.from == from && way.to == to && way.certain == certain) return way;
+      if (way.from == from && way.to == to) return way;
     }
   }
   const machine::Routes& routes = machine_.routes(from, to);
   if (routes.count == 0)
     throw Failure("rank " + std::to_string(from) + " does not reach rank " + std::to_string(to));
   if (own) way_to_[index(to)] = static_cast<std::int32_t>(ways_.size());
-  return ways_.emplace_back(Way{.from = from,
-                                .to = to,
-                                .choice = paths_of(machine_, routes, from, to),
-                                .certain = certain,
-                                .single = routes.count == 1});
+  return ways_.emplace_back(
+      Way{.from = from, .to = to, .choice = paths_of(machine_, routes, from, to)});
 }
 
 void Counter::add(Way& way, std::int64_t line, std::int64_t requests, RequestSize there,
@@ -426,12 +413,6 @@ void Counter::finish_ways() {
     const machine::Routes& routes = machine_.routes(way.from, way.to);
     const auto pass = [&](LinkId link, RequestSize size, std::int64_t count) {
       on_link(link, size, count * members_);
-      if (!way.certain) return;
-      const machine::LinkClass& c = machine_.class_of(link);
-      const std::int64_t header = std::min(c.header.count, c.wire_bytes(0));
-      const std::int64_t wire = (size.payload + header) * count * members_;
-      certain_[index(fold_.link_class(link))] += wire;
-      if (way.single) single_[index(fold_.link_class(link))] += wire;
     };
     for (const Sent& sent : way.sent) {
       for (std::int32_t p = 0; p < way.choice.count; ++p) {

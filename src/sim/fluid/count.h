@@ -21,18 +21,7 @@ struct Carried {
   std::map<std::string, std::int64_t> counters;  ///< all keys of the line-level engines; those of
                                                  ///< caches, polls and credits are 0
   std::int64_t hops = 0;                         ///< requests and answers that passed a link
-  /// A bound of bandwidth by the same traffic: the busiest cut around a GPU or NIC, or link that
-  /// pairs of ranks without a choice take. Latency is 0. Left out is what may end after the
-  /// program.
-  LowerBound bound;
 };
-
-/// The bandwidth bound of one repetition: over single links, and all that leave or enter a GPU or
-/// NIC. By class of links, over all of the class and all repetitions: wire bytes that come before
-/// the end, and those of pairs of ranks with one path.
-LowerBound bound_of_links(const machine::Machine& machine, const Classes& fold,
-                          const std::vector<std::int64_t>& certain,
-                          const std::vector<std::int64_t>& single, int repetitions);
 
 /// Links' payload, wire bytes, requests and busy times are those of the line-level engines, but for
 /// polls of other ranks' flags and packets, which depend on time.
