@@ -1,4 +1,5 @@
 """From what tools/invariants draws its cells: machines, programs, sizes, and files that it writes itself. A cell is the tuple of words after `hemiola`."""
+import dataclasses
 import pathlib
 import re
 import subprocess
@@ -43,6 +44,14 @@ JOBS = {"collective": "run: all-gather/ring, size: {size}", "copies": "compute: 
         "pieces": "compute: {{read: {size}, write: {size}, pieces: 64}}"}
 
 
+@dataclasses.dataclass
+class Node:
+    gpus: int
+    rate: float  # of all links of a GPU, one direction
+    nics: int
+    nic_rate: float
+
+
 class Grid:
     """What machines and templates there are: asked of the binary."""
 
@@ -57,7 +66,7 @@ class Grid:
         shown = self._ask("plan", "show")
         self.templates = [match[1] for match in re.finditer(r"^([a-z0-9-]+/[a-z0-9-]+):", shown, re.MULTILINE)
                           if match[1].partition("/")[0] in COLLECTIVES and match[1] != "all-to-all/uneven"]
-        self._classes, self._parameters = {}, {}
+        self._classes, self._parameters, self._nodes = {}, {}, {}
 
     def _ask(self, *words):
         return subprocess.run([str(self.binary), *words], capture_output=True, text=True, cwd=ROOT, timeout=60).stdout
@@ -77,6 +86,20 @@ class Grid:
                     found[match[1]] = float(match[2]) * {"": 1e-9, "K": 1e-6, "M": 1e-3, "G": 1, "T": 1e3}[match[3]]
             self._classes[machine] = found
         return self._classes[machine]
+
+    def node(self, name):
+        """GPUs and NICs of one node of a built-in machine, and their rates in B/s, headers off."""
+        if name not in self._nodes:
+            text, pair = self._ask("machine", "show", name), self._ask("machine", "show", f"{name}:2")
+            gpus = int(re.search(r"nodes: (\d+) xpu", text)[1])
+            meshed = "switch" not in self._ask("machine", "list").partition(name)[2].partition("\n")[0].lower()
+            links = [(int(count), float(goodput) * (1000 if unit == "T" else 1))  # both directions; of meshes each is out of some GPU
+                     for count, goodput, unit in re.findall(r"^  \S+\s+(\d+)\s+[\d.]+ [GT]B/s\s+([\d.]+) ([GT])B/s", text, re.MULTILINE)]
+            rate = max(count * goodput for count, goodput in links) / gpus / (1 if meshed else 2)
+            nics = re.search(r"(\d+)  nic .*rate ([\d.]+) GB/s", pair)
+            self._nodes[name] = Node(gpus, rate * 1e9, int(nics[1]) // 2 if nics else 0,
+                                     float(nics[2]) * 1e9 if nics else 0)
+        return self._nodes[name]
 
     def parameters(self, machine):
         """[(name, value)] of everything that `machine show` prints and --set takes: of GPUs, links, NICs and switches."""

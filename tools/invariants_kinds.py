@@ -60,8 +60,6 @@ def ends(outcome):
 def below(outcome):
     if outcome.time is None:
         return None
-    if outcome.ideal and outcome.time < outcome.ideal * 0.999:
-        return f"{us(outcome.time)}, but links alone take {us(outcome.ideal)}"
     if outcome.bound and outcome.time < outcome.bound * 0.999:
         return f"{us(outcome.time)} is below the bound {us(outcome.bound)}"
     return None
@@ -166,20 +164,41 @@ def permuted(draw, places, small):
 
 # ------------------------------------------------------------------------------------------------ choices
 
+def bytes_over_bandwidth(collective, size, node, count):
+    """Seconds that a ring's bytes take on the slower of node and network (all-to-all: those of pairs), and the least that any form needs there."""
+    ranks = node.gpus * count
+    network = node.nics * node.nic_rate
+    if collective == "all-to-all":
+        inside = size * (node.gpus - 1) / ranks / node.rate
+        across = node.gpus * size * (ranks - node.gpus) / ranks / network if count > 1 else 0
+        return max(inside, across), max(inside, across)
+    times = {"all-reduce": 2, "all-gather": 1, "reduce-scatter": 1}.get(collective, 0)
+    ring = size * (times * (ranks - 1) / ranks if times else 1)
+    rate = min(node.rate, network) if count > 1 else node.rate
+    least = size * max(1, times) / 2 / node.rate  # a switch adds up and multiplies: half of the bytes
+    if count > 1:
+        least = max(least, size * max(1, times) * (count - 1) / count / network)
+    return ring / rate, least
+
+
 def closed(draw, places, small):
-    """`auto` against the links of node and network, and every program against its own busiest link."""
-    machine, size = places.machine(draw), places.size(draw, least=256 * MIB) if not small else 16 * MIB
+    """The library's choice and the best of all against links of node and network."""
+    name = draw.choice(places.builtin)
+    count = draw.choice((1, 2) if small or name.startswith("gb200") else grid.NODES)
+    node = places.node(name)
+    size = 64 * MIB if small else places.size(draw, least=256 * MIB)
     collective = draw.choice(grid.COLLECTIVES)
-    best = draw.random() < 0.3
-    program = (collective if best and machine[0].count(":") == 0 else f"{collective}/nccl",)
+    program = (collective if count == 1 and draw.random() < 0.3 else f"{collective}/nccl",)
+    ring, least = bytes_over_bandwidth(collective, size, node, count)
 
     def judge(outcome):
-        # A ring of N ranks on n nodes moves (N-1)/N where the slowest cut needs (n-1)/n, at most twice as much for two nodes.
-        if outcome.ideal and outcome.ideal > 500e-6 and outcome.ideal < outcome.time * 0.3:
-            return f"{us(outcome.time)}, where bytes over bandwidth of the slower of node and network are {us(outcome.ideal)}"
+        if ring > 500e-6 and outcome.time > ring / 0.6:
+            return f"{us(outcome.time)}, {ring / outcome.time:.2f} of bytes over the slower of node and network, {us(ring)}"
+        if outcome.time < least * 0.98:
+            return f"{us(outcome.time)}, but the fewest bytes that do it take {us(least)}"
         return None
 
-    return Trial([cell(program, machine, size)], judge)
+    return Trial([cell(program, (name if count == 1 else f"{name}:{count}", ()), size)], judge)
 
 
 def own_cut(draw, places, small):

@@ -99,6 +99,8 @@ struct Routes {
   std::int32_t hops = 0;
   std::int32_t count = 0;
   std::vector<LinkId> links;
+  /// Through a network: the path of switches that choose by destination (network_routing.h).
+  std::int32_t by_destination = 0;
 
   std::span<const LinkId> path(std::int64_t index) const {
     return {links.data() + index * hops, static_cast<std::size_t>(hops)};

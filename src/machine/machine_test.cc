@@ -137,6 +137,12 @@ TEST(MachineLoad, options_are_applied) {
   EXPECT_EQ(machine.link_classes[0].credits, 5);
 }
 
+TEST(MachineLoad, a_model_that_no_gpu_takes_is_refused) {
+  EXPECT_THAT(message_of([] { load("dgx-h100:2", {.gpu = "mi300x", .set = {}}); }),
+              HasSubstr("have a model (h100): 'mi300x' would not be used"));
+  EXPECT_EQ(load("dgx-h100", {.gpu = "h100", .set = {}}).model(0).name, "h100");
+}
+
 TEST(MachineLoad, unknown_names_get_a_suggestion) {
   EXPECT_THAT(message_of([] { load("dgx-h10"); }), HasSubstr("did you mean 'dgx-h100'?"));
   EXPECT_THAT(message_of([] { load("/no/such/file.yaml"); }), HasSubstr("no file named"));

@@ -8,13 +8,13 @@
 namespace hemiola::machine {
 namespace {
 
-constexpr std::array<std::string_view, 3> kRoutings{"pairs", "ecmp", "spray"};
+constexpr std::array<std::string_view, 4> kRoutings{"destination", "pairs", "ecmp", "spray"};
 
 }  // namespace
 
 NetworkRouting network_routing(const Machine& machine) {
   const auto found = machine.attributes.find(kRoutingAttribute);
-  if (found == machine.attributes.end()) return NetworkRouting::pairs;
+  if (found == machine.attributes.end()) return NetworkRouting::destination;
   const auto at = std::find(kRoutings.begin(), kRoutings.end(), found->second);
   return static_cast<NetworkRouting>(at - kRoutings.begin());
 }
@@ -22,13 +22,15 @@ NetworkRouting network_routing(const Machine& machine) {
 void set_network_routing(Machine& machine, std::string_view name, const SourceLocation& where) {
   if (std::find(kRoutings.begin(), kRoutings.end(), name) == kRoutings.end())
     throw Failure("'" + std::string(name) + "' is no routing", where,
-                  "the routings are pairs, ecmp and spray");
+                  "the routings are destination, pairs, ecmp and spray");
   machine.attributes[kRoutingAttribute] = name;
 }
 
 std::int32_t path_of_messages(const Machine& machine, const Routes& routes, int from, int to) {
   if (routes.reach != Reach::network) return -1;
   switch (network_routing(machine)) {
+    case NetworkRouting::destination:
+      return routes.by_destination;
     case NetworkRouting::pairs:
       return (from + to) % routes.count;
     case NetworkRouting::ecmp:

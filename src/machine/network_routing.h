@@ -11,19 +11,21 @@
 namespace hemiola::machine {
 
 enum class NetworkRouting : std::uint8_t {
-  pairs,  ///< the way (from + to) modulo their number, so that neighbours take different ones: what
-          ///< a network with chosen routes (InfiniBand) aims at
-  ecmp,   ///< the way that a hash of the two ranks chooses, as switches do: pairs meet by chance
-  spray   ///< a message's packets take all ways in turn, as adaptive routing and packet spraying do
-          ///< where no way is busier than another
+  destination,  ///< every switch chooses by the destination, whose places at its switch are dealt
+                ///< to the ways in turn, as InfiniBand's tables do (fat trees by d mod k): where
+                ///< each rank sends to another one, no two meet on a full tree
+  pairs,        ///< the way (from + to) modulo their number
+  ecmp,  ///< the way that a hash of the two ranks chooses, as switches do: pairs meet by chance
+  spray  ///< a message's packets take all ways in turn, as adaptive routing and packet spraying do
+         ///< where no way is busier than another
 };
 
-/// The annotation of the graph that says so; without it `pairs`.
+/// The annotation of the graph that says so; without it `destination`.
 inline const std::string kRoutingAttribute = "hemiola.fabric.routing";
 
 NetworkRouting network_routing(const Machine& machine);
 
-/// Failure at `where` for what is none of the three.
+/// Failure at `where` for what is none of the four.
 void set_network_routing(Machine& machine, std::string_view name, const SourceLocation& where);
 
 /// The path, of Machine::routes(from, to), on which all messages between these ranks stay. -1:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <compare>
 #include <mutex>
+#include <numeric>
 #include <queue>
 #include <stdexcept>
 #include <tuple>
@@ -92,6 +93,7 @@ struct Machine::RouteCache {
   void mark_end(const Machine& machine, Mode mode, NodeId target);
   Routes enumerate(const Machine& machine, std::int32_t source, std::int32_t target,
                    Reach reach) const;
+  std::int32_t by_destination(const Machine& machine, const Routes& routes) const;
 
   static constexpr NodeId kNoTarget = -1;
 
@@ -372,13 +374,42 @@ Routes Machine::RouteCache::enumerate(const Machine&, std::int32_t source, std::
   return routes;
 }
 
+/// Every switch takes, of its links on shortest paths, the one whose number is the place of the
+/// destination's NIC at its own switch, modulo how many there are.
+std::int32_t Machine::RouteCache::by_destination(const Machine& machine,
+                                                 const Routes& routes) const {
+  const auto link_of = [&](LinkId link) { return machine.links[static_cast<std::size_t>(link)]; };
+  const auto to_nic = [&](LinkId link) {
+    return machine.nodes[static_cast<std::size_t>(link_of(link).to)].kind == NodeKind::nic;
+  };
+  const std::span<const LinkId> first = routes.path(0);
+  const auto last = std::find_if(first.rbegin(), first.rend(), to_nic);
+  if (routes.count == 1 || last == first.rend()) return 0;
+  const std::span<const LinkId> leaving = out.of(link_of(*last).from);
+  const auto place = std::count_if(leaving.begin(), leaving.end(),
+                                   [&](LinkId link) { return link < *last && to_nic(link); });
+  std::vector<std::int32_t> left(static_cast<std::size_t>(routes.count));
+  std::iota(left.begin(), left.end(), 0);
+  for (std::size_t hop = 0; left.size() > 1; ++hop) {
+    std::vector<LinkId> links;
+    for (const std::int32_t path : left) links.push_back(routes.path(path)[hop]);
+    std::sort(links.begin(), links.end());
+    links.erase(std::unique(links.begin(), links.end()), links.end());
+    const LinkId taken = links[static_cast<std::size_t>(place) % links.size()];
+    std::erase_if(left, [&](std::int32_t path) { return routes.path(path)[hop] != taken; });
+  }
+  return left.front();
+}
+
 Routes Machine::RouteCache::find(const Machine& machine, NodeId from, NodeId to) {
   if (from == to) return {.reach = Reach::self, .hops = 0, .count = 1, .links = {}};
   for (const Mode mode : {Mode::load_store, Mode::network, Mode::network_through_gpus}) {
     const std::int32_t target = search(machine, mode, from, to);
     if (target < 0) continue;
-    return enumerate(machine, index({from, kStart}), target,
-                     mode == Mode::load_store ? Reach::load_store : Reach::network);
+    Routes routes = enumerate(machine, index({from, kStart}), target,
+                              mode == Mode::load_store ? Reach::load_store : Reach::network);
+    if (routes.reach == Reach::network) routes.by_destination = by_destination(machine, routes);
+    return routes;
   }
   return {};
 }

@@ -16,6 +16,7 @@
 #include "cli/options/values.h"
 #include "core/lists.h"
 #include "core/text.h"
+#include "study/laboratory/database_head.h"
 #include "study/support/digest.h"
 
 namespace hemiola::cli {
@@ -139,7 +140,7 @@ std::unique_ptr<study::Parts> Together::open(std::string_view head) const {
 }
 
 std::string Together::head_of_arguments(std::string_view more) const {
-  std::string head = fmt::format("{}\n{}\n", HEMIOLA_VERSION, more);
+  std::string head = fmt::format("{}\n{}\n", study::results_version(HEMIOLA_VERSION), more);
   for (const std::string& word : without(without(session_.words, kSharing), kOutputs)) {
     if (word == "--quiet") continue;
     head += word;

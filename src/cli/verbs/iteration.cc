@@ -35,7 +35,7 @@ std::string head_of_simulations(const machine::Machine& machine,
                                 const workload::IterationRequest& request) {
   const study::DatabaseHead of_machine =
       study::head_of_machine(request.machine, machine, HEMIOLA_VERSION);
-  std::string head = fmt::format("launches of workloads\n{}\n{}\n{}{}\n", HEMIOLA_VERSION,
+  std::string head = fmt::format("launches of workloads\n{}\n{}\n{}{}\n", of_machine.version,
                                  of_machine.machine_digest,
                                  request.costs.launch == sim::Launch::graph ? "graph" : "stream",
                                  request.costs.roofline ? ", roofline" : "");

@@ -12,6 +12,7 @@
 #include "core/lists.h"
 #include "core/text.h"
 #include "report/sweep.h"
+#include "study/laboratory/database_head.h"
 #include "study/sweep/sweep_run.h"
 
 namespace hemiola::cli {
@@ -91,7 +92,7 @@ class SweepVerb {
     Progress progress(session_);
     progress.doing("reading " + options_.inputs.front());
     const study::Sweep sweep = study::read_sweep(options_.inputs.front());
-    study::SweepDatabase database(options_.out, {.version = HEMIOLA_VERSION,
+    study::SweepDatabase database(options_.out, {.version = study::results_version(HEMIOLA_VERSION),
                                                  .sweep = sweep.text,
                                                  .points = std::ssize(sweep.points),
                                                  .shard = shard,

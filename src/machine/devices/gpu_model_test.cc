@@ -276,5 +276,29 @@ TEST(ParseGpuModel, damaged_texts_are_errors) {
   }
 }
 
+TEST(GpuModel, a_link_has_as_many_ports_as_its_bandwidth_takes) {
+  GpuModel model = gpu_model("h100");
+  set_parameter(model, "noc.io_rate", "100 GB/s");
+  set_parameter(model, "noc.io_link", "50 GB/s");
+  const auto ports = [&](std::int64_t gigabytes) {
+    return model.port_rate({gigabytes * 1'000'000'000}).bytes_per_second / 1'000'000'000;
+  };
+  EXPECT_EQ(ports(25), 100);
+  EXPECT_EQ(ports(50), 100);
+  EXPECT_EQ(ports(51), 200);
+  EXPECT_EQ(ports(450), 900);
+  EXPECT_TRUE(model.port_rate({}).is_ideal());
+  set_parameter(model, "noc.io_rate", "inf");
+  EXPECT_TRUE(model.port_rate({50}).is_ideal());
+}
+
+TEST(GpuModel, a_port_feeds_a_link_as_fast_as_itself_where_a_file_says_nothing) {
+  std::string text = shipped_text("a100");
+  const auto line = text.find("  noc.io_link:");
+  text.erase(line, text.find('\n', line) + 1 - line);
+  const GpuModel model = parse_gpu_model(text, "file.yaml");
+  EXPECT_EQ(model.noc_io_link.bytes_per_second, model.noc_io_rate.bytes_per_second);
+}
+
 }  // namespace
 }  // namespace hemiola::machine

@@ -55,22 +55,43 @@ TreePlace node_place(int node, int nodes, bool mirrored) {
   return place;
 }
 
-/// Places of all ranks in the tree of a channel. A node's chain begins at the GPU of the channel's
-/// NIC, which speaks with the parent node and with the second child node; the next one speaks with
-/// the first (connect.cc, balanced tree).
+/// Places of all ranks in the tree of a channel. A node's chain begins at a GPU with a NIC, its
+/// head, which speaks with the parent node and with the second child node; the next one speaks with
+/// the first (connect.cc, balanced tree). In NCCL both do so over the NIC of the channel (crossNic
+/// 0 of search.cc, PXN), so messages stay on one rail. Here each GPU uses its own NIC: the first
+/// child begins one NIC further, which keeps messages on rails, and loads GPUs and NICs alike over
+/// all channels. `paths`: chains from each head, or empty, which is head, head + 1, ...
 std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const NcclChoice& choice,
                                    const std::vector<std::vector<int>>& paths) {
   const int turn = channel % (2 * choice.trees);
   const bool mirrored = turn >= choice.trees;
-  const int head =
-      nodes.heads.empty() ? 0 : nodes.heads[static_cast<std::size_t>(turn) % nodes.heads.size()];
-  const auto rank_at = [&](int node, int position) {
-    const int inner = paths.empty() ? (head + position) % nodes.size
-                                    : paths[static_cast<std::size_t>(turn) % paths.size()]
-                                           [static_cast<std::size_t>(position)];
-    return node * nodes.size + inner;
+  const std::vector<int> heads = nodes.heads.empty() ? std::vector{0} : nodes.heads;
+  const auto at = [](const auto& list, int i) { return list[static_cast<std::size_t>(i)]; };
+  std::vector<TreePlace> across;
+  for (int node = 0; node < nodes.count; ++node)
+    across.push_back(node_place(node, nodes.count, mirrored));
+  std::vector<int> begins(static_cast<std::size_t>(nodes.count),
+                          kNone);  // by node: number of a chain
+  const auto inner = [&](int begin, int position) {
+    if (!paths.empty()) return at(at(paths, begin % static_cast<int>(paths.size())), position);
+    return (at(heads, begin % static_cast<int>(heads.size())) + position) % nodes.size;
   };
-  const int first_child_at = nodes.size > 1 ? 1 : 0;
+  // Of a node, once its parent has one.
+  const auto begin_of = [&](const auto& self, int node) -> int {
+    int& begin = begins[static_cast<std::size_t>(node)];
+    if (begin != kNone) return begin;
+    const TreePlace& place = across[static_cast<std::size_t>(node)];
+    if (place.up == kNone) return begin = turn;
+    begin = self(self, place.up);
+    if (!place.second && nodes.size > 1) {
+      const auto next = std::find(heads.begin(), heads.end(), inner(begin, 1));
+      if (next != heads.end()) begin = static_cast<int>(next - heads.begin());
+    }
+    return begin;
+  };
+  const auto rank_at = [&](int node, int position) {
+    return node * nodes.size + inner(begin_of(begin_of, node), position);
+  };
   std::vector<TreePlace> places(static_cast<std::size_t>(nodes.count * nodes.size));
   const auto join = [&](int parent, int child) {
     places[static_cast<std::size_t>(child)].up = parent;
@@ -80,9 +101,13 @@ std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const Nc
     for (int i = 1; i < nodes.size; ++i) join(rank_at(node, i - 1), rank_at(node, i));
   }
   for (int node = 0; node < nodes.count; ++node) {
-    const TreePlace place = node_place(node, nodes.count, mirrored);
-    if (place.up != kNone)
-      join(rank_at(place.up, place.second ? 0 : first_child_at), rank_at(node, 0));
+    const TreePlace& place = across[static_cast<std::size_t>(node)];
+    if (place.up == kNone) continue;
+    // The GPU on the rail of the child's head, or the first.
+    const int rail = rank_at(node, 0) % nodes.size;
+    const int next = nodes.size > 1 ? rank_at(place.up, 1) : kNone;
+    const bool is_next = !place.second && next != kNone && next % nodes.size == rail;
+    join(is_next ? next : rank_at(place.up, 0), rank_at(node, 0));
   }
   return places;
 }

@@ -138,10 +138,10 @@ std::string hindrance(const machine::Machine& machine, const program::Bound& pro
 /// Whether a message between two ranks takes the way of the one between those a period further.
 bool messages_turn(const machine::Machine& machine, int rank, int peer, int period) {
   const machine::Routes& routes = machine.routes(rank, peer);
-  if (routes.count == 1 || machine::path_of_messages(machine, routes, rank, peer) < 0) return true;
-  // The way goes by the sum of both numbers, or by a hash of them.
-  return machine::network_routing(machine) == machine::NetworkRouting::pairs &&
-         2 * period % routes.count == 0 && machine.ranks() % routes.count == 0;
+  const int further = (rank + period) % machine.ranks(), other = (peer + period) % machine.ranks();
+  return routes.count == 1 ||
+         machine::path_of_messages(machine, routes, rank, peer) ==
+             machine::path_of_messages(machine, machine.routes(further, other), further, other);
 }
 
 /// Empty: they are alike.

@@ -68,8 +68,12 @@ class LinkTraffic {
     LineMap<Pair> all = pairs_;
     pairs_.for_each([&](std::int64_t number, const Pair& pair) {
       const auto [from, to] = ranks_of(number);
-      for (int by = period; by < ranks; by += period)
-        all[pair_number((from + by) % ranks, (to + by) % ranks)].add(pair.payload, pair.requests);
+      for (int by = period; by < ranks; by += period) {
+        const int moved = (from + by) % ranks, other = (to + by) % ranks;
+        // Lines become packets of a NIC, which are fewer.
+        const bool as_lines = machine_.reach(from, to) == machine_.reach(moved, other);
+        all[pair_number(moved, other)].add(pair.payload, as_lines ? pair.requests : 1);
+      }
     });
     std::swap(pairs_, all);
   }

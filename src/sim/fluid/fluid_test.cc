@@ -154,6 +154,41 @@ TEST(Fluid, latencies_of_single_requests_are_those_of_the_reference) {
   EXPECT_NEAR(here.time.ns(), there.time.ns(), 40);
 }
 
+TEST(Fluid, refuses_what_it_has_no_model_of) {
+  using Setting = std::pair<const char*, const char*>;
+  for (const auto& [name, value] :
+       {Setting{"gpu.sync.wait", "backoff"}, Setting{"gpu.sync.uncached", "true"},
+        Setting{"gpu.l2.copies", "true"}, Setting{"gpu.l1.latency", "2 us"},
+        Setting{"gpu.noc.arbitration", "fair"}, Setting{"link.*.credits", "4"},
+        Setting{"link.*.arbitration", "fair"}, Setting{"switch.queue", "8"}}) {
+    machine::Machine machine = machine::load("switch:2");
+    machine.set(name, value);
+    try {
+      run(machine, {{{signal(1)}}, {{wait(1)}}}, {}, fluid());
+      ADD_FAILURE() << name << " is taken";
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.code(), ExitCode::bad_input);
+      const std::string said = name;
+      EXPECT_THAT(failure.what(), HasSubstr("not modelled by the engine fluid"));
+      EXPECT_THAT(failure.what(), HasSubstr(said.substr(said.rfind('.') + 1)));
+    }
+  }
+}
+
+TEST(Fluid, has_the_bound_of_the_line_engine) {
+  for (const char* name : {"dgx-a100:2", "mi300x-8", "dgx-h100"}) {
+    const machine::Machine machine = machine::load(name);
+    for (const char* program : {"all-reduce/two-shot", "all-gather/direct", "all-to-all/nccl"}) {
+      const program::Bound bound = built_in(program, machine, {128 << 10});
+      const LowerBound line = simulate(machine, bound, {}).bound,
+                       here = simulate(machine, bound, fluid()).bound;
+      EXPECT_EQ(here.bandwidth, line.bandwidth) << program << " on " << name;
+      EXPECT_EQ(here.latency, line.latency) << program << " on " << name;
+      EXPECT_GT(here.bandwidth.fs, 0) << program << " on " << name;
+    }
+  }
+}
+
 TEST(Fluid, reports_waits_that_cannot_end) {
   const auto machine = distinct("ring:2");
   try {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "machine/devices/gpu_model.h"
+#include "sim/models_version.h"
 #include "study/laboratory/identity.h"
 #include "study/support/digest.h"
 #include "study/support/sqlite.h"
@@ -37,9 +38,13 @@ std::string machine_text(const MachineChoice& choice, const machine::Machine& ma
 
 }  // namespace
 
+std::string results_version(const std::string& hemiola) {
+  return fmt::format("{} (models {})", hemiola, sim::kModelsVersion);
+}
+
 DatabaseHead head_of_machine(const MachineChoice& choice, const machine::Machine& machine,
                              const std::string& version) {
-  return {.version = version,
+  return {.version = results_version(version),
           .machine = machine_text(choice, machine),
           .machine_digest = digest_of_figures(machine)};
 }

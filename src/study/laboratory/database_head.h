@@ -17,7 +17,7 @@ class Connection;
 
 /// Two databases of equal heads hold results of the same simulations.
 struct DatabaseHead {
-  std::string version;         ///< of Hemiola: another one may give other times
+  std::string version;         ///< results_version()
   std::string machine;         ///< "mi300x-8", and what is set of it
   std::string machine_digest;  ///< of all its figures
   Settings options;            ///< that results depend on, in any order
@@ -25,7 +25,11 @@ struct DatabaseHead {
   bool operator==(const DatabaseHead&) const = default;
 };
 
-/// `version` of Hemiola and the machine; options are the caller's.
+/// What a file of results carries: the version of Hemiola, and that of its models, which times
+/// change with (sim/models_version.h).
+std::string results_version(const std::string& hemiola);
+
+/// results_version() of Hemiola's `version` and the machine; options are the caller's.
 DatabaseHead head_of_machine(const MachineChoice& choice, const machine::Machine& machine,
                              const std::string& version);
 
