@@ -238,7 +238,8 @@ std::string doubled(const std::string& text) {
 
 /// With every parameter changed that making a program is not to ask for.
 machine::Machine changed_in_what_making_does_not_ask(machine::Machine machine) {
-  const std::set<std::string_view> asked{"cu.count", "noc.io_rate", "fabric.forwards"};
+  const std::set<std::string_view> asked{"cu.count", "noc.io_rate", "noc.io_link",
+                                         "fabric.forwards"};
   int changed = 0;
   for (const machine::Parameter& parameter : machine::gpu_parameters()) {
     if (asked.contains(parameter.name) || parameter.kind == "choice") continue;
