@@ -173,7 +173,16 @@ void Signatures::add(const Op& op, Colour label, const Indices& at, std::vector<
   };
   for (const auto* operands : {&op.src, &op.dst}) {
     for (const Operand& operand : *operands) {
-      if (program::is_multicast(operand.access)) continue;
+      if (program::is_multicast(operand.access)) {  // all members alike
+        const Colour here = mix(label, ++position);
+        for (const int member : program_.groups()[index(operand.group)]) {
+          if (member == own)
+            colour = mix(colour, here);
+          else
+            out.push_back({here, member, -1});
+        }
+        continue;
+      }
       const auto peer = static_cast<int>(operand.rank(at));
       memory(peer);
       const bool aligned = program_.chunk_bytes() % machine_.model(0).line_size.count == 0;

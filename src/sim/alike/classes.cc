@@ -45,7 +45,6 @@ class Numbering {
 
 // Packets outside FIFOs are found by their addresses, which differ by rank.
 bool addresses_matter(const program::Bound& program) {
-  if (!program.groups().empty()) return true;
   for (const program::Body& body : program.bodies()) {
     for (const program::Op& op : body.ops) {
       for (const auto* operands : {&op.src, &op.dst}) {
@@ -355,10 +354,9 @@ void Refinement::add_paths() {
     const machine::Link& link = machine_.links[l];
     const machine::Node& from = machine_.nodes[index(link.from)];
     const machine::Node& to = machine_.nodes[index(link.to)];
-    if (!program_.groups().empty()) {  // multicast goes over links of its own choice
-      links_[l] = l;
+    if (!program_.groups().empty()) {  // multicast may take links that no pair takes
       steps_.push_back({-1, static_cast<LinkId>(l), 0});
-      continue;
+      used[l] = true;
     }
     links_[l] = used[l] ? mix(mix(static_cast<Colour>(link.link_class) + 1,
                                   static_cast<std::uint64_t>(from.kind)),
@@ -452,7 +450,7 @@ Classes::Classes(const machine::Machine& machine, const program::Bound& program,
   const bool by_path = by == AlikeBy::addresses;
   if (by == AlikeBy::time && addresses_matter(program)) by = AlikeBy::nothing;
   // What lines of a job's programs go where is not known by its addresses.
-  if (!program.groups().empty() || (program.linked() != nullptr && by_path)) by = AlikeBy::nothing;
+  if (by_path && (!program.groups().empty() || program.linked() != nullptr)) by = AlikeBy::nothing;
   const bool apart = by != AlikeBy::addresses && messages_meet(machine, program);
   apart_ = apart;
   if (Refinement(machine, program, options, by, by_path, *this).run()) return;

@@ -85,7 +85,8 @@ class Counter {
   void count_move(const Primitive& primitive);
   void count_span(const Span& span, const Primitive& primitive, std::int64_t wave, bool load);
   void count_lines(const Span& span, std::int64_t from, std::int64_t to, bool load);
-  void count_multicast(const Span& span, std::int64_t line, std::int64_t bytes, bool load);
+  void count_multicast(const Span& span, std::int64_t line, std::int64_t requests,
+                       std::int64_t bytes, bool load);
   void count_flag(int from, program::SemaphoreId id);
   void count_descriptor(const Primitive& primitive, bool queue);
   void add(Way& way, std::int64_t line, std::int64_t requests, RequestSize there, RequestSize back);
@@ -290,14 +291,14 @@ void Counter::count_lines(const Span& span, std::int64_t from, std::int64_t to, 
     std::int64_t requests = 1;
     std::int64_t high = std::min(to, (line + 1) * line_);
     if (from % line_ == 0 && to - from >= line_) {
-      requests = span.rank < 0 ? 1 : (to - from) / line_;
+      requests = (to - from) / line_;
       high = from + requests * line_;
     }
     const std::int64_t sectors =
         (high - (requests - 1) * line_ + sector_ - 1) / sector_ - (from) / sector_;
     const std::int64_t bytes = std::min(sectors * sector_, line_);
     if (span.rank < 0) {
-      count_multicast(span, line, bytes, load);
+      count_multicast(span, line, requests, bytes, load);
     } else {
       if (!load) injected_ += bytes * requests * members_;
       add(way(rank_, span.rank), line, requests, {load ? 0 : bytes, 0}, {load ? bytes : 0, 0});
@@ -307,17 +308,23 @@ void Counter::count_lines(const Span& span, std::int64_t from, std::int64_t to, 
 }
 
 // To the switch, from it to every member, and the answers.
-void Counter::count_multicast(const Span& span, std::int64_t line, std::int64_t bytes, bool load) {
+void Counter::count_multicast(const Span& span, std::int64_t line, std::int64_t requests,
+                              std::int64_t bytes, bool load) {
   const std::vector<MulticastPlane>& planes = planes_.of(span.group, rank_);
-  const MulticastPlane& plane = planes[index(machine::select_path(line, std::ssize(planes)))];
   const RequestSize there{load ? 0 : bytes, 0}, back{load ? bytes : 0, 0};
-  ++multicasts_;
-  on_link(plane.up, there, 1);
-  on_link(reverse_[index(plane.up)], back, 1);
-  for (const auto& [member, down] : plane.down) {
-    on_link(down, there, 1);
-    on_link(reverse_[index(down)], back, 1);
-    if (!load && member != rank_) injected_ += bytes;
+  multicasts_ += requests;
+  const std::vector<std::int64_t>& by_plane = spreads_.of(line, requests, std::ssize(planes));
+  for (std::size_t p = 0; p < planes.size(); ++p) {
+    const MulticastPlane& plane = planes[p];
+    const std::int64_t count = by_plane[p];
+    if (count == 0) continue;
+    on_link(plane.up, there, count);
+    on_link(reverse_[index(plane.up)], back, count);
+    for (const auto& [member, down] : plane.down) {
+      on_link(down, there, count);
+      on_link(reverse_[index(down)], back, count);
+      if (!load && member != rank_) injected_ += bytes * count;
+    }
   }
 }
 

@@ -82,7 +82,7 @@ Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool
     if (!operands && walker.again == Walker::Again::in_l1) {
       latency.add(Reason::l1, model.l1_latency.fs);
     } else if (span.rank < 0) {
-      ways_.over_group(rank, span.group, bytes, requests.count, true, total, demands_);
+      ways_.over_group(rank, span.group, bytes, requests.count, true, total, members, demands_);
       latency = ways_.group(rank, span.group, true);
     } else {
       const bool again = !operands && walker.again == Walker::Again::in_l2;
@@ -105,7 +105,7 @@ Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool
     const std::int64_t bytes = memory_of(span, total);
     const Requests requests = requests_of(span, total, wave, model, slices);
     if (span.rank < 0) {
-      ways_.over_group(rank, span.group, bytes, requests.count, false, total, demands_);
+      ways_.over_group(rank, span.group, bytes, requests.count, false, total, members, demands_);
       continue;
     }
     const bool memory =

@@ -330,7 +330,7 @@ void Ways::over_links(int from, int to, std::int64_t bytes, std::int64_t request
 }
 
 void Ways::over_group(int rank, std::int32_t group, std::int64_t bytes, std::int64_t requests,
-                      bool load, std::int64_t total, std::vector<Demand>& out) {
+                      bool load, std::int64_t total, std::int64_t alike, std::vector<Demand>& out) {
   const std::vector<int>& members = program_.groups()[index(group)];
   const std::vector<MulticastPlane>& planes = planes_.of(group, rank);
   const std::int64_t share = kOne / std::ssize(planes);
@@ -343,13 +343,13 @@ void Ways::over_group(int rank, std::int32_t group, std::int64_t bytes, std::int
       add_shares(reverse_[index(down)], share, true, true, back);
     }
     if (load)
-      out.push_back({reduce_.at(plane.node),
-                     scaled(static_cast<__int128>(bytes) * share, std::ssize(members), total)});
+      out.push_back({reduce_.at(plane.node), scaled(static_cast<__int128>(bytes) * share,
+                                                    std::ssize(members) * alike, total)});
   }
   const std::int64_t control = machine_.model(rank).noc_control_size.count;
-  add(there, machine_, load ? 0 : bytes, requests, 0, total, 1, control, out);
-  add(back, machine_, load ? bytes : 0, requests, 0, total, 1, control, out);
-  for (const int member : members) at_memory(member, bytes, false, total, 1, out);
+  add(there, machine_, load ? 0 : bytes, requests, 0, total, alike, control, out);
+  add(back, machine_, load ? bytes : 0, requests, 0, total, alike, control, out);
+  for (const int member : members) at_memory(member, bytes, false, total, alike, out);
 }
 
 }  // namespace hemiola::sim

@@ -87,7 +87,7 @@ class Ways {
                   bool pulled, std::int64_t total, std::int64_t members, std::vector<Demand>& out);
   /// The same through the switches of a multicast group, from or (loads) to `rank`.
   void over_group(int rank, std::int32_t group, std::int64_t bytes, std::int64_t requests,
-                  bool load, std::int64_t total, std::vector<Demand>& out);
+                  bool load, std::int64_t total, std::int64_t alike, std::vector<Demand>& out);
 
   /// From the issue of a store to its acceptance at the memory of `to`.
   const Latency& store(int from, int to);
