@@ -152,6 +152,21 @@ Colour Signatures::place_of(const Op& op, const Operand& operand, int rank) cons
              static_cast<std::uint64_t>(operand.column + 1));
 }
 
+namespace {
+
+/// Memory of all members of a group, in no order.
+void use_members(const std::vector<int>& group, int own, Colour here, std::vector<PeerUse>& out,
+                 Colour& colour) {
+  for (const int member : group) {
+    if (member == own)
+      colour = mix(colour, here);
+    else
+      out.push_back({here, member, -1});
+  }
+}
+
+}  // namespace
+
 void Signatures::add(const Op& op, Colour label, const Indices& at, std::vector<PeerUse>& out,
                      Colour& colour) const {
   const auto own = static_cast<int>(at.rank);
@@ -173,14 +188,9 @@ void Signatures::add(const Op& op, Colour label, const Indices& at, std::vector<
   };
   for (const auto* operands : {&op.src, &op.dst}) {
     for (const Operand& operand : *operands) {
-      if (program::is_multicast(operand.access)) {  // all members alike
-        const Colour here = mix(label, ++position);
-        for (const int member : program_.groups()[index(operand.group)]) {
-          if (member == own)
-            colour = mix(colour, here);
-          else
-            out.push_back({here, member, -1});
-        }
+      if (program::is_multicast(operand.access)) {
+        use_members(program_.groups()[index(operand.group)], own, mix(label, ++position), out,
+                    colour);
         continue;
       }
       const auto peer = static_cast<int>(operand.rank(at));
