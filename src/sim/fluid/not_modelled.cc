@@ -1,6 +1,5 @@
 #include "sim/fluid/not_modelled.h"
 
-#include <algorithm>
 #include <string_view>
 
 namespace hemiola::sim {
