@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "core/digest.h"
 
@@ -40,6 +41,25 @@ std::int32_t path_of_messages(const Machine& machine, const Routes& routes, int 
       break;
   }
   return -1;
+}
+
+std::optional<NodeId> first_nic(const Machine& machine, std::span<const LinkId> path) {
+  for (const LinkId link : path) {
+    const NodeId to = machine.links[static_cast<std::size_t>(link)].to;
+    if (machine.nodes[static_cast<std::size_t>(to)].kind == NodeKind::nic) return to;
+  }
+  return std::nullopt;
+}
+
+std::vector<int> nic_owners(const Machine& machine, int node_size) {
+  std::vector<int> owners;
+  std::set<NodeId> seen;
+  for (int rank = 0; rank < node_size; ++rank) {
+    const std::optional<NodeId> nic =
+        first_nic(machine, machine.routes(rank, node_size + rank).path(0));
+    if (nic && seen.insert(*nic).second) owners.push_back(rank);
+  }
+  return owners;
 }
 
 }  // namespace hemiola::machine

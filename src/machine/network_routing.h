@@ -1,9 +1,13 @@
-// Which of the shortest ways between two NICs messages take (--set fabric.routing).
+// NICs on paths, and which of the shortest ways between two of them messages take
+// (--set fabric.routing).
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/diagnostics.h"
 #include "machine/machine.h"
@@ -32,5 +36,12 @@ void set_network_routing(Machine& machine, std::string_view name, const SourceLo
 /// packet i of a message takes path i modulo their number; or they are load/store paths, which
 /// lines choose by their address (select_path()).
 std::int32_t path_of_messages(const Machine& machine, const Routes& routes, int from, int to);
+
+/// The first NIC on a path.
+std::optional<NodeId> first_nic(const Machine& machine, std::span<const LinkId> path);
+
+/// Ranks of the first `node_size` that have a NIC of their own on their way to the next node: of
+/// those that share one, the first.
+std::vector<int> nic_owners(const Machine& machine, int node_size);
 
 }  // namespace hemiola::machine

@@ -18,8 +18,4 @@ namespace hemiola::plan {
 /// RCCL lists such orders by hand: ROCm/rccl, src/graph/rome_models.cc.
 std::vector<std::vector<int>> node_paths(const Fabric& fabric, std::vector<int> doors);
 
-/// Ranks of the first node that have a NIC of their own on their way to the next node: of those
-/// that share one, the first.
-std::vector<int> nic_owners(const machine::Machine& machine, int node_size);
-
 }  // namespace hemiola::plan

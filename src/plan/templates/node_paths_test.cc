@@ -1,4 +1,5 @@
 #include "plan/node_paths.h"
+#include "machine/network_routing.h"
 
 #include <gtest/gtest.h>
 
@@ -26,7 +27,8 @@ std::vector<int> uses_of_links(const std::vector<std::vector<int>>& paths, int g
 TEST(NodePaths, share_out_all_links_of_a_node_in_which_all_gpus_are_joined) {
   for (const char* name : {"mi300x-8:2", "mi355x-8:4"}) {
     const machine::Machine machine = machine::load(name);
-    const std::vector<std::vector<int>> paths = node_paths(Fabric(machine), nic_owners(machine, 8));
+    const std::vector<std::vector<int>> paths =
+        node_paths(Fabric(machine), machine::nic_owners(machine, 8));
     ASSERT_EQ(paths.size(), 8U) << name;
     std::set<int> first, last;
     for (std::vector<int> path : paths) {
@@ -54,7 +56,7 @@ TEST(NodePaths, begin_at_each_nic_and_go_round_through_switches) {
 
 TEST(NodePaths, of_two_gpus_that_share_a_nic_the_first_has_it) {
   const machine::Machine machine = machine::load("a100-4nic:2");
-  EXPECT_EQ(nic_owners(machine, 8).size(), 4U);
+  EXPECT_EQ(machine::nic_owners(machine, 8).size(), 4U);
 }
 
 TEST(NodePaths, make_rings_over_nodes_that_cross_on_rails) {

@@ -4,10 +4,10 @@
 #include <numeric>
 #include <optional>
 #include <random>
-#include <set>
 #include <utility>
 
 #include "core/index.h"
+#include "machine/network_routing.h"
 #include "plan/node_paths.h"
 #include "plan/templates/ring_colouring.h"
 
@@ -152,7 +152,7 @@ std::vector<Ring> find_rings(const Fabric& fabric) {
   }
   if (const int inner = node_size(fabric)) {
     // Through switches any rank can be the first; links between GPUs leave a choice for each NIC.
-    std::vector<int> doors = nic_owners(fabric.machine(), inner);
+    std::vector<int> doors = machine::nic_owners(fabric.machine(), inner);
     if (lanes.among_first(inner).empty()) {
       doors.resize(index(inner));
       std::iota(doors.begin(), doors.end(), 0);
@@ -202,20 +202,6 @@ std::vector<std::vector<int>> node_paths(const Fabric& fabric, std::vector<int> 
   return paths;
 }
 
-std::vector<int> nic_owners(const machine::Machine& machine, int node_size) {
-  std::vector<int> owners;
-  std::set<machine::NodeId> seen;
-  for (int rank = 0; rank < node_size; ++rank) {
-    for (const machine::LinkId link : machine.routes(rank, node_size + rank).path(0)) {
-      const machine::NodeId to = machine.links[index(link)].to;
-      if (machine.nodes[index(to)].kind != machine::NodeKind::nic) continue;
-      if (seen.insert(to).second) owners.push_back(rank);
-      break;
-    }
-  }
-  return owners;
-}
-
 std::vector<Tree> find_trees(const Fabric& fabric, int root) {
   Lanes lanes(fabric);
   std::vector<Tree> trees;
@@ -241,7 +227,7 @@ Tree tree_over_nodes(const Fabric& fabric, int root) {
   const int head = root % inner;
   Tree tree;
   std::vector<int> before(index(inner), -1);  // on the path from the head
-  std::vector<int> doors = nic_owners(fabric.machine(), inner);
+  std::vector<int> doors = machine::nic_owners(fabric.machine(), inner);
   const auto door = std::find(doors.begin(), doors.end(), head) - doors.begin();
   if (door == std::ssize(doors)) doors.push_back(head);
   const std::vector<int> path = node_paths(fabric, std::move(doors))[index(door)];

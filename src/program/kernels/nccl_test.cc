@@ -245,6 +245,22 @@ TEST(NcclKernels, trees_over_nodes_are_binary_and_the_second_one_is_mirrored) {
   EXPECT_EQ(parents(tree(five, 5, "simple"), 1), (std::vector{1, -1, 3, 0, 3})) << "shifted";
 }
 
+// crossNic 0 in NCCL: GPU g of one node speaks over the network with GPU g of others alone.
+TEST(NcclKernels, trees_over_nodes_stay_on_their_rails) {
+  for (const char* name : {"dgx-h100:4", "dgx-h100:7", "dgx-a100:5", "dgx1-v100:4", "mi300x-8:4"}) {
+    const machine::Machine machine = machine::load(name);
+    const Program program = tree(machine, machine.ranks(), "simple");
+    for (int channel = 0; channel < 16; ++channel) {
+      const std::vector<int> above = parents(program, channel);
+      for (int rank = 0; rank < machine.ranks(); ++rank) {
+        const int up = above[static_cast<std::size_t>(rank)];
+        if (up < 0 || up / 8 == rank / 8) continue;
+        EXPECT_EQ(up % 8, rank % 8) << name << ", channel " << channel << ", rank " << rank;
+      }
+    }
+  }
+}
+
 TEST(NcclKernels, grouped_sends_over_nodes_have_few_channels_and_small_slots) {
   const machine::Machine two = machine::load("dgx-h100:2");
   const Program kernel = load("all-to-all/nccl", {.ranks = 16, .machine = machine::share(two)});

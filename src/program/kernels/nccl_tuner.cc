@@ -6,10 +6,9 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <optional>
-#include <set>
 
 #include "machine/machine.h"
+#include "machine/network_routing.h"
 #include "program/kernels/nccl.h"
 #include "program/kernels/rccl_tuner.h"
 
@@ -239,19 +238,13 @@ NcclNodes nccl_nodes(const KernelArguments& arguments) {
                     kOption, "--ranks chooses and orders them");
   }
   NcclNodes nodes{.count = ranks / size, .size = size};
-  std::set<machine::NodeId> seen;
-  for (int rank = 0; nodes.count > 1 && rank < size; ++rank) {
+  if (nodes.count > 1) nodes.heads = machine::nic_owners(*machine, size);
+  for (const int head : nodes.heads) {
     Rate slowest{INT64_MAX};
-    std::optional<machine::NodeId> nic;
-    for (const machine::LinkId link : machine->routes(rank, size + rank).path(0)) {
-      const machine::NodeId to = machine->links[static_cast<std::size_t>(link)].to;
+    for (const machine::LinkId link : machine->routes(head, size + head).path(0)) {
       const Rate rate = machine->class_of(link).bandwidth;
       if (!rate.is_ideal()) slowest = std::min(slowest, rate);
-      if (!nic && machine->nodes[static_cast<std::size_t>(to)].kind == machine::NodeKind::nic)
-        nic = to;
     }
-    if (!nic || !seen.insert(*nic).second) continue;
-    nodes.heads.push_back(rank);
     nodes.nic_bandwidth += static_cast<double>(slowest.bytes_per_second) / 1e9;
   }
   return nodes;

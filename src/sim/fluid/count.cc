@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "machine/network_routing.h"
 #include "program/walk/cursor.h"
 #include "sim/alike/classes.h"
 #include "sim/fluid/request_histogram.h"
@@ -345,12 +346,10 @@ void Counter::count_descriptor(const Primitive& primitive, bool queue) {
   std::int64_t packet = model.dma_max_payload.count;
   bool nic = false;
   if (primitive.remote) {
-    for (const LinkId link : machine_.routes(rank_, to).path(0)) {
-      const machine::Node& node = machine_.nodes[index(machine_.links[index(link)].to)];
-      if (node.kind != machine::NodeKind::nic) continue;
-      burst = packet = std::max<std::int64_t>(1, node.nic_model.mtu.count);
+    if (const auto node = machine::first_nic(machine_, machine_.routes(rank_, to).path(0))) {
+      const std::int64_t mtu = machine_.nodes[index(*node)].nic_model.mtu.count;
+      burst = packet = std::max<std::int64_t>(1, mtu);
       nic = true;
-      break;
     }
   }
   if (!empty || nic) {

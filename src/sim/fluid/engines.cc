@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/random.h"
+#include "machine/network_routing.h"
 #include "sim/fluid/fluid.h"
 #include "sim/model/engines.h"
 
@@ -109,12 +110,10 @@ std::int32_t Fluid::engine_for(const Descriptor& descriptor) {
   std::int32_t number = -1;
   const machine::Node* nic = nullptr;
   if (descriptor.remote) {
-    for (const machine::LinkId link : machine_.routes(descriptor.rank, descriptor.to).path(0)) {
-      const machine::NodeId node = machine_.links[index(link)].to;
-      if (machine_.nodes[index(node)].kind != machine::NodeKind::nic) continue;
-      nic = &machine_.nodes[index(node)];
-      number = -1 - node;
-      break;
+    const machine::Routes& routes = machine_.routes(descriptor.rank, descriptor.to);
+    if (const auto node = machine::first_nic(machine_, routes.path(0))) {
+      nic = &machine_.nodes[index(*node)];
+      number = -1 - *node;
     }
   }
   if (nic == nullptr) {
