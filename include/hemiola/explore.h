@@ -76,6 +76,7 @@ struct Exploration {
   OverlapOperator op;  ///< with its global sizes
   int ranks = 0;
   SerialTime serial;
+  Time ideal{};                             ///< no schedule takes less
   std::vector<ExploredSchedule> schedules;  ///< that were simulated, the fastest first
   std::int64_t space = 0;                   ///< schedules there are, serial among them
 

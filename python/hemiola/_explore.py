@@ -111,6 +111,7 @@ class Exploration:
     machine: str
     operator: Operator
     serial: Serial
+    ideal_fs: int  #: no schedule takes less: all tiles over all compute units, the fewest bytes over the busiest link
     schedules: list[Schedule]  #: that were simulated, the fastest first
     space: int  #: schedules there are, serial among them
 
@@ -129,15 +130,10 @@ class Exploration:
         """Its time, by "sampled" where that was asked."""
         return self.best.confirmed_fs or self.best.time_fs
 
-    @property
-    def ideal_fs(self) -> int:
-        """The longer of collective and product."""
-        return max(self.serial.collective_fs, self.serial.product_fs)
-
     @staticmethod
     def from_dict(items: dict[str, Any]) -> "Exploration":
         return Exploration(
-            items["machine"], Operator(**items["operator"]), Serial(**items["serial"]),
+            items["machine"], Operator(**items["operator"]), Serial(**items["serial"]), items["ideal_fs"],
             [Schedule.from_dict(one) for one in items["schedules"]], items["space"],
         )  # fmt: skip
 

@@ -63,7 +63,7 @@ class BlockExploration:
     apart: Operators  #: the best schedule of each operator, one behind the other
     compute_fs: int
     communication_fs: int
-    ideal_fs: int  #: the longer of both
+    ideal_fs: int  #: no chain takes less
     chains: list[Chain]  #: that were simulated, the fastest first
     space: int  #: chains there are
 

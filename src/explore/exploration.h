@@ -64,18 +64,18 @@ struct Serial {
   std::string job;                  ///< the text of the job file that was run
 };
 
-/// Why pieces take longer than the whole, or together longer than alone. The parts of time - ideal,
-/// which they sum to; ideal is the longer of collective and product.
+/// Why pieces take longer than the bound, or together longer than alone. The parts of time - ideal,
+/// which they sum to; none is below zero.
 enum class Loss : std::uint8_t {
   last_wave,  ///< decomposition: compute units that the last wave of each launch leaves idle
   launches,   ///< decomposition: starting and ending kernels
-  clock,      ///< decomposition: the power limit, which short kernels do not reach (a gain)
-  caches,   ///< decomposition: reuse lost, results read again, and what else smaller products cost
-  chunks,   ///< decomposition: smaller transfers
-  exposed,  ///< the first chunk before any product, the last product after all chunks
-  units,    ///< contention: compute units that communication takes
-  memory,   ///< contention: L2, memory, power, and their clock
-  links,    ///< contention: transfers that products slow down
+  clock,      ///< decomposition: the power limit, beyond what the bound has of it
+  caches,     ///< decomposition: operands from L2 and memory, and what else products cost
+  chunks,     ///< decomposition: latency of transfers, and links that they leave idle
+  exposed,    ///< what is critical waits: for the first chunk, between pieces, for the last one
+  units,      ///< contention: compute units that communication takes
+  memory,     ///< contention: L2, memory, power, and their clock
+  links,      ///< contention: transfers that products slow down
   count
 };
 constexpr std::size_t kLosses = static_cast<std::size_t>(Loss::count);
@@ -88,7 +88,7 @@ struct Losses {
   std::optional<double> cil_product;  ///< nothing of one kernel, which waits inside
   std::optional<double> cil_communication;
   Time products{}, communication{};           ///< the pieces alone
-  std::array<std::int64_t, kLosses> parts{};  ///< femtoseconds
+  std::array<std::int64_t, kLosses> parts{};  ///< femtoseconds, none below zero
 };
 
 struct Candidate : Measured {
@@ -106,8 +106,8 @@ struct Candidate : Measured {
 struct RulePick {
   std::string rule;  ///< its name; "analytic": the closed form
   Pick pick;
-  /// Time of the pick over the best, less 1: of its family's schedule with the same steps where one
-  /// was simulated, else of the family's fastest. Nothing where none of the family was.
+  /// Time of the pick over the best, less 1: of the fastest simulated schedule of its family and
+  /// steps; where none was, the most promising one is. Nothing where the machine has none of them.
   std::optional<double> regret;
 };
 
@@ -128,11 +128,13 @@ struct Exploration {
   // text.
   std::vector<std::string> remarks{};
   std::map<std::string, double> measured_us{};
-  Time software{};            ///< of the request
+  Time software{};  ///< of the request
+  /// No schedule of the operator takes less: the longer of all tiles over all compute units (or the
+  /// power limit) and of the fewest bytes over the busiest link.
+  ClosedForm::Bound ideal{};
   std::string not_tried{};    ///< what the machine has not got; empty: everything was
   std::string not_confirmed;  ///< why sampled was not asked; empty: it was
 
-  Time ideal() const { return std::max(serial.collective, serial.product); }
   /// The fastest schedule, or null where serial is.
   const Candidate* winner() const;
   Time best() const;  ///< of the winner, or of serial

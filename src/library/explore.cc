@@ -76,6 +76,7 @@ Exploration public_exploration(const std::string& machine, const explore::Scenar
                                .collective = row.collective,
                                .product = row.product,
                                .confirmed = row.serial_confirmed},
+                    .ideal = row.ideal,
                     .space = row.space};
   for (const explore::ScheduleRow& schedule : row.schedules)
     found.schedules.push_back(public_schedule(row, schedule));

@@ -91,7 +91,7 @@ BlockExploration explore_block(const Machine& machine, const TransformerBlock& b
                           .apart = public_job(found.apart),
                           .compute = found.compute(),
                           .communication = found.communication(),
-                          .ideal = found.ideal(),
+                          .ideal = found.ideal,
                           .chains = {},
                           .space = found.space};
   result.block.kv_heads = found.block.kv_heads;

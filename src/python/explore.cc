@@ -73,7 +73,8 @@ py::dict exploration_dict(const Exploration& found) {
                                         "collective_fs"_a = serial.collective.fs,
                                         "product_fs"_a = serial.product.fs,
                                         "confirmed_fs"_a = fs_or_none(serial.confirmed)),
-                  "schedules"_a = schedules, "space"_a = found.space);
+                  "ideal_fs"_a = found.ideal.fs, "schedules"_a = schedules,
+                  "space"_a = found.space);
 }
 
 py::dict explore_one(const Machine& machine, const std::string& kind,

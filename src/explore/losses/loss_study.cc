@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "explore/losses/explained.h"
 #include "explore/trials/isolated.h"
 
 namespace hemiola::explore {
@@ -11,27 +12,6 @@ using machine::GemmOptions;
 
 double ratio(Time a, Time b) {
   return b.fs == 0 ? 1 : static_cast<double>(a.fs) / static_cast<double>(b.fs);
-}
-
-/// The parts of what a product takes that smaller products have more of, in femtoseconds.
-struct ProductParts {
-  double launches = 0, last_wave = 0, clock = 0;
-  void add(const machine::GemmEstimate& estimate, std::int64_t count, double sign) {
-    const double times = sign * static_cast<double>(count);
-    launches += times * static_cast<double>((estimate.launch + estimate.setup).fs);
-    clock += times * static_cast<double>(estimate.throttled.fs);
-    // Under the power limit the others are the faster for those that idle.
-    if (estimate.throttled.fs == 0)
-      last_wave += times * estimate.tail * static_cast<double>(estimate.body.fs);
-  }
-};
-
-/// A gain makes a loss smaller, as far as both go.
-void offset(double& gain, double& loss) {
-  if (gain >= 0 || loss <= 0) return;
-  const double both = std::min(-gain, loss);
-  gain += both;
-  loss -= both;
 }
 
 /// Time with pieces as long as they are alone: nothing but data stands between them.
@@ -85,9 +65,10 @@ LossStudy::Alone LossStudy::communication_of(const Schedule& schedule) {
 
 void LossStudy::add(Candidate& candidate) {
   const Schedule& schedule = candidate.schedule;
+  const Serial& serial = found_.serial;
   const Alone products = products_of(schedule), communication = communication_of(schedule);
-  Losses losses{.dil_product = ratio(products.time, serial_.product),
-                .dil_communication = ratio(communication.time, serial_.collective),
+  Losses losses{.dil_product = ratio(products.time, serial.product),
+                .dil_communication = ratio(communication.time, serial.collective),
                 .products = products.time,
                 .communication = communication.time};
   if (schedule.family.division != Division::kernel && products.kernels.fs > 0)
@@ -98,68 +79,91 @@ void LossStudy::add(Candidate& candidate) {
   candidate.losses = losses;
 }
 
-void LossStudy::divide(const Candidate& candidate, const Alone& products,
-                       const Alone& communication, Losses& losses) const {
+Time LossStudy::memory_beyond(const Candidate& candidate, const Alone& products) {
   const Schedule& schedule = candidate.schedule;
-  const double p = static_cast<double>(products.time.fs);
-  const double c = static_cast<double>(communication.time.fs);
-  const double whole_p = static_cast<double>(serial_.product.fs);
-  const double whole_c = static_cast<double>(serial_.collective.fs);
-  const double ideal = std::max(whole_p, whole_c), decomposed = std::max(p, c);
-  std::array<double, kLosses> parts{};
-  const auto part = [&parts](Loss loss) -> double& {
-    return parts[static_cast<std::size_t>(loss)];
+  const plan::Plan plan = trial_.plan_of(schedule);
+  const Time whole = trial_.run_with_free_memory(schedule, plan).time;
+  const Time alone = trial_.run_with_free_memory(schedule, only_computes(plan)).time;
+  const std::int64_t of_products = std::max<std::int64_t>(0, (products.time - alone).fs);
+  return {candidate.fluid.fs - found_.software.fs - whole.fs - of_products};
+}
+
+// What is under way longest alone is critical. Its time beyond the bound is decomposition. What it
+// takes longer beside the others is contention, and while it does not run it waits: exposed. Pieces
+// can be faster together than alone (data that were just written are in the L2), so they count as
+// far as the schedule's own time goes.
+void LossStudy::divide(const Candidate& candidate, const Alone& products,
+                       const Alone& communication, Losses& losses) {
+  const Schedule& schedule = candidate.schedule;
+  const auto part = [&losses](Loss loss) -> std::int64_t& {
+    return losses.parts[static_cast<std::size_t>(loss)];
   };
-  if (p >= c) {
-    ProductParts more;
-    // Under the load of all, whose power limit no single launch escapes.
-    const GemmOptions whole{.split_k = serial_.kernel.split_k,
-                            .tile = serial_.kernel.tile,
-                            .tile_cus = 1,
-                            .steady = true};
-    more.add(machine::estimate_gemm(model_, local_product(op_), whole), 1, -1);
-    for (const Launch& launch : launches_of(op_, schedule)) {
-      const GemmOptions piece{.split_k = 1, .tile = launch.tile, .tile_cus = 1, .steady = true};
-      more.add(machine::estimate_gemm(model_, launch.shape, piece), launch.count, 1);
+  const bool of_kernel = schedule.family.division == Division::kernel;
+  const bool products_are_critical = products.time >= communication.time;
+  const std::int64_t time = candidate.fluid.fs - found_.software.fs;
+  const std::int64_t apart = std::min(time, std::max(products.time, communication.time).fs);
+
+  Explained decomposed(apart - found_.ideal.time.fs);
+  if (products_are_critical) {
+    double launch = 0, clock = 0, last_wave = 0;
+    for (const Launch& one : launches_of(op_, schedule)) {
+      const GemmOptions piece{.split_k = 1, .tile = one.tile, .tile_cus = 1, .steady = true};
+      const machine::GemmEstimate estimate = machine::estimate_gemm(model_, one.shape, piece);
+      const double times = static_cast<double>(one.count);
+      launch += times * static_cast<double>((estimate.launch + estimate.setup).fs);
+      clock += times * static_cast<double>(estimate.throttled.fs);
+      // Under the power limit the others are the faster for those that idle.
+      if (estimate.throttled.fs == 0)
+        last_wave += times * estimate.tail * static_cast<double>(estimate.body.fs);
     }
-    // Of products that are longer than the communication was: their share of what was added.
-    const double share = p > whole_p ? (decomposed - ideal) / (p - whole_p) : 0;
-    part(Loss::launches) = share * more.launches;
-    part(Loss::last_wave) = share * more.last_wave;
-    part(Loss::clock) = share * more.clock;
-    part(Loss::caches) =
-        decomposed - ideal - part(Loss::launches) - part(Loss::last_wave) - part(Loss::clock);
-    // What the power limit would have taken anyway is not lost to idle units or to caches.
-    offset(part(Loss::clock), part(Loss::last_wave));
-    offset(part(Loss::clock), part(Loss::caches));
-    offset(part(Loss::caches), part(Loss::last_wave));
+    part(Loss::launches) = decomposed.take(launch);
+    part(Loss::last_wave) = decomposed.take(last_wave);
+    // Where the bound is the power limit itself, that has all of it.
+    const machine::GemmShape whole = local_product(op_);
+    const double limit = 2.0 * static_cast<double>(whole.m) * static_cast<double>(whole.n) *
+                         static_cast<double>(whole.k);
+    const double sustained =
+        static_cast<double>(machine::gemm_sustained_time(
+                                model_, static_cast<std::int64_t>(std::min(limit, 9e18)), op_.type)
+                                .fs);
+    const double faster = static_cast<double>(model_.gemm_clock.hertz) /
+                          static_cast<double>(model_.gemm_sustained_clock.hertz);
+    const double in_bound =
+        std::max(0.0, static_cast<double>(found_.ideal.time.fs) - sustained / faster);
+    part(Loss::clock) = decomposed.take(clock - in_bound);
+    part(Loss::caches) = decomposed.left();
   } else {
-    part(Loss::chunks) = decomposed - ideal;
+    part(Loss::chunks) = decomposed.left();
   }
-  part(Loss::launches) += static_cast<double>(software_.fs);
-  const double time = static_cast<double>((candidate.fluid - software_).fs);
-  const double apart = schedule.family.division == Division::kernel
-                           ? decomposed
-                           : std::max(decomposed, without_contention(op_, schedule, p, c));
-  part(Loss::exposed) = apart - decomposed;
-  const double contention = time - apart;
+
+  Explained beyond(time - std::max(apart, std::min(time, found_.ideal.time.fs)));
   if (schedule.workgroups > 0) {
     const auto left =
         static_cast<double>(std::max<std::int64_t>(1, model_.cu_count - schedule.workgroups));
-    // While both are under way.
-    const double both = std::min(p, c);
-    part(Loss::units) = std::clamp(both * (static_cast<double>(model_.cu_count) / left - 1), 0.0,
-                                   std::max(0.0, contention));
+    const auto both = static_cast<double>(std::min(products.time, communication.time).fs);
+    const double taken = both * (static_cast<double>(model_.cu_count) / left - 1);
+    if (products_are_critical || of_kernel) part(Loss::units) = beyond.take(taken);
   }
-  const double rest = contention - part(Loss::units);
-  const bool waits_for_links = losses.cil_communication && c > p;
-  part(waits_for_links ? Loss::links : Loss::memory) = rest;
-  std::int64_t sum = 0;
-  for (std::size_t i = 0; i < kLosses; ++i)
-    sum += losses.parts[i] = static_cast<std::int64_t>(parts[i]);
-  // To the femtosecond.
-  losses.parts[static_cast<std::size_t>(Loss::memory)] +=
-      candidate.fluid.fs - static_cast<std::int64_t>(ideal) - sum;
+  const auto longer = [](Time together, Time alone) {
+    return static_cast<double>((together - alone).fs);
+  };
+  if (of_kernel) {  // whose tiles wait inside
+    part(Loss::memory) = beyond.take(static_cast<double>(memory_beyond(candidate, products).fs));
+    part(Loss::exposed) = beyond.left();
+  } else if (products_are_critical) {
+    part(Loss::memory) = beyond.take(longer(candidate.computing, products.kernels) -
+                                     static_cast<double>(part(Loss::units)));
+    part(Loss::exposed) = beyond.left();
+  } else if (losses.cil_communication) {
+    part(Loss::links) = beyond.take(longer(candidate.moving, communication.kernels));
+    part(Loss::exposed) = beyond.left();
+  } else {  // transfers that wait for products, which a pipeline without contention does as well
+    const double pipeline = without_contention(op_, schedule, static_cast<double>(products.time.fs),
+                                               static_cast<double>(communication.time.fs));
+    part(Loss::exposed) = beyond.take(pipeline - static_cast<double>(apart));
+    part(Loss::links) = beyond.left();
+  }
+  part(Loss::launches) += found_.software.fs;
 }
 
 }  // namespace hemiola::explore

@@ -14,10 +14,9 @@ namespace hemiola::explore {
 
 class LossStudy {
  public:
-  /// `software`: of the request.
-  LossStudy(Trial& trial, const Serial& serial, const Operator& op, const machine::Machine& machine,
-            Time software)
-      : trial_(trial), serial_(serial), op_(op), model_(machine.model(0)), software_(software) {}
+  LossStudy(Trial& trial, const Exploration& found, const Operator& op,
+            const machine::Machine& machine)
+      : trial_(trial), found_(found), op_(op), model_(machine.model(0)) {}
 
   /// Candidate::losses of one that was simulated. Thread-safe. Pieces that several schedules have
   /// are simulated once.
@@ -33,14 +32,15 @@ class LossStudy {
               plan::Plan (*part_of)(const plan::Plan&), Time (KernelTimes::*kernels)() const);
   Alone products_of(const Schedule& schedule);
   Alone communication_of(const Schedule& schedule);
+  /// How much less the schedule would take, if L2 and memory cost nothing, than its products.
+  Time memory_beyond(const Candidate& candidate, const Alone& products);
   void divide(const Candidate& candidate, const Alone& products, const Alone& communication,
-              Losses& losses) const;
+              Losses& losses);
 
   Trial& trial_;
-  const Serial& serial_;
+  const Exploration& found_;
   const Operator& op_;
   const machine::GpuModel& model_;
-  Time software_;
   std::mutex mutex_;
   std::map<std::string, Alone> known_;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -208,15 +209,13 @@ Time ClosedForm::least_time(const Launch& launch, std::int64_t streams) const {
                  std::max(1.0 / static_cast<double>(streams), spread));
 }
 
-ClosedForm::Bound ClosedForm::bound(const Schedule& schedule) {
-  const std::vector<Launch> launches = launches_of(op_, schedule);
-  double products = 0, flop = 0, of_own = 0;
+double ClosedForm::products_bound(const Schedule& schedule,
+                                  const std::vector<Launch>& launches) const {
+  double products = 0, flop = 0;
   for (const Launch& launch : launches) {
-    const double time = static_cast<double>(
-        least_time(launch, launch.own ? 1 : schedule.streams).fs * launch.count);
-    products += time;
+    products += static_cast<double>(least_time(launch, launch.own ? 1 : schedule.streams).fs *
+                                    launch.count);
     flop += flop_of(launch) * static_cast<double>(launch.count);
-    if (launch.own) of_own = time;
   }
   // All compute units at the clock of short loads until the power limit holds.
   const double sustained =
@@ -226,25 +225,62 @@ ClosedForm::Bound ClosedForm::bound(const Schedule& schedule) {
   const double faster = static_cast<double>(model_.gemm_clock.hertz) /
                         static_cast<double>(model_.gemm_sustained_clock.hertz);
   const double burst = static_cast<double>(model_.gemm_burst_time.fs);
-  products = std::max(products, sustained - burst * (faster - 1));
+  return std::max(products, sustained - burst * (faster - 1));
+}
 
-  const Division division = schedule.family.division;
-  const bool one_by_one = division == Division::shards;
-  const auto steps = static_cast<double>(steps_of(op_, schedule));
+double ClosedForm::links_bound(const Schedule& schedule) const {
+  const bool one_by_one = schedule.family.division == Division::shards;
   // Links of a node and those between nodes are others: what counts is the busiest of either.
-  const double all = schedule.inner > 0 ? std::max(levels_.across.wire, levels_.inside.wire)
-                                        : (one_by_one ? shift_.wire * steps : all_.wire);
-  const double links = static_cast<double>(blocks_of(op_).bytes.count) * all;
+  const double all =
+      schedule.inner > 0
+          ? std::max(levels_.across.wire, levels_.inside.wire)
+          : (one_by_one ? shift_.wire * static_cast<double>(steps_of(op_, schedule)) : all_.wire);
+  // Sums that everybody gets go to who adds them up and back, except through a switch that does.
+  const bool and_back =
+      op_.kind == OperatorKind::gemm_ar && schedule.realization != "multicast" && op_.ranks > 1;
+  return static_cast<double>(blocks_of(op_).bytes.count) * all * (and_back ? 2 : 1);
+}
+
+ClosedForm::Bound ClosedForm::bound(const Schedule& schedule) {
+  const std::vector<Launch> launches = launches_of(op_, schedule);
+  const double products = products_bound(schedule, launches), links = links_bound(schedule);
   Bound best{time_of(products), By::products};
   const auto offer = [&](double fs, By by) {
     if (time_of(fs) > best.time) best = {time_of(fs), by};
   };
   offer(links, By::links);
-  if (division == Division::kernel) return best;  // its tiles begin and end when they like
+  if (schedule.family.division == Division::kernel)
+    return best;  // its tiles begin and end when they like
+  double of_own = 0;
+  for (const Launch& launch : launches) {
+    if (launch.own) of_own = static_cast<double>(least_time(launch, 1).fs * launch.count);
+  }
   const double last = static_cast<double>(least_time(launches.back(), 1).fs);
   offer(links + last, By::links_product);
+  const auto steps = static_cast<double>(steps_of(op_, schedule));
   offer(products + std::max(0.0, links / steps - of_own), By::chunk_products);
   return best;
+}
+
+ClosedForm::Bound ClosedForm::least_bound(const std::vector<Schedule>& schedules) {
+  std::optional<Bound> least;
+  for (const Schedule& schedule : schedules) {
+    const Bound one = bound(schedule);
+    if (!least || one.time < least->time) least = one;
+  }
+  return least.value_or(Bound{});
+}
+
+ClosedForm::Parts ClosedForm::least_parts(const std::vector<Schedule>& schedules) {
+  std::optional<Parts> least;
+  for (const Schedule& schedule : schedules) {
+    const Parts one{time_of(products_bound(schedule, launches_of(op_, schedule))),
+                    time_of(links_bound(schedule))};
+    if (!least) least = one;
+    least->products = std::min(least->products, one.products);
+    least->links = std::min(least->links, one.links);
+  }
+  return least.value_or(Parts{});
 }
 
 /// Under max-min fair shares a workgroup that moves data gets no more of a full L2 than one that

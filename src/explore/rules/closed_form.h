@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "core/time.h"
 #include "core/units.h"
@@ -48,6 +49,13 @@ class ClosedForm {
   };
   /// No simulation of the schedule takes less.
   Bound bound(const Schedule& schedule);
+  /// ... of any of these schedules.
+  Bound least_bound(const std::vector<Schedule>& schedules);
+  /// The least that products take, and that transfers do, of any of these schedules.
+  struct Parts {
+    Time products{}, links{};
+  };
+  Parts least_parts(const std::vector<Schedule>& schedules);
   /// About what fluid says (overlap_model.h).
   Time estimate(const Schedule& schedule);
 
@@ -77,6 +85,9 @@ class ClosedForm {
   static Levels levels(plan::Fabric& fabric);
 
  private:
+  /// Femtoseconds.
+  double products_bound(const Schedule& schedule, const std::vector<Launch>& launches) const;
+  double links_bound(const Schedule& schedule) const;
   Time least_time(const Launch& launch, std::int64_t streams) const;
   Time step_time(const Schedule& schedule, double bytes) const;
   Time step_time(const Schedule& schedule, double bytes, const Rates& rates) const;

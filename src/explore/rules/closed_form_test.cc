@@ -40,16 +40,6 @@ double shards(double r, int ranks) {
   return speedup(r, {.steps = ranks - 1, .transfer = r, .product = product, .own = product});
 }
 
-/// Of a collective that takes r and a product that takes 1: serial over ideal.
-double overlapped(double r) {
-  const auto fs = [](double time) { return Time{static_cast<std::int64_t>(1e12 * time)}; };
-  Exploration found;
-  found.serial.time = fs(1 + r);
-  found.serial.collective = fs(r);
-  found.serial.product = fs(1);
-  return static_cast<double>(found.serial.time.fs) / static_cast<double>(found.ideal().fs);
-}
-
 // Figures of "without losses, n = 8" and of shards on a full mesh: shared/research, derived there
 // from the definitions of the schedules.
 TEST(Pipeline, steps_without_losses_are_ficcos_arithmetic) {
@@ -71,12 +61,6 @@ TEST(Pipeline, shards_over_a_mesh_are_slower_than_serial_unless_little_is_moved)
   EXPECT_NEAR(1 / shards(1, 8), 3.6, 0.05);
   EXPECT_NEAR(1 / shards(1.2, 8), 3.9, 0.05);
   EXPECT_NEAR(1 / shards(2, 8), 4.7, 0.05);
-}
-
-TEST(Exploration, what_serial_leaves_is_the_shorter_of_both) {
-  EXPECT_DOUBLE_EQ(overlapped(0.5), 1.5);
-  EXPECT_DOUBLE_EQ(overlapped(2), 1.5);
-  EXPECT_DOUBLE_EQ(overlapped(1), 2);
 }
 
 TEST(ClosedForm, a_mesh_takes_one_link_for_each_peer_and_a_switch_one_port_for_all) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "explore/first_of_each.h"
+#include "explore/losses/explained.h"
 #include "explore/space/serial_job.h"
 #include "explore/trials/isolated.h"
 
@@ -45,6 +46,8 @@ class BlockSearch {
       candidate.parameters = parameters_of(block, schedule);
     }
     found_.space = std::ssize(candidates_);
+    const auto first = least_parts(first_operator(block)), last = least_parts(last_operator(block));
+    found_.ideal = std::max(first.products + last.products, first.links + last.links);
     time_serial();
     time_apart();
     simulate_chains();
@@ -55,6 +58,10 @@ class BlockSearch {
   }
 
  private:
+  ClosedForm::Parts least_parts(const Operator& op) const {
+    return ClosedForm(op, *machine_).least_parts(space_of(op, *machine_, {}));
+  }
+
   // --- What chains are compared with.
 
   void time_serial() {
@@ -266,12 +273,20 @@ class BlockSearch {
     losses.dil_compute = over(losses.computes, found_.compute());
     losses.dil_communication = over(losses.communication, found_.communication());
     losses.cil_compute = over(candidate.computing, times.computing());
-    const std::int64_t ideal = found_.ideal().fs;
+    const std::int64_t time = candidate.fluid.fs;
     const std::int64_t longer = std::max(losses.computes, losses.communication).fs;
-    const std::int64_t apart = std::max(longer, without_contention(candidate.schedule, losses));
-    losses.decomposition = longer - ideal;
-    losses.exposed = apart - longer;
-    losses.contention = candidate.fluid.fs - apart;
+    const std::int64_t apart = std::min(time, longer);
+    losses.decomposition = std::max<std::int64_t>(0, apart - found_.ideal.fs);
+    Explained beyond(time - std::max(apart, found_.ideal.fs));
+    if (losses.computes >= losses.communication) {
+      losses.contention =
+          beyond.take(static_cast<double>((candidate.computing - times.computing()).fs));
+      losses.exposed = beyond.left();
+    } else {
+      losses.exposed =
+          beyond.take(static_cast<double>(without_contention(candidate.schedule, losses) - apart));
+      losses.contention = beyond.left();
+    }
     candidate.losses = losses;
   }
 

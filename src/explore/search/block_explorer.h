@@ -46,9 +46,9 @@ struct BlockLosses {
   double dil_compute = 1, dil_communication = 1;  ///< pieces alone over the whole alone
   double cil_compute = 1;                         ///< overlapped over alone
   Time computes{}, communication{};               ///< the pieces alone
-  // Femtoseconds, below zero: a gain.
-  std::int64_t decomposition = 0;  ///< smaller pieces, of the longer of both
-  std::int64_t exposed = 0;        ///< filling and draining
+  // Femtoseconds, none below zero.
+  std::int64_t decomposition = 0;  ///< the pieces alone, of the longer of both, beyond the bound
+  std::int64_t exposed = 0;        ///< what is longer waits: filling, draining, between pieces
   std::int64_t contention = 0;     ///< what is shared
 
   using Part = std::pair<std::string_view, std::int64_t>;
@@ -79,10 +79,12 @@ struct BlockExploration {
   std::vector<BlockCandidate> candidates;  ///< chains that were simulated, the fastest first
   std::vector<BlockCandidate> refused;
   std::int64_t space = 0;  ///< chains in all
+  /// No chain takes less: the longer of the tiles of both products over all compute units (or the
+  /// power limit) and of the bytes of both collectives over the busiest link.
+  Time ideal{};
 
   Time compute() const;        ///< of serial: products and what is between them, alone
   Time communication() const;  ///< of serial: both collectives, alone
-  Time ideal() const { return std::max(compute(), communication()); }
   /// The fastest chain; null where serial or `apart` is as fast.
   const BlockCandidate* winner() const;
   double speedup(const BlockCandidate& candidate) const;  ///< over serial, by the same engine

@@ -61,16 +61,19 @@ class Search {
     bound_all();
     time_serial();
     simulate_promising();
+    ask_rules();
     sort_results();
     confirm();
+    for (RulePick& pick : found_.picks) pick.regret = regret_of(pick.pick);
     if (request_.losses != LossesOf::none) add_losses();
-    ask_rules();
     return std::move(found_);
   }
 
  private:
   void bound_all() {
     ClosedForm closed_form(busiest_, *machine_);
+    // Of all schedules, though the request may leave only some: serial may be one of the others.
+    found_.ideal = closed_form.least_bound(space_of(busiest_, *machine_, {}));
     for (Schedule& schedule : space_of(busiest_, *machine_, request_.limits)) {
       Candidate candidate;
       candidate.schedule = std::move(schedule);
@@ -357,7 +360,7 @@ class Search {
   }
 
   void add_losses() {
-    LossStudy study(*trial_, found_.serial, busiest_, *machine_, request_.software);
+    LossStudy study(*trial_, found_, busiest_, *machine_);
     std::vector<std::size_t> chosen = found_.shown();
     if (request_.losses == LossesOf::all) {
       chosen.resize(found_.candidates.size());
@@ -367,14 +370,35 @@ class Search {
              [&](std::size_t i) { study.add(found_.candidates[chosen[i]]); });
   }
 
+  /// What rules say, and that there is a time of it.
   void ask_rules() {
     const RuleMachine constants = RuleMachine::of(*machine_, found_.op.type);
     found_.features = features_of(busiest_, constants);
     for (const Rule& rule : shipped_rules()) {
       const Pick pick = rule.pick(busiest_, constants);
-      found_.picks.push_back({rule.name(), pick, regret_of(pick)});
+      simulate_pick(pick);
+      found_.picks.push_back({rule.name(), pick, {}});
     }
     found_.analytic = analytic_times(busiest_, constants);
+  }
+
+  /// Whoever follows a rule runs what it says, whether or not the search found that promising.
+  void simulate_pick(const Pick& pick) {
+    Candidate* promising = nullptr;
+    for (Candidate& candidate : candidates_) {
+      if (!is_of(candidate.schedule, pick)) continue;
+      if (candidate.fluid.fs > 0) return;
+      if (candidate.refused.empty() &&
+          (promising == nullptr || candidate.estimate < promising->estimate))
+        promising = &candidate;
+    }
+    if (promising == nullptr) return;
+    trial_->simulate(*promising);
+    if (promising->fluid.fs > 0) best_ = std::min(best_, promising->fluid);
+  }
+
+  static bool is_of(const Schedule& schedule, const Pick& pick) {
+    return schedule.family == pick.family && schedule.degree == pick.degree;
   }
 
   std::optional<double> regret_of(const Pick& pick) const {
@@ -383,14 +407,10 @@ class Search {
     };
     if (pick.family.division == Division::serial)
       return over_best(found_.serial.confirmed.value_or(found_.serial.time));
-    const Candidate* fastest = nullptr;
     for (const Candidate& candidate : found_.candidates) {  // the fastest first
-      if (candidate.schedule.family != pick.family) continue;
-      if (fastest == nullptr) fastest = &candidate;
-      if (candidate.schedule.degree == pick.degree) return over_best(candidate.time());
+      if (is_of(candidate.schedule, pick)) return over_best(candidate.time());
     }
-    if (fastest == nullptr) return std::nullopt;
-    return over_best(fastest->time());
+    return std::nullopt;
   }
 
   study::Laboratory& laboratory_;

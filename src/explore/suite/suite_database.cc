@@ -16,7 +16,7 @@ using study::sqlite::Connection;
 using study::sqlite::Statement;
 using study::sqlite::Transaction;
 
-constexpr const char* kSuiteSchema = "hemiola-explore/2";
+constexpr const char* kSuiteSchema = "hemiola-explore/3";
 
 constexpr const char* kSuiteTables =
     "CREATE TABLE scenarios (\n"
@@ -26,6 +26,7 @@ constexpr const char* kSuiteTables =
     "  dtype TEXT NOT NULL, ranks INTEGER NOT NULL, load TEXT NOT NULL,\n"
     "  status TEXT NOT NULL, error TEXT,\n"
     "  serial_program TEXT, serial_fs INTEGER, collective_fs INTEGER, product_fs INTEGER,\n"
+    "  ideal_fs INTEGER,\n"
     "  serial_confirmed_fs INTEGER, best TEXT, best_family TEXT, best_fs INTEGER, speedup REAL,\n"
     "  simulated INTEGER, space INTEGER, features TEXT, picks TEXT);"
     "CREATE TABLE schedules (\n"
@@ -37,7 +38,7 @@ constexpr const char* kSuiteTables =
     "  cil_communication REAL, buffers_bytes INTEGER NOT NULL,\n"
     "  extra_traffic_bytes INTEGER NOT NULL, losses TEXT,\n"
     "  PRIMARY KEY (scenario, position)) WITHOUT ROWID;";
-constexpr int kScenarioResults = 13, kScenarioColumns = 27, kScheduleColumns = 19;
+constexpr int kScenarioResults = 14, kScenarioColumns = 28, kScheduleColumns = 19;
 
 std::string insert_into(const char* table, int columns) {
   std::string sql = fmt::format("INSERT INTO {} VALUES (?", table);
@@ -77,7 +78,7 @@ void bind_scenario(Statement& insert, const ScenarioRow& row) {
     return;
   }
   insert.bind_null().bind(row.serial_program).bind(row.serial.fs).bind(row.collective.fs);
-  insert.bind(row.product.fs).bind(fs_of(row.serial_confirmed)).bind(row.best);
+  insert.bind(row.product.fs).bind(row.ideal.fs).bind(fs_of(row.serial_confirmed)).bind(row.best);
   insert.bind(row.best_family).bind(row.best_time.fs).bind(row.speedup);
   insert.bind(row.simulated).bind(row.space).bind(row.features).bind(row.picks);
 }
@@ -133,7 +134,8 @@ ScenarioRow read_scenario(Statement& select, const std::string& file) {
   if (status != name_of(row.status)) damaged(file, "the status '" + status + "'");
   row.error = select.text();
   row.serial_program = select.text();
-  for (Time* time : {&row.serial, &row.collective, &row.product}) *time = {select.integer()};
+  for (Time* time : {&row.serial, &row.collective, &row.product, &row.ideal})
+    *time = {select.integer()};
   row.serial_confirmed = time_or_null(select);
   row.best = select.text();
   row.best_family = select.text();

@@ -51,7 +51,7 @@ struct ScenarioRow {
   ScenarioStatus status = ScenarioStatus::done;
   std::string error;  ///< message and hint; of one that is not done this is all there is
   std::string serial_program;
-  Time serial{}, collective{}, product{};
+  Time serial{}, collective{}, product{}, ideal{};
   std::optional<Time> serial_confirmed{};
   std::string best, best_family;  ///< "serial" where nothing is faster
   Time best_time{};

@@ -217,6 +217,7 @@ ScenarioRow row_of(std::int64_t number, const Scenario& scenario, const Explorat
                   .serial = found.serial.time,
                   .collective = found.serial.collective,
                   .product = found.serial.product,
+                  .ideal = found.ideal.time,
                   .serial_confirmed = found.serial.confirmed,
                   .best = "serial",
                   .best_family = "serial",

@@ -81,7 +81,7 @@ std::string block_exploration_json(const std::string& command, const BlockExplor
       block_object(found.block), job_object(found.serial), job_object(found.apart),
       json_string(found.apart_first), json_string(found.apart_last),
       time_fields("compute", found.compute()), time_fields("communication", found.communication()),
-      time_fields("ideal", found.ideal()),
+      time_fields("ideal", found.ideal),
       json_string(winner != nullptr ? winner->schedule.text() : std::string(other)), found.space,
       found.refused.size());
   for (std::size_t i = 0; i < found.candidates.size(); ++i) {

@@ -105,7 +105,8 @@ std::string exploration_json(const std::string& command, const Exploration& foun
       "\"not_tried\": {},\n  \"not_confirmed\": {},\n  {}"
       "\"results\": [\n",
       json_string(command), json_string(found.machine), name_of(found.launch),
-      operator_object(found.op), serial_object(found.serial), time_fields("ideal", found.ideal()),
+      operator_object(found.op), serial_object(found.serial),
+      time_fields("ideal", found.ideal.time),
       winner != nullptr ? json_string(winner->schedule.text()) : "\"serial\"", found.space, pruned,
       found.left_out, found.refused.size(), features_object(found.features),
       analytic_object(found.analytic), picks_array(found),

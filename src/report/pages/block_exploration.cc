@@ -26,7 +26,7 @@ page::Bars speedups(const BlockExploration& found) {
           "Serial, the best schedule of each operator one behind the other, and "
           "the fastest chains.",
       .unit = "x",
-      .reference = page::Bars::Reference{over(found.serial.time, found.ideal()), "ideal"}};
+      .reference = page::Bars::Reference{over(found.serial.time, found.ideal), "ideal"}};
   bars.rows.push_back({.label = "serial", .value = 1, .parts = {}});
   bars.rows.push_back(
       {.label = "apart", .value = over(found.serial.time, found.apart.time), .parts = {}});
@@ -104,7 +104,7 @@ page::Page block_exploration_page(const std::string& command, const BlockExplora
                 {"apart", table_us(found.apart.time) + " us"},
                 {"compute", table_us(found.compute()) + " us"},
                 {"communication", table_us(found.communication()) + " us"},
-                {"ideal", table_us(found.ideal()) + " us"},
+                {"ideal", table_us(found.ideal) + " us"},
                 {"best", winner != nullptr ? table_us(winner->time()) + " us" : "no chain"},
                 {"chains", std::to_string(found.space)},
                 {"simulated", std::to_string(found.candidates.size())}};

@@ -19,7 +19,7 @@ page::Bars speedups(const Exploration& found, const std::vector<const explore::C
                   .unit = "x",
                   .reference = page::Bars::Reference{
                       static_cast<double>(found.serial.time.fs) /
-                          static_cast<double>(std::max<std::int64_t>(1, found.ideal().fs)),
+                          static_cast<double>(std::max<std::int64_t>(1, found.ideal.time.fs)),
                       "ideal"}};
   bars.rows.push_back({.label = "serial", .value = 1, .parts = {}});
   for (const explore::Candidate* candidate : best) {
@@ -83,7 +83,7 @@ page::Page exploration_page(const std::string& command, const Exploration& found
                 {"serial", table_us(found.serial.time) + " us"},
                 {"collective", table_us(found.serial.collective) + " us"},
                 {"product", table_us(found.serial.product) + " us"},
-                {"ideal", table_us(found.ideal()) + " us"},
+                {"ideal", table_us(found.ideal.time) + " us"},
                 {"best", winner != nullptr ? table_us(winner->time()) + " us" : "serial"},
                 {"schedules", std::to_string(found.space)},
                 {"simulated", std::to_string(found.candidates.size() + 1)}};

@@ -40,9 +40,10 @@ void print_block(std::ostream& out, const BlockExploration& found) {
                      parts_text(found.apart));
   out << fmt::format("#           first: {}\n", found.apart_first);
   out << fmt::format("#           last: {}\n", found.apart_last);
-  out << fmt::format("# ideal     {} us, the longer of compute {} us and communication {} us\n#\n",
-                     table_us(found.ideal()), table_us(found.compute()),
-                     table_us(found.communication()));
+  out << fmt::format(
+      "# ideal     {} us, which no chain is below; of serial compute takes {} us, communication "
+      "{} us\n#\n",
+      table_us(found.ideal), table_us(found.compute()), table_us(found.communication()));
 }
 
 std::vector<std::string> row_of_job(const BlockExploration& found, const char* name,
@@ -53,7 +54,7 @@ std::vector<std::string> row_of_job(const BlockExploration& found, const char* n
   return {name,
           table_us(time),
           speedup_cell(serial, time),
-          percent(found.ideal(), time),
+          percent(found.ideal, time),
           "-",
           "-",
           "-",
@@ -65,7 +66,7 @@ std::vector<std::string> row_of_job(const BlockExploration& found, const char* n
 std::vector<std::string> row_of_chain(const BlockExploration& found, const BlockCandidate& one) {
   std::vector<std::string> row{one.schedule.text(), table_us(one.time()),
                                fmt::format("{:.2f}", found.speedup(one)),
-                               percent(found.ideal(), one.time())};
+                               percent(found.ideal, one.time())};
   if (one.losses) {
     const std::int64_t exposed = std::max<std::int64_t>(0, (one.fluid - one.losses->computes).fs);
     row.insert(row.end(),
@@ -95,7 +96,7 @@ void print_losses(std::ostream& out, const BlockExploration& found) {
   if (found.candidates.empty() || !found.candidates.front().losses) return;
   const BlockCandidate& best = found.candidates.front();
   out << fmt::format("# where {} us are lost against ideal (fluid; {}):\n",
-                     table_us(best.fluid - found.ideal()), best.schedule.text());
+                     table_us(best.fluid - found.ideal), best.schedule.text());
   for (const auto& [name, part] : best.losses->parts())
     out << fmt::format("#   {:<13} {:>12.3f} us\n", name, static_cast<double>(part) / 1e9);
 }

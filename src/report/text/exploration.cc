@@ -44,8 +44,10 @@ void print_serial(std::ostream& out, const Exploration& found) {
   if (!explore::is_even(found.op))
     out << "#           as if all ranks had as many tokens as the busiest one\n";
   out << fmt::format(
-      "# ideal     {} us, the longer of both: {} x\n#\n", table_us(found.ideal()),
-      two_decimals(static_cast<double>(serial.time.fs) / static_cast<double>(found.ideal().fs)));
+      "# ideal     {} us, which no schedule is below (by {}): {} x\n#\n",
+      table_us(found.ideal.time), explore::name_of(found.ideal.by),
+      two_decimals(static_cast<double>(serial.time.fs) /
+                   static_cast<double>(std::max<std::int64_t>(1, found.ideal.time.fs))));
 }
 
 std::vector<std::string> row_of(const Exploration& found, const explore::Candidate& candidate) {
@@ -54,7 +56,7 @@ std::vector<std::string> row_of(const Exploration& found, const explore::Candida
   return {candidate.schedule.text(),
           table_us(candidate.time()),
           two_decimals(found.speedup(candidate)),
-          percent(found.ideal(), candidate.time()),
+          percent(found.ideal.time, candidate.time()),
           ratio_cell(lost.dil_product),
           ratio_cell(lost.dil_communication),
           ratio_cell(lost.cil_product),
@@ -112,7 +114,7 @@ void print_losses(std::ostream& out, const Exploration& found) {
   if (found.candidates.empty() || !found.candidates.front().losses) return;
   const explore::Candidate& best = found.candidates.front();
   out << fmt::format("# where {} us are lost against ideal (fluid; {}):\n",
-                     table_us({best.fluid.fs - found.ideal().fs}), best.schedule.text());
+                     table_us({best.fluid.fs - found.ideal.time.fs}), best.schedule.text());
   for (std::size_t i = 0; i < explore::kLosses; ++i) {
     const std::int64_t part = best.losses->parts[i];
     if (part == 0) continue;
