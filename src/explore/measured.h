@@ -16,7 +16,8 @@ struct Measured {
   std::string refused;             ///< why it cannot be run; empty: it can
   sim::Attribution attribution{};  ///< of the rank that ends last
   Bytes buffers{}, extra_traffic{};
-  std::int64_t line_hops = 0;  ///< visits of requests to resources; 0: nobody asked
+  /// Visits of requests to resources in the line engine, about; 0: nobody asked.
+  std::int64_t line_hops = 0;
   Time computing{}, moving{};  ///< while a launch of a compute ran; while something was moved
 };
 /// By the engine sampled.

@@ -26,8 +26,9 @@ constexpr double kFar = 1.03, kFarOfFamily = 1.08, kFarOfKernels = 1.3;
 constexpr int kMostRefused = 8;  ///< of a family, before it is given up
 constexpr double kNear = 1.05;   ///< estimates that differ by less are as good as each other
 constexpr int kDefaultTop = 3;
-/// Visits of requests to resources that may be simulated without being asked for.
-constexpr std::int64_t kLittleWork = 2'000'000;
+/// Visits of requests to resources that may be simulated without being asked for: a second or two
+/// of CPU, a fraction of one where all ranks do the same.
+constexpr std::int64_t kLittleWork = 16'000'000;
 
 /// Schedules that differ in hardware only.
 using Group = std::tuple<Family, std::int64_t, bool>;
@@ -102,7 +103,7 @@ class Search {
       if (!is_product) serial.program = launch.program;
     }
     best_ = serial.time;
-    serial_hops_ = result.line_hops;
+    serial_hops_ = visits_by_line(result);
   }
 
   sim::Result run_serial(sim::Engine engine) {

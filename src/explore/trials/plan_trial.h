@@ -33,6 +33,9 @@ struct TemplatePlan {
   study::Settings parameters;
 };
 
+/// Visits of requests to resources that the line engine would simulate, about.
+std::int64_t visits_by_line(const sim::Result& by_fluid);
+
 /// All of it is thread-safe.
 class PlanTrial {
  public:

@@ -20,8 +20,11 @@ namespace {
 using machine::LinkId;
 
 constexpr std::size_t kMostReferences = 8'000'000;
-/// Refinements that do not come to rest by then (one odd rank in a long ring) are given up.
-constexpr int kMostRounds = 40;
+/// What is unlike spreads by one rank in a round: around a ring it takes as many as there are
+/// ranks. Where that leaves hardly anybody alike, or would take more uses to be looked at than
+/// this, it is given up after the rounds that small programs need.
+constexpr int kFewRounds = 40;
+constexpr std::size_t kMostLooks = 200'000'000;
 /// Ranks whose messages meet may be alike if a multiple of that is between them: what it costs
 /// grows with the square, and how near it comes does not.
 constexpr int kApart = 64;
@@ -101,10 +104,15 @@ class Refinement {
     if (!add_references()) return false;
     add_paths();
     std::size_t classes = 0;
-    for (int round = 0; round < kMostRounds; ++round) {
+    const auto few = static_cast<std::size_t>(kFewRounds);
+    const std::size_t most = std::clamp(2 * index(program_.ranks()), few,
+                                        std::max(few, kMostLooks / (uses_.size() + 1)));
+    for (std::size_t round = 0; round < most; ++round) {
       refine();
-      const std::size_t now = distinct(agents_) + distinct(ranks_) + distinct(semaphores_) +
-                              distinct(pairs_) + distinct(links_);
+      const std::size_t agents = distinct(agents_);
+      if (round >= few && 2 * agents > agents_.size()) return false;
+      const std::size_t now =
+          agents + distinct(ranks_) + distinct(semaphores_) + distinct(pairs_) + distinct(links_);
       if (now == classes) {
         number();
         return true;

@@ -86,10 +86,13 @@ class Counter {
   void count_move(const Primitive& primitive);
   void count_span(const Span& span, const Primitive& primitive, std::int64_t wave, bool load);
   void count_lines(const Span& span, std::int64_t from, std::int64_t to, bool load);
+  void count_shifted(int peer, std::int64_t begin, std::int64_t waves, std::int64_t wave,
+                     bool load);
   void count_multicast(const Span& span, std::int64_t line, std::int64_t requests,
                        std::int64_t bytes, bool load);
   void count_flag(int from, program::SemaphoreId id);
   void count_descriptor(const Primitive& primitive, bool queue);
+  std::vector<std::int64_t>& by_path(Way& way, RequestSize there, RequestSize back);
   void add(Way& way, std::int64_t line, std::int64_t requests, RequestSize there, RequestSize back);
   Way& way(int from, int to);
   void finish_ways();
@@ -267,7 +270,12 @@ void Counter::count_span(const Span& span, const Primitive& primitive, std::int6
       (load ? loads_ : stores_) += lines * (primitive.bytes / row) * members_;
       continue;
     }
-    for (std::int64_t at = 0; at < primitive.bytes; at += wave) {
+    std::int64_t at = 0;
+    if (row == 0 && span.rank >= 0 && wave % line_ == 0 && span.access == Access::plain) {
+      at = primitive.bytes / wave * wave;
+      count_shifted(span.rank, begin, primitive.bytes / wave, wave, load);
+    }
+    for (; at < primitive.bytes; at += wave) {
       const std::int64_t end = std::min(at + wave, primitive.bytes);
       if (program::is_packet(span.access)) {
         count_lines(span, begin + memory(at), begin + memory_end(end), load);
@@ -306,6 +314,44 @@ void Counter::count_lines(const Span& span, std::int64_t from, std::int64_t to, 
     }
     from = high;
   }
+}
+
+// Whole instructions that begin inside a line, of another rank's memory: each touches the end of
+// one line, whole lines, and the beginning of the line in which the next instruction begins.
+void Counter::count_shifted(int peer, std::int64_t begin, std::int64_t waves, std::int64_t wave,
+                            bool load) {
+  if (waves == 0) return;
+  const std::int64_t stride = wave / line_, first = begin / line_, inside = begin % line_;
+  const std::int64_t requests = waves * (stride + 1) * members_;
+  (load ? loads_ : stores_) += requests;
+  (load ? remote_loads_ : remote_stores_) += requests;
+  const auto in_sectors = [&](std::int64_t from, std::int64_t to) {
+    return std::min(line_, ((to + sector_ - 1) / sector_ - from / sector_) * sector_);
+  };
+  const std::int64_t head = in_sectors(inside, line_), tail = in_sectors(0, inside);
+  if (!load) injected_ += waves * (head + tail + (stride - 1) * line_) * members_;
+  Way& to = way(rank_, peer);
+  const std::int64_t paths = to.choice.count;
+  const auto size_of = [&](std::int64_t bytes) {
+    return std::pair(RequestSize{load ? 0 : bytes, 0}, RequestSize{load ? bytes : 0, 0});
+  };
+  // By path: the lines in which instructions begin, but for the first and behind the last one.
+  std::vector<std::int64_t> between(index(paths), 0);
+  for (std::int64_t wave_number = 1; wave_number < waves; ++wave_number)
+    ++between[index(machine::select_path(first + wave_number * stride, paths))];
+  const auto add_ends = [&](std::int64_t bytes, std::int64_t other) {
+    const auto [there, back] = size_of(bytes);
+    std::vector<std::int64_t>& counts = by_path(to, there, back);
+    for (std::int64_t p = 0; p < paths; ++p) counts[index(p)] += between[index(p)];
+    ++counts[index(machine::select_path(other, paths))];
+  };
+  add_ends(head, first);
+  add_ends(tail, first + waves * stride);
+  if (stride == 1) return;
+  const auto [there, back] = size_of(line_);
+  add(to, first + 1, waves * stride - 1, there, back);
+  std::vector<std::int64_t>& whole = by_path(to, there, back);
+  for (std::int64_t p = 0; p < paths; ++p) whole[index(p)] -= between[index(p)];
 }
 
 // To the switch, from it to every member, and the answers.
@@ -400,18 +446,24 @@ Counter::Way& Counter::way(int from, int to) {
 void Counter::add(Way& way, std::int64_t line, std::int64_t requests, RequestSize there,
                   RequestSize back) {
   const std::int64_t paths = way.choice.count;
+  std::vector<std::int64_t>& counts = by_path(way, there, back);
+  if (paths == 1) {
+    counts[0] += requests;
+  } else if (requests == 1) {
+    ++counts[index(machine::select_path(line, paths))];
+  } else {
+    const std::vector<std::int64_t>& lines = spreads_.of(line, requests, paths);
+    for (std::size_t path = 0; path < lines.size(); ++path) counts[path] += lines[path];
+  }
+}
+
+/// How many of such requests took each path.
+std::vector<std::int64_t>& Counter::by_path(Way& way, RequestSize there, RequestSize back) {
   const auto same = [&](const Sent& sent) { return sent.there == there && sent.back == back; };
   auto at = std::find_if(way.sent.begin(), way.sent.end(), same);
   if (at == way.sent.end())
-    at = way.sent.insert(at, {there, back, std::vector<std::int64_t>(index(paths), 0)});
-  if (paths == 1) {
-    at->by_path[0] += requests;
-  } else if (requests == 1) {
-    ++at->by_path[index(machine::select_path(line, paths))];
-  } else {
-    const std::vector<std::int64_t>& lines = spreads_.of(line, requests, paths);
-    for (std::size_t path = 0; path < lines.size(); ++path) at->by_path[path] += lines[path];
-  }
+    at = way.sent.insert(at, {there, back, std::vector<std::int64_t>(index(way.choice.count), 0)});
+  return at->by_path;
 }
 
 void Counter::finish_ways() {

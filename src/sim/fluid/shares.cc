@@ -3,8 +3,10 @@
 #include "sim/fluid/shares.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
+#include "core/random.h"
 #include "sim/support/index.h"
 
 namespace hemiola::sim {
@@ -42,158 +44,251 @@ void Shares::mark(std::int32_t number) {
   dirty_.push_back(number);
 }
 
+namespace {
+
+/// Of what makes flows alike.
+std::uint64_t mixed(std::uint64_t hash, std::int64_t value) {
+  return splitmix64(hash * kSplitMixStep + static_cast<std::uint64_t>(value));
+}
+
+bool same(const Demand& a, const Demand& b) {
+  return a.resource == b.resource && a.weight == b.weight && a.answers == b.answers;
+}
+
+bool same(const LoadWindow& a, const LoadWindow& b) {
+  return a.bytes == b.bytes && a.latency == b.latency && a.eighths == b.eighths &&
+         a.exchanges == b.exchanges;
+}
+
+}  // namespace
+
+/// The kind that is as the wanted one; a new one where there is none.
+std::int32_t Shares::kind_of(Kind& wanted) {
+  std::uint64_t hash = static_cast<std::uint64_t>(wanted.limit_reason);
+  for (const std::int64_t value :
+       {wanted.limit, wanted.part, wanted.window.bytes, wanted.window.latency,
+        std::int64_t{wanted.window.eighths}, std::int64_t{wanted.window.exchanges}})
+    hash = mixed(hash, value);
+  for (const Demand& demand : wanted.demands)
+    hash = mixed(mixed(mixed(hash, demand.resource), demand.weight), demand.answers);
+  const auto [begin, end] = kinds_by_hash_.equal_range(hash);
+  for (auto known = begin; known != end; ++known) {
+    const Kind& kind = kinds_[index(known->second)];
+    if (kind.limit == wanted.limit && kind.limit_reason == wanted.limit_reason &&
+        kind.part == wanted.part && same(kind.window, wanted.window) &&
+        std::equal(kind.demands.begin(), kind.demands.end(), wanted.demands.begin(),
+                   wanted.demands.end(),
+                   [](const Demand& a, const Demand& b) { return same(a, b); }))
+      return known->second;
+  }
+  std::int32_t number;
+  if (free_kinds_.empty()) {
+    number = static_cast<std::int32_t>(kinds_.size());
+    kinds_.emplace_back();
+  } else {
+    number = free_kinds_.back();
+    free_kinds_.pop_back();
+  }
+  Kind& kind = kinds_[index(number)];
+  kind.demands.assign(wanted.demands.begin(), wanted.demands.end());
+  kind.limit = wanted.limit;
+  kind.limit_reason = wanted.limit_reason;
+  kind.window = wanted.window;
+  kind.part = wanted.part;
+  kind.hash = hash;
+  kind.rate = 0;
+  kind.served = 0;
+  kind.charged = {};
+  kind.since = wanted.since;
+  kinds_by_hash_.emplace(hash, number);
+  for (const Demand& demand : kind.demands)
+    resources_[index(demand.resource)].kinds.push_back(number);
+  return number;
+}
+
+void Shares::leave_resources(std::int32_t number) {
+  Kind& kind = kinds_[index(number)];
+  for (const Demand& demand : kind.demands) {
+    std::vector<std::int32_t>& kinds = resources_[index(demand.resource)].kinds;
+    kinds.erase(std::find(kinds.begin(), kinds.end(), number));
+  }
+  const auto [begin, end] = kinds_by_hash_.equal_range(kind.hash);
+  kinds_by_hash_.erase(
+      std::find_if(begin, end, [&](const auto& known) { return known.second == number; }));
+  free_kinds_.push_back(number);
+}
+
 std::int32_t Shares::start(const std::vector<Demand>& demands, std::int64_t bytes,
                            std::int64_t limit, Reason reason, std::int64_t now,
                            const LoadWindow& window, std::int64_t part) {
-  std::int32_t number;
-  if (free_.empty()) {
-    number = static_cast<std::int32_t>(flows_.size());
-    flows_.emplace_back();
-  } else {
-    number = free_.back();
-    free_.pop_back();
-  }
-  Flow& flow = flows_[index(number)];
-  flow.demands.clear();
-  flow.left = static_cast<__int128>(bytes) * kSecond;
-  flow.limit = limit > 0 ? limit : kUnlimited;
-  flow.limit_reason = reason;
-  flow.rate = 0;
-  flow.since = now;
-  flow.charged = {};
-  flow.window = window;
-  flow.part = part;
+  Kind& wanted = wanted_;
+  wanted.demands.clear();
+  wanted.limit = limit > 0 ? limit : kUnlimited;
+  wanted.limit_reason = reason;
+  wanted.window = window;
+  wanted.part = part;
+  wanted.since = now;
   for (const Demand& demand : demands) {
     const Resource& resource = resources_[index(demand.resource)];
     if (resource.capacity == 0 || demand.weight == 0) continue;
-    const auto same = std::find_if(flow.demands.begin(), flow.demands.end(),
+    const auto same = std::find_if(wanted.demands.begin(), wanted.demands.end(),
                                    [&](const Demand& d) { return d.resource == demand.resource; });
-    if (same == flow.demands.end()) {
-      flow.demands.push_back(demand);
+    if (same == wanted.demands.end()) {
+      wanted.demands.push_back(demand);
     } else {
       same->weight += demand.weight;
       same->answers += demand.answers;
     }
   }
-  for (const Demand& demand : flow.demands) {
+  for (const Demand& demand : wanted.demands) {
     const Resource& resource = resources_[index(demand.resource)];
     const auto alone = static_cast<std::int64_t>(std::min<__int128>(
         kUnlimited, (static_cast<__int128>(resource.capacity) << kWeightBits) / demand.weight));
-    if (alone < flow.limit) {
-      flow.limit = std::max<std::int64_t>(1, alone);
-      flow.limit_reason = resource.reason;
+    if (alone < wanted.limit) {
+      wanted.limit = std::max<std::int64_t>(1, alone);
+      wanted.limit_reason = resource.reason;
     }
   }
-  for (const Demand& demand : flow.demands) {
-    Resource& resource = resources_[index(demand.resource)];
-    resource.flows.push_back(number);
-    resource.potential += static_cast<__int128>(demand.weight) * flow.limit;
+  const std::int32_t kind_number = kind_of(wanted);
+  std::int32_t number;
+  if (free_flows_.empty()) {
+    number = static_cast<std::int32_t>(flows_.size());
+    flows_.emplace_back();
+  } else {
+    number = free_flows_.back();
+    free_flows_.pop_back();
   }
-  add_window(flow, 1);
-  for (const Demand& demand : flow.demands) {
+  Kind& kind = kinds_[index(kind_number)];
+  advance(kind, now);
+  flows_[index(number)] = {kind_number, kind.served + static_cast<__int128>(bytes) * kSecond,
+                           order_of_starts_++, kind.charged};
+  kind.flows.push_back(number);
+  std::push_heap(kind.flows.begin(), kind.flows.end(),
+                 [this](std::int32_t a, std::int32_t b) { return ends_later(a, b); });
+  for (const Demand& demand : kind.demands)
+    resources_[index(demand.resource)].potential +=
+        static_cast<__int128>(demand.weight) * kind.limit;
+  add_window(kind, 1);
+  for (const Demand& demand : kind.demands) {
     const Resource& resource = resources_[index(demand.resource)];
     if (resource.binding || connects(resource)) mark(demand.resource);
   }
-  fresh_.push_back(number);
+  fresh_.push_back(kind_number);
   return number;
 }
 
-void Shares::add_window(const Flow& flow, int sign) {
-  if (flow.window.bytes == 0) return;
-  for (const Demand& demand : flow.demands) {
+/// Of one flow that comes or goes.
+void Shares::add_window(const Kind& kind, int sign) {
+  if (kind.window.bytes == 0) return;
+  for (const Demand& demand : kind.demands) {
     Resource& resource = resources_[index(demand.resource)];
     if (resource.reason != Reason::link) continue;
-    resource.windows += static_cast<__int128>(sign * flow.window.bytes) * demand.weight;
-    resource.answers += static_cast<__int128>(sign * flow.window.bytes) * demand.answers;
+    resource.windows += static_cast<__int128>(sign * kind.window.bytes) * demand.weight;
+    resource.answers += static_cast<__int128>(sign * kind.window.bytes) * demand.answers;
   }
 }
 
-void Shares::limit_by_queues(Flow& flow) const {
-  flow.present_limit = flow.limit;
-  if (flow.window.bytes == 0) return;
+void Shares::limit_by_queues(Kind& kind) const {
+  kind.present_limit = kind.limit;
+  if (kind.window.bytes == 0) return;
   __int128 longest = 0;
-  for (const Demand& demand : flow.demands) {
+  for (const Demand& demand : kind.demands) {
     const Resource& resource = resources_[index(demand.resource)];
     __int128 windows = resource.windows;
-    if (flow.window.exchanges)
+    if (kind.window.exchanges)
       windows = std::max(windows, 2 * resource.answers) - std::min(windows, 2 * resource.answers);
     longest = std::max(longest, windows * (kSecond >> kWeightBits) / resource.capacity);
   }
   const __int128 latency = std::max<__int128>(
-      1, flow.window.latency + longest * flow.window.eighths / 8);  // links may have none
-  const __int128 rate = static_cast<__int128>(flow.window.bytes) * kSecond / latency;
-  flow.present_limit = static_cast<std::int64_t>(std::clamp<__int128>(rate, 1, flow.present_limit));
+      1, kind.window.latency + longest * kind.window.eighths / 8);  // links may have none
+  const __int128 rate = static_cast<__int128>(kind.window.bytes) * kSecond / latency;
+  kind.present_limit = static_cast<std::int64_t>(std::clamp<__int128>(rate, 1, kind.present_limit));
 }
 
-// --- The heap of ends: one entry for each flow with a rate, moved when that changes.
+// --- The heap of ends: one entry for each kind with a rate, moved when that changes.
 
-bool Shares::ends_before(std::int32_t a, std::int32_t b) const {
+/// Flows of one kind.
+bool Shares::ends_later(std::int32_t a, std::int32_t b) const {
   const Flow& x = flows_[index(a)];
   const Flow& y = flows_[index(b)];
-  return x.end != y.end ? x.end < y.end : x.sequence < y.sequence;
+  return x.target != y.target ? x.target > y.target : x.order > y.order;
 }
 
-void Shares::put(std::size_t at, std::int32_t flow) {
-  ends_[at] = flow;
-  flows_[index(flow)].at = static_cast<std::int32_t>(at);
+bool Shares::ends_before(std::int32_t a, std::int32_t b) const {
+  const Kind& x = kinds_[index(a)];
+  const Kind& y = kinds_[index(b)];
+  if (x.end != y.end) return x.end < y.end;
+  return flows_[index(x.flows.front())].order < flows_[index(y.flows.front())].order;
 }
 
-/// Moves the flow at a place to where it belongs.
+void Shares::put(std::size_t at, std::int32_t kind) {
+  ends_[at] = kind;
+  kinds_[index(kind)].at = static_cast<std::int32_t>(at);
+}
+
+/// Moves the kind at a place to where it belongs.
 void Shares::sift(std::size_t at) {
-  const std::int32_t flow = ends_[at];
-  for (; at > 0 && ends_before(flow, ends_[(at - 1) / 2]); at = (at - 1) / 2)
+  const std::int32_t kind = ends_[at];
+  for (; at > 0 && ends_before(kind, ends_[(at - 1) / 2]); at = (at - 1) / 2)
     put(at, ends_[(at - 1) / 2]);
   while (true) {
     std::size_t child = 2 * at + 1;
     if (child >= ends_.size()) break;
     if (child + 1 < ends_.size() && ends_before(ends_[child + 1], ends_[child])) ++child;
-    if (!ends_before(ends_[child], flow)) break;
+    if (!ends_before(ends_[child], kind)) break;
     put(at, ends_[child]);
     at = child;
   }
-  put(at, flow);
+  put(at, kind);
 }
 
-void Shares::advance(Flow& flow, std::int64_t now) {
-  const std::int64_t passed = now - flow.since;
-  flow.left -= static_cast<__int128>(flow.rate) * passed;
-  flow.charged[static_cast<std::size_t>(flow.reason)] += passed;
-  flow.since = now;
+void Shares::advance(Kind& kind, std::int64_t now) {
+  const std::int64_t passed = now - kind.since;
+  kind.since = now;
+  if (kind.rate == 0) return;
+  kind.served += static_cast<__int128>(kind.rate) * passed;
+  kind.charged[static_cast<std::size_t>(kind.reason)] += passed;
 }
 
 std::int64_t Shares::left(std::int32_t number, std::int64_t now) const {
   const Flow& flow = flows_[index(number)];
-  const __int128 left = flow.left - static_cast<__int128>(flow.rate) * (now - flow.since);
+  const Kind& kind = kinds_[index(flow.kind)];
+  const __int128 left =
+      flow.target - kind.served - static_cast<__int128>(kind.rate) * (now - kind.since);
   return static_cast<std::int64_t>(std::max<__int128>(0, left) / kSecond);
 }
 
-void Shares::set_rate(std::int32_t number, std::int64_t rate, Reason reason, std::int64_t now) {
-  Flow& flow = flows_[index(number)];
-  ++updates_;
-  advance(flow, now);
-  flow.reason = reason;
-  if (rate == flow.rate) return;  // it still ends when it was to end
-  flow.rate = rate;
-  std::int64_t end = now;
-  if (rate != kUnlimited && flow.left > 0)
-    end = static_cast<std::int64_t>(
-        std::min<__int128>(kUnlimited - 1, now + (flow.left + rate - 1) / rate));
-  flow.end = end;
-  flow.sequence = sequence_++;
-  if (flow.at < 0) {
-    flow.at = static_cast<std::int32_t>(ends_.size());
+/// When the first flow of a kind ends, if its rate stays.
+void Shares::find_end(std::int32_t number) {
+  Kind& kind = kinds_[index(number)];
+  const __int128 left = flows_[index(kind.flows.front())].target - kind.served;
+  kind.end = kind.since;
+  if (kind.rate != kUnlimited && left > 0)
+    kind.end = static_cast<std::int64_t>(
+        std::min<__int128>(kUnlimited - 1, kind.since + (left + kind.rate - 1) / kind.rate));
+  if (kind.at < 0) {
+    kind.at = static_cast<std::int32_t>(ends_.size());
     ends_.push_back(number);
   }
-  sift(index(flow.at));
+  sift(index(kind.at));
+}
+
+void Shares::set_rate(std::int32_t number, std::int64_t now) {
+  Kind& kind = kinds_[index(number)];
+  ++updates_;
+  advance(kind, now);
+  kind.rate = kind.given;
+  kind.reason = kind.given_reason;
+  find_end(number);
 }
 
 void Shares::visit(std::int32_t number) {
-  Flow& flow = flows_[index(number)];
-  if (flow.visited) return;
-  flow.visited = true;
-  flow.frozen = false;
-  touched_flows_.push_back(number);
-  for (const Demand& demand : flow.demands) {
+  Kind& kind = kinds_[index(number)];
+  if (kind.visited || kind.flows.empty()) return;
+  kind.visited = true;
+  kind.frozen = false;
+  touched_kinds_.push_back(number);
+  for (const Demand& demand : kind.demands) {
     Resource& resource = resources_[index(demand.resource)];
     if (resource.visited || !connects(resource)) continue;
     resource.visited = true;
@@ -203,7 +298,7 @@ void Shares::visit(std::int32_t number) {
 
 // The flows that can notice the change, and the resources that they may fill.
 void Shares::collect() {
-  touched_flows_.clear();
+  touched_kinds_.clear();
   touched_resources_.clear();
   for (const std::int32_t number : fresh_) visit(number);
   for (const std::int32_t number : dirty_) {
@@ -211,7 +306,7 @@ void Shares::collect() {
     resource.dirty = false;
     // One that can not be filled any more still held its flows back until now.
     if (!connects(resource)) {
-      for (const std::int32_t flow : resource.flows) visit(flow);
+      for (const std::int32_t kind : resource.kinds) visit(kind);
       resource.binding = false;
     } else if (!resource.visited) {
       resource.visited = true;
@@ -219,10 +314,29 @@ void Shares::collect() {
     }
   }
   for (std::size_t next = 0; next < touched_resources_.size(); ++next) {
-    for (const std::int32_t flow : resources_[index(touched_resources_[next])].flows) visit(flow);
+    for (const std::int32_t kind : resources_[index(touched_resources_[next])].kinds) visit(kind);
   }
   dirty_.clear();
   fresh_.clear();
+}
+
+void Shares::freeze(Kind& kind, std::int64_t rate, Reason reason) {
+  kind.frozen = true;
+  kind.given = rate;
+  kind.given_reason = reason;
+  for (const Demand& demand : kind.demands) {
+    Resource& resource = resources_[index(demand.resource)];
+    if (!resource.visited) continue;
+    resource.left -= static_cast<__int128>(demand.weight) * rate * kind.members();
+    resource.active -= rise(demand.weight, kind.part) * kind.members();
+  }
+}
+
+void Shares::push_full(std::size_t place) {
+  const Resource& resource = resources_[index(touched_resources_[place])];
+  if (resource.active <= 0) return;
+  fulls_.push_back({resource.left / resource.active, place});
+  std::push_heap(fulls_.begin(), fulls_.end(), std::greater<>());
 }
 
 void Shares::fill() {
@@ -232,56 +346,59 @@ void Shares::fill() {
     resource.left = static_cast<__int128>(resource.capacity) << kWeightBits;
     resource.active = 0;
   }
-  for (const std::int32_t number : touched_flows_) {
-    Flow& flow = flows_[index(number)];
-    limit_by_queues(flow);
-    flow.last_level = level_of(flow.present_limit, flow.part);
-    for (const Demand& demand : flow.demands)
-      resources_[index(demand.resource)].active += rise(demand.weight, flow.part);
+  for (const std::int32_t number : touched_kinds_) {
+    Kind& kind = kinds_[index(number)];
+    limit_by_queues(kind);
+    kind.last_level = level_of(kind.present_limit, kind.part);
+    for (const Demand& demand : kind.demands)
+      resources_[index(demand.resource)].active += rise(demand.weight, kind.part) * kind.members();
   }
-  // Flows in the order of their own limits: those below the level have stopped.
+  fulls_.clear();
+  for (std::size_t place = 0; place < touched_resources_.size(); ++place) push_full(place);
+  // Kinds in the order of their own limits: those below the level have stopped.
   std::vector<std::int32_t>& order = order_;
-  order = touched_flows_;
+  order = touched_kinds_;
   std::sort(order.begin(), order.end(), [this](std::int32_t a, std::int32_t b) {
-    const std::int64_t x = flows_[index(a)].last_level, y = flows_[index(b)].last_level;
+    const std::int64_t x = kinds_[index(a)].last_level, y = kinds_[index(b)].last_level;
     return x != y ? x < y : a < b;
   });
-  std::size_t next = 0;
-  const auto freeze = [this](Flow& flow, std::int64_t rate, Reason reason) {
-    flow.frozen = true;
-    given_[index(flow.place)] = {rate, reason};
-    for (const Demand& demand : flow.demands) {
-      Resource& resource = resources_[index(demand.resource)];
-      if (!resource.visited) continue;
-      resource.left -= static_cast<__int128>(demand.weight) * rate;
-      resource.active -= rise(demand.weight, flow.part);
+  // The lowest level at which a resource is full. Those levels rise as flows stop.
+  const auto lowest = [this]() -> const Full* {
+    while (!fulls_.empty()) {
+      const Full top = fulls_.front();
+      const Resource& resource = resources_[index(touched_resources_[top.place])];
+      if (resource.active > 0 && resource.left / resource.active == top.level)
+        return &fulls_.front();
+      std::pop_heap(fulls_.begin(), fulls_.end(), std::greater<>());
+      fulls_.pop_back();
+      push_full(top.place);
     }
+    return nullptr;
   };
+  std::size_t next = 0;
   while (true) {
-    while (next < order.size() && flows_[index(order[next])].frozen) ++next;
+    while (next < order.size() && kinds_[index(order[next])].frozen) ++next;
     if (next == order.size()) return;
-    __int128 level = kUnlimited;
-    for (const std::int32_t number : touched_resources_) {
-      const Resource& resource = resources_[index(number)];
-      if (resource.active > 0) level = std::min(level, resource.left / resource.active);
-    }
-    level = std::max<__int128>(level, 1);
-    if (flows_[index(order[next])].last_level <= level) {
-      for (; next < order.size() && flows_[index(order[next])].last_level <= level; ++next) {
-        Flow& flow = flows_[index(order[next])];
-        if (flow.frozen) continue;
-        freeze(flow, flow.present_limit,
-               flow.present_limit < flow.limit ? Reason::link : flow.limit_reason);
+    const Full* first = lowest();
+    const auto level = static_cast<std::int64_t>(
+        std::clamp<__int128>(first != nullptr ? first->level : kUnlimited, 1, kUnlimited));
+    if (kinds_[index(order[next])].last_level <= level) {
+      for (; next < order.size() && kinds_[index(order[next])].last_level <= level; ++next) {
+        Kind& kind = kinds_[index(order[next])];
+        if (kind.frozen) continue;
+        freeze(kind, kind.present_limit,
+               kind.present_limit < kind.limit ? Reason::link : kind.limit_reason);
       }
       continue;
     }
-    for (const std::int32_t number : touched_resources_) {
-      const Resource& resource = resources_[index(number)];
-      if (resource.active <= 0 || resource.left / resource.active > level) continue;
-      for (const std::int32_t flow : resource.flows) {
-        Flow& stopped = flows_[index(flow)];
+    for (; first != nullptr && first->level <= level; first = lowest()) {
+      const Resource& resource = resources_[index(touched_resources_[first->place])];
+      std::pop_heap(fulls_.begin(), fulls_.end(), std::greater<>());
+      fulls_.pop_back();
+      for (const std::int32_t number : resource.kinds) {
+        Kind& stopped = kinds_[index(number)];
         if (stopped.frozen) continue;
-        const auto rate = static_cast<std::int64_t>(level) * stopped.part / kEvenPart;
+        const std::int64_t rate = level * stopped.part / kEvenPart;
         freeze(stopped, std::max<std::int64_t>(1, rate), resource.reason);
       }
     }
@@ -291,41 +408,47 @@ void Shares::fill() {
 void Shares::settle(std::int64_t now) {
   if (settled()) return;
   collect();
-  given_.assign(touched_flows_.size(), {0, Reason::issue});
-  for (std::size_t f = 0; f < touched_flows_.size(); ++f)
-    flows_[index(touched_flows_[f])].place = static_cast<std::int32_t>(f);
   fill();
-  for (std::size_t f = 0; f < touched_flows_.size(); ++f) {
-    flows_[index(touched_flows_[f])].visited = false;
-    set_rate(touched_flows_[f], given_[f].first, given_[f].second, now);
+  for (const std::int32_t number : touched_kinds_) {
+    kinds_[index(number)].visited = false;
+    set_rate(number, now);
   }
   for (const std::int32_t number : touched_resources_) resources_[index(number)].visited = false;
 }
 
 std::int64_t Shares::next() {
-  return ends_.empty() ? kUnlimited : flows_[index(ends_.front())].end;
+  return ends_.empty() ? kUnlimited : kinds_[index(ends_.front())].end;
 }
 
 std::int32_t Shares::finish(Attribution& charged) {
-  const std::int32_t number = ends_.front();
+  const std::int32_t kind_number = ends_.front();
+  Kind& kind = kinds_[index(kind_number)];
+  advance(kind, kind.end);
+  std::pop_heap(kind.flows.begin(), kind.flows.end(),
+                [this](std::int32_t a, std::int32_t b) { return ends_later(a, b); });
+  const std::int32_t number = kind.flows.back();
+  kind.flows.pop_back();
+  const Attribution& before = flows_[index(number)].before;
+  for (std::size_t r = 0; r < charged.size(); ++r) charged[r] = kind.charged[r] - before[r];
+  for (const Demand& demand : kind.demands) {
+    Resource& resource = resources_[index(demand.resource)];
+    resource.potential -= static_cast<__int128>(demand.weight) * kind.limit;
+    if (resource.binding) mark(demand.resource);
+  }
+  add_window(kind, -1);
+  free_flows_.push_back(number);
+  if (!kind.flows.empty()) {
+    find_end(kind_number);
+    return number;
+  }
   const std::int32_t last = ends_.back();
   ends_.pop_back();
-  Flow& flow = flows_[index(number)];
-  flow.at = -1;
-  if (last != number) {
+  kind.at = -1;
+  if (last != kind_number) {
     put(0, last);
     sift(0);
   }
-  advance(flow, flow.end);
-  charged = flow.charged;
-  for (const Demand& demand : flow.demands) {
-    Resource& resource = resources_[index(demand.resource)];
-    resource.potential -= static_cast<__int128>(demand.weight) * flow.limit;
-    resource.flows.erase(std::find(resource.flows.begin(), resource.flows.end(), number));
-    if (resource.binding) mark(demand.resource);
-  }
-  add_window(flow, -1);
-  free_.push_back(number);
+  leave_resources(kind_number);
   return number;
 }
 

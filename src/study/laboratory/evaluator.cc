@@ -107,6 +107,33 @@ class Simulated : public Evaluator {
   const std::atomic<bool>* const stop_;
 };
 
+/// Line by line what takes a fraction of a second: there latencies decide, of which fluid knows
+/// less.
+class Judge : public Evaluator {
+ public:
+  Judge(Laboratory& laboratory, const std::atomic<bool>* stop)
+      : laboratory_(laboratory),
+        by_line_(laboratory, sim::Engine::line, {.ranks = 8, .bytes = kByLine}, stop),
+        by_fluid_(laboratory, sim::Engine::fluid, {.ranks = 32, .bytes = kMost}, stop) {}
+
+  std::string_view name() const override { return "judge"; }
+  CostError error() const override { return by_fluid_.error(); }
+  std::optional<plan::Judgement> cost(const Experiment& candidate) override {
+    const auto* program = std::get_if<SharedProgram>(&candidate.subject);
+    const std::int64_t ranks =
+        program != nullptr ? (*program)->ranks : laboratory_.machine(candidate.machine)->ranks();
+    const bool little =
+        ranks <= 8 && candidate.size.value_or(Bytes{}).count * ranks <= kByLine.count;
+    return (little ? by_line_ : by_fluid_).cost(candidate);
+  }
+
+ private:
+  // Of all ranks.
+  static constexpr Bytes kByLine{std::int64_t{32} << 20}, kMost{std::int64_t{192} << 20};
+  Laboratory& laboratory_;
+  Simulated by_line_, by_fluid_;
+};
+
 }  // namespace
 
 std::unique_ptr<Evaluator> make_estimate(Laboratory& laboratory) {
@@ -119,8 +146,7 @@ std::unique_ptr<Evaluator> make_evaluator(Laboratory& laboratory, sim::Engine en
 }
 
 std::unique_ptr<Evaluator> make_judge(Laboratory& laboratory, const std::atomic<bool>* stop) {
-  return make_evaluator(laboratory, sim::Engine::line,
-                        {.ranks = 32, .bytes = {std::int64_t{192} << 20}}, stop);
+  return std::make_unique<Judge>(laboratory, stop);
 }
 
 }  // namespace hemiola::study

@@ -53,7 +53,8 @@ std::unique_ptr<Evaluator> make_evaluator(Laboratory& laboratory, sim::Engine en
                                           EvaluationLimits limits = {},
                                           const std::atomic<bool>* stop = nullptr);
 
-/// What `*/synth` chooses by: the line engine, as far as that takes a few seconds at most.
+/// What `*/synth` chooses by: up to eight ranks and 32 MiB of all of them the line engine, else
+/// fluid; of more than 32 ranks nothing.
 std::unique_ptr<Evaluator> make_judge(Laboratory& laboratory,
                                       const std::atomic<bool>* stop = nullptr);
 
