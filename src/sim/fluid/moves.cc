@@ -82,8 +82,11 @@ Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool
     if (!operands && walker.again == Walker::Again::in_l1) {
       latency.add(Reason::l1, model.l1_latency.fs);
     } else if (span.rank < 0) {
-      ways_.over_group(rank, span.group, bytes, requests.count, true, total, members, demands_);
-      latency = ways_.group(rank, span.group, true);
+      const bool memory = ways_.beyond_l2(rank, span.buffer, true, repetition);
+      ways_.over_group(rank, span.group, bytes, requests.count, true, memory, total, members,
+                       demands_);
+      latency = ways_.group(rank, span.group, true, memory,
+                            memory && ways_.cold(span.buffer, repetition));
     } else {
       const bool again = !operands && walker.again == Walker::Again::in_l2;
       const bool memory = !again && ways_.beyond_l2(span.rank, span.buffer, true, repetition);
@@ -105,7 +108,9 @@ Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool
     const std::int64_t bytes = memory_of(span, total);
     const Requests requests = requests_of(span, total, wave, model, slices);
     if (span.rank < 0) {
-      ways_.over_group(rank, span.group, bytes, requests.count, false, total, members, demands_);
+      const bool memory = ways_.beyond_l2(rank, span.buffer, false, repetition);
+      ways_.over_group(rank, span.group, bytes, requests.count, false, memory, total, members,
+                       demands_);
       continue;
     }
     const bool memory =
@@ -171,6 +176,16 @@ std::int64_t Fluid::limit_of(const Walker& walker, const Moved& moved, std::int6
     if (!rate.is_ideal()) each(static_cast<__int128>(rate.bytes_per_second) / (moved.sources - 1));
   }
   return least;
+}
+
+/// What a unit takes to issue all of a move, alone: by its instructions, or by the slower port.
+std::int64_t Fluid::issue_time(const Walker& walker, const Moved& moved) const {
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  const std::int64_t requests = moved.loads + moved.stores;
+  const std::int64_t out = moved.out + moved.loads * model.noc_control_size.count;
+  return std::max({std::max<std::int64_t>(1, model.cu_issue_interval.fs) * requests,
+                   model.noc_cu_rate.time_for(moved.in).fs,
+                   model.noc_cu_out_rate.time_for(out).fs});
 }
 
 // Stages: 0 not begun, 1 under way, 2 all loads are on their way back.
@@ -248,17 +263,23 @@ bool Fluid::begin_move(std::int32_t number) {
   }
   // Wavefronts go through their batches one after the other: the last has its latency at the end.
   walker.batches = (primitive.bytes + window - 1) / window;
-  const std::int64_t own = limit_of(walker, moved_by(walker, primitive), walker.batch.fs);
+  const Moved moved = moved_by(walker, primitive);
+  const std::int64_t own = limit_of(walker, moved, walker.batch.fs);
   std::int64_t least = own;
-  if (walker.batches > 1 && walker.batch.fs > 0)
+  if (walker.batches > 1 && walker.batch.fs > 0) {
+    // Wavefronts take turns at the unit's ports, so all have issued a batch before any waits.
+    const std::int64_t period = walker.batch.fs + issue_time(walker, moved) / walker.batches;
     limit(least, static_cast<__int128>(primitive.bytes) * kSecond /
-                     (static_cast<__int128>(walker.batch.fs) * (walker.batches - 1)));
+                     (static_cast<__int128>(period) * (walker.batches - 1)));
+  }
   __int128 kept = 0;  // store slots times the time for which a store has its own
   for (const Span& span : primitive.dst) {
-    if (span.rank < 0) continue;
+    const int rank = walker.agent.rank;
+    const std::int64_t there_and_back =
+        span.rank < 0 ? ways_.group(rank, span.group, false).fs
+                      : ways_.store(rank, span.rank).fs + ways_.acknowledgement(rank, span.rank).fs;
     kept += static_cast<__int128>(requests_of(span, primitive.bytes, wave, model, slices).count) *
-            (ways_.store(walker.agent.rank, span.rank).fs +
-             ways_.acknowledgement(walker.agent.rank, span.rank).fs);
+            there_and_back;
   }
   if (model.cu_max_stores > 0 && kept > 0)
     limit(least, static_cast<__int128>(primitive.bytes) * kSecond * model.cu_max_stores /

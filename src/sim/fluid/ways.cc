@@ -268,15 +268,19 @@ bool Ways::has_cache(int rank) const {
          footprint_[index(fold_.rank_class(rank))] <= model.msc_size.count;
 }
 
+void Ways::add_memory(int owner, bool memory, bool cold, Latency& latency) const {
+  if (!memory) return;
+  const machine::GpuModel& model = machine_.model(owner);
+  // What the cache on the memory's side does not hold is looked for there all the same.
+  if (model.msc_size.count > 0) latency.add(Reason::msc, model.msc_latency.fs);
+  if (!has_cache(owner) || cold) latency.add(Reason::hbm, model.hbm_latency.fs);
+}
+
 Latency Ways::load(int rank, int owner, bool memory, bool cold) {
   Latency latency = store(rank, owner);
   latency += acknowledgement(rank, owner);
   const machine::GpuModel& model = machine_.model(owner);
-  if (memory) {
-    // What it does not hold is looked for there all the same.
-    if (model.msc_size.count > 0) latency.add(Reason::msc, model.msc_latency.fs);
-    if (!has_cache(owner) || cold) latency.add(Reason::hbm, model.hbm_latency.fs);
-  }
+  add_memory(owner, memory, cold, latency);
   if (rank != owner) {  // the answer has the data
     const Latency empty = over(owner, rank, 0), full = over(owner, rank, model.line_size.count);
     latency.add(Reason::link, std::max<std::int64_t>(0, full.fs - empty.fs));
@@ -284,7 +288,7 @@ Latency Ways::load(int rank, int owner, bool memory, bool cold) {
   return latency;
 }
 
-Latency Ways::group(int rank, std::int32_t group, bool load) {
+Latency Ways::group(int rank, std::int32_t group, bool load, bool memory, bool cold) {
   Latency latency = on_chip(rank, 2);
   const machine::GpuModel& model = machine_.model(rank);
   const MulticastPlane& plane = planes_.of(group, rank).front();
@@ -296,6 +300,7 @@ Latency Ways::group(int rank, std::int32_t group, bool load) {
               2 * node.switch_model.latency.fs + (load ? node.switch_model.reduce_latency.fs : 0));
   latency.add(Reason::io, 4 * model.noc_io_latency.fs);
   latency.add(Reason::l2, model.l2_latency.fs);
+  if (load) add_memory(rank, memory, cold, latency);
   return latency;
 }
 
@@ -330,7 +335,8 @@ void Ways::over_links(int from, int to, std::int64_t bytes, std::int64_t request
 }
 
 void Ways::over_group(int rank, std::int32_t group, std::int64_t bytes, std::int64_t requests,
-                      bool load, std::int64_t total, std::int64_t alike, std::vector<Demand>& out) {
+                      bool load, bool memory, std::int64_t total, std::int64_t alike,
+                      std::vector<Demand>& out) {
   const std::vector<int>& members = program_.groups()[index(group)];
   const std::vector<MulticastPlane>& planes = planes_.of(group, rank);
   const std::int64_t share = kOne / std::ssize(planes);
@@ -349,7 +355,7 @@ void Ways::over_group(int rank, std::int32_t group, std::int64_t bytes, std::int
   const std::int64_t control = machine_.model(rank).noc_control_size.count;
   add(there, machine_, load ? 0 : bytes, requests, 0, total, alike, control, out);
   add(back, machine_, load ? bytes : 0, requests, 0, total, alike, control, out);
-  for (const int member : members) at_memory(member, bytes, false, total, alike, out);
+  for (const int member : members) at_memory(member, bytes, memory, total, alike, out);
 }
 
 }  // namespace hemiola::sim

@@ -85,9 +85,11 @@ class Ways {
   /// the link's own.
   void over_links(int from, int to, std::int64_t bytes, std::int64_t requests, std::int64_t packet,
                   bool pulled, std::int64_t total, std::int64_t members, std::vector<Demand>& out);
-  /// The same through the switches of a multicast group, from or (loads) to `rank`.
+  /// The same through the switches of a multicast group, from or (loads) to `rank`; `memory`: of
+  /// the members, behind their L2.
   void over_group(int rank, std::int32_t group, std::int64_t bytes, std::int64_t requests,
-                  bool load, std::int64_t total, std::int64_t alike, std::vector<Demand>& out);
+                  bool load, bool memory, std::int64_t total, std::int64_t alike,
+                  std::vector<Demand>& out);
 
   /// From the issue of a store to its acceptance at the memory of `to`.
   const Latency& store(int from, int to);
@@ -102,8 +104,8 @@ class Ways {
   Latency burst(int from, int to, std::int64_t bytes, std::int64_t packet) const;
   /// What a flag's bytes take on the slowest link.
   std::int64_t flag_time(int from, int to) { return way(from, to).flag_time; }
-  /// Through a multicast group and back.
-  Latency group(int rank, std::int32_t group, bool load);
+  /// Through a multicast group and back; the rest as of load().
+  Latency group(int rank, std::int32_t group, bool load, bool memory = false, bool cold = false);
   Latency on_chip(int rank, int times = 1) const;
 
   /// Whether a load of the buffer finds it behind the L2, and whether stores to it get there: by
@@ -115,6 +117,8 @@ class Ways {
   bool cold(std::int32_t buffer, int repetition) const;
 
  private:
+  /// To a load that finds its line behind the L2 of `owner`.
+  void add_memory(int owner, bool memory, bool cold, Latency& latency) const;
   struct Share {
     std::int32_t resource;
     std::int64_t share;       ///< of a byte, times 2^20; of all links of the class, by one agent
