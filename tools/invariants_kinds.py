@@ -190,6 +190,8 @@ def closed(draw, places, small):
     collective = draw.choice(grid.COLLECTIVES)
     program = (collective if count == 1 and draw.random() < 0.3 else f"{collective}/nccl",)
     ring, least = bytes_over_bandwidth(collective, size, node, count)
+    if collective in ("broadcast", "reduce"):  # a chain that fills: each rank has a slot of 512 KiB of every channel before it passes that on
+        ring += (node.gpus * count - 1) * 60e-6
 
     def judge(outcome):
         if ring > 500e-6 and outcome.time > ring / 0.6:
@@ -204,6 +206,9 @@ def closed(draw, places, small):
 def own_cut(draw, places, small):
     machine, program = places.machine(draw), places.program(draw)
     size = places.size(draw, least=256 * MIB) if not small else 16 * MIB
+    # What goes along chains and up trees waits for them to fill, lines with flags wait for their flags, levels take turns.
+    if program[0].startswith(("broadcast", "reduce/")) or any(word in " ".join(program) for word in ("tree", "=ll", "hierarchical")):
+        return None
 
     def judge(outcome):
         if outcome.busiest > 300e-6 and outcome.busiest < outcome.time * 0.5:

@@ -60,6 +60,7 @@ LossStudy::Alone LossStudy::communication_of(const Schedule& schedule) {
   moves.streams = 1;
   if (!moves.copies && communicates_first(op_.kind))
     moves.family.hetero = moves.family.fused = true;
+  if (!moves.copies && adds_up(op_.kind)) moves.family.fused = true;
   return alone("communication of " + moves.text(), schedule, only_transfers, &KernelTimes::moving);
 }
 

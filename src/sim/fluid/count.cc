@@ -68,23 +68,16 @@ class Counter {
   }
 
  private:
-  /// Requests of one size and their answers, and how many took each path.
-  struct Sent {
-    RequestSize there, back;
-    std::vector<std::int64_t> by_path;
-  };
-  /// What an agent sent from one rank to another.
-  struct Way {
-    int from = 0, to = 0;
-    PathChoice choice;
-    std::vector<Sent> sent{};
-  };
-
   void walk(const AgentClass& agents);
   void count(const Primitive& primitive);
   void count_steps(const program::ComputeSteps& steps);
   void count_move(const Primitive& primitive);
   void count_span(const Span& span, const Primitive& primitive, std::int64_t wave, bool load);
+  /// Rows that lie alike and are not divided by instructions.
+  bool rows_alike(const Span& span, const Primitive& primitive, std::int64_t wave) const {
+    return span.run > 0 && span.pitch % line_ == 0 && span.skip % span.run == 0 &&
+           wave % span.run == 0 && primitive.bytes % span.run == 0 && span.access == Access::plain;
+  }
   void count_lines(const Span& span, std::int64_t from, std::int64_t to, bool load);
   void count_shifted(int peer, std::int64_t begin, std::int64_t waves, std::int64_t wave,
                      bool load);
@@ -92,9 +85,7 @@ class Counter {
                        std::int64_t bytes, bool load);
   void count_flag(int from, program::SemaphoreId id);
   void count_descriptor(const Primitive& primitive, bool queue);
-  std::vector<std::int64_t>& by_path(Way& way, RequestSize there, RequestSize back);
-  void add(Way& way, std::int64_t line, std::int64_t requests, RequestSize there, RequestSize back);
-  Way& way(int from, int to);
+  PairRequests& pair(int from, int to);
   void finish_ways();
   void add_links(Carried& carried) const;
   void on_link(LinkId link, RequestSize size, std::int64_t count) {
@@ -119,7 +110,7 @@ class Counter {
   int rank_ = 0;
   std::int64_t members_ = 1, grain_ = 16;
   bool queue_ = false;
-  std::vector<Way> ways_;
+  std::vector<PairRequests> ways_;
   std::vector<std::int32_t> way_to_;  ///< from the agent's rank; -1: none yet
   Spreads spreads_;
   std::int64_t loads_ = 0, stores_ = 0, flags_ = 0, remote_loads_ = 0, remote_stores_ = 0,
@@ -261,17 +252,14 @@ void Counter::count_span(const Span& span, const Primitive& primitive, std::int6
       count_lines(span, begin, begin + memory_end(primitive.bytes), load);
       continue;
     }
-    // Rows that lie alike and are not divided by instructions.
-    const std::int64_t row = span.run;
-    if (local && row > 0 && span.pitch % line_ == 0 && span.skip % row == 0 && wave % row == 0 &&
-        primitive.bytes % row == 0 && span.access == Access::plain) {
-      const std::int64_t first = begin + span.skip / row * span.pitch;
-      const std::int64_t lines = (first + row - 1) / line_ - first / line_ + 1;
-      (load ? loads_ : stores_) += lines * (primitive.bytes / row) * members_;
+    if (local && rows_alike(span, primitive, wave)) {
+      const std::int64_t first = begin + span.skip / span.run * span.pitch;
+      const std::int64_t lines = (first + span.run - 1) / line_ - first / line_ + 1;
+      (load ? loads_ : stores_) += lines * (primitive.bytes / span.run) * members_;
       continue;
     }
     std::int64_t at = 0;
-    if (row == 0 && span.rank >= 0 && wave % line_ == 0 && span.access == Access::plain) {
+    if (span.run == 0 && span.rank >= 0 && wave % line_ == 0 && span.access == Access::plain) {
       at = primitive.bytes / wave * wave;
       count_shifted(span.rank, begin, primitive.bytes / wave, wave, load);
     }
@@ -310,7 +298,8 @@ void Counter::count_lines(const Span& span, std::int64_t from, std::int64_t to, 
       count_multicast(span, line, requests, bytes, load);
     } else {
       if (!load) injected_ += bytes * requests * members_;
-      add(way(rank_, span.rank), line, requests, {load ? 0 : bytes, 0}, {load ? bytes : 0, 0});
+      pair(rank_, span.rank)
+          .add(line, requests, {load ? 0 : bytes, 0}, {load ? bytes : 0, 0}, spreads_);
     }
     from = high;
   }
@@ -330,28 +319,11 @@ void Counter::count_shifted(int peer, std::int64_t begin, std::int64_t waves, st
   };
   const std::int64_t head = in_sectors(inside, line_), tail = in_sectors(0, inside);
   if (!load) injected_ += waves * (head + tail + (stride - 1) * line_) * members_;
-  Way& to = way(rank_, peer);
-  const std::int64_t paths = to.choice.count;
   const auto size_of = [&](std::int64_t bytes) {
     return std::pair(RequestSize{load ? 0 : bytes, 0}, RequestSize{load ? bytes : 0, 0});
   };
-  // By path: the lines in which instructions begin, but for the first and behind the last one.
-  std::vector<std::int64_t> between(index(paths), 0);
-  for (std::int64_t wave_number = 1; wave_number < waves; ++wave_number)
-    ++between[index(machine::select_path(first + wave_number * stride, paths))];
-  const auto add_ends = [&](std::int64_t bytes, std::int64_t other) {
-    const auto [there, back] = size_of(bytes);
-    std::vector<std::int64_t>& counts = by_path(to, there, back);
-    for (std::int64_t p = 0; p < paths; ++p) counts[index(p)] += between[index(p)];
-    ++counts[index(machine::select_path(other, paths))];
-  };
-  add_ends(head, first);
-  add_ends(tail, first + waves * stride);
-  if (stride == 1) return;
-  const auto [there, back] = size_of(line_);
-  add(to, first + 1, waves * stride - 1, there, back);
-  std::vector<std::int64_t>& whole = by_path(to, there, back);
-  for (std::int64_t p = 0; p < paths; ++p) whole[index(p)] -= between[index(p)];
+  pair(rank_, peer)
+      .add_shifted(first, stride, waves, {size_of(head), size_of(line_), size_of(tail)}, spreads_);
 }
 
 // To the switch, from it to every member, and the answers.
@@ -377,7 +349,8 @@ void Counter::count_multicast(const Span& span, std::int64_t line, std::int64_t 
 
 void Counter::count_flag(int from, program::SemaphoreId id) {
   flags_ += members_;
-  if (id.rank != from) add(way(from, id.rank), flag_line(id.index), 1, {sector_, 0}, {0, 0});
+  if (id.rank != from)
+    pair(from, id.rank).add(flag_line(id.index), 1, {sector_, 0}, {0, 0}, spreads_);
 }
 
 // Bursts of a copy engine or packets of a NIC, then flags: a NIC's are written where the data are.
@@ -413,7 +386,7 @@ void Counter::count_descriptor(const Primitive& primitive, bool queue) {
       bursts_ += members_;
       if (from != to) {
         if (!empty) injected_ += size * members_;
-        add(way(from, to), line * line_ / burst, 1, {size, packet}, {0, packet});
+        pair(from, to).add(line * line_ / burst, 1, {size, packet}, {0, packet}, spreads_);
       }
       at += size;
     }
@@ -427,11 +400,11 @@ void Counter::count_descriptor(const Primitive& primitive, bool queue) {
   }
 }
 
-Counter::Way& Counter::way(int from, int to) {
+PairRequests& Counter::pair(int from, int to) {
   const bool own = from == rank_;  // nearly all are
   if (own && way_to_[index(to)] >= 0) return ways_[index(way_to_[index(to)])];
   if (!own) {
-    for (Way& way : ways_) {
+    for (PairRequests& way : ways_) {
       if (way.from == from && way.to == to) return way;
     }
   }
@@ -440,39 +413,16 @@ Counter::Way& Counter::way(int from, int to) {
     throw Failure("rank " + std::to_string(from) + " does not reach rank " + std::to_string(to));
   if (own) way_to_[index(to)] = static_cast<std::int32_t>(ways_.size());
   return ways_.emplace_back(
-      Way{.from = from, .to = to, .choice = paths_of(machine_, routes, from, to)});
-}
-
-void Counter::add(Way& way, std::int64_t line, std::int64_t requests, RequestSize there,
-                  RequestSize back) {
-  const std::int64_t paths = way.choice.count;
-  std::vector<std::int64_t>& counts = by_path(way, there, back);
-  if (paths == 1) {
-    counts[0] += requests;
-  } else if (requests == 1) {
-    ++counts[index(machine::select_path(line, paths))];
-  } else {
-    const std::vector<std::int64_t>& lines = spreads_.of(line, requests, paths);
-    for (std::size_t path = 0; path < lines.size(); ++path) counts[path] += lines[path];
-  }
-}
-
-/// How many of such requests took each path.
-std::vector<std::int64_t>& Counter::by_path(Way& way, RequestSize there, RequestSize back) {
-  const auto same = [&](const Sent& sent) { return sent.there == there && sent.back == back; };
-  auto at = std::find_if(way.sent.begin(), way.sent.end(), same);
-  if (at == way.sent.end())
-    at = way.sent.insert(at, {there, back, std::vector<std::int64_t>(index(way.choice.count), 0)});
-  return at->by_path;
+      PairRequests{.from = from, .to = to, .choice = paths_of(machine_, routes, from, to)});
 }
 
 void Counter::finish_ways() {
-  for (const Way& way : ways_) {
+  for (const PairRequests& way : ways_) {
     const machine::Routes& routes = machine_.routes(way.from, way.to);
     const auto pass = [&](LinkId link, RequestSize size, std::int64_t count) {
       on_link(link, size, count * members_);
     };
-    for (const Sent& sent : way.sent) {
+    for (const PairRequests::Sent& sent : way.sent) {
       for (std::int32_t p = 0; p < way.choice.count; ++p) {
         const std::int64_t count = sent.by_path[index(p)];
         if (count == 0) continue;

@@ -340,7 +340,6 @@ class Fluid {
   Moved moved_by(const Walker& walker, const program::Primitive& primitive) const;
   /// `load_fs`: for how long a load keeps its slot.
   std::int64_t limit_of(const Walker& walker, const Moved& moved, std::int64_t load_fs) const;
-  std::int64_t issue_time(const Walker& walker, const Moved& moved) const;
   LoadWindow window_of(const Walker& walker) const;
   bool runs_ahead(Walker& walker);
   bool leave_behind(std::int32_t agent);

@@ -23,14 +23,6 @@ std::int64_t memory_of(const Span& span, std::int64_t bytes) {
 /// of a move and of what slots hold (docs/fluid.md).
 constexpr double kSpread = 1.5;
 
-/// Of what all windows of its links hold, in eighths: behind so much a line of a move that loads
-/// from one other GPU waits on average, and of one that exchanges with several, in one batch and in
-/// more. The first is fitted to 1 to 8 workgroups of an MI300X that load from one other, the others
-/// to 1 and 16 MiB of all-reduce/partitioned (docs/fluid.md).
-constexpr int kEighthsOfLoads = 6;
-constexpr int kEighthsOfOneExchange = 12;
-constexpr int kEighthsOfExchanges = 10;
-
 /// The lower of two limits, of which 0 is none.
 void limit(std::int64_t& least, __int128 other) {
   const auto value =
@@ -178,16 +170,6 @@ std::int64_t Fluid::limit_of(const Walker& walker, const Moved& moved, std::int6
   return least;
 }
 
-/// What a unit takes to issue all of a move, alone: by its instructions, or by the slower port.
-std::int64_t Fluid::issue_time(const Walker& walker, const Moved& moved) const {
-  const machine::GpuModel& model = machine_.model(walker.agent.rank);
-  const std::int64_t requests = moved.loads + moved.stores;
-  const std::int64_t out = moved.out + moved.loads * model.noc_control_size.count;
-  return std::max({std::max<std::int64_t>(1, model.cu_issue_interval.fs) * requests,
-                   model.noc_cu_rate.time_for(moved.in).fs,
-                   model.noc_cu_out_rate.time_for(out).fs});
-}
-
 // Stages: 0 not begun, 1 under way, 2 all loads are on their way back.
 bool Fluid::move(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
@@ -268,7 +250,9 @@ bool Fluid::begin_move(std::int32_t number) {
   std::int64_t least = own;
   if (walker.batches > 1 && walker.batch.fs > 0) {
     // Wavefronts take turns at the unit's ports, so all have issued a batch before any waits.
-    const std::int64_t period = walker.batch.fs + issue_time(walker, moved) / walker.batches;
+    const std::int64_t period =
+        walker.batch.fs +
+        issue_time(model, moved.loads, moved.stores, moved.in, moved.out) / walker.batches;
     limit(least, static_cast<__int128>(primitive.bytes) * kSecond /
                      (static_cast<__int128>(period) * (walker.batches - 1)));
   }
@@ -306,33 +290,6 @@ bool Fluid::begin_move(std::int32_t number) {
   charge(walker.spent, walker.batch, busy);
   walker.time += busy;
   return true;
-}
-
-/// Of a move that has begun: what it loads at once, where it waits for that behind others. Loads
-/// from several GPUs, or over several planes, spread over as many links, and their bursts with
-/// them; but where a single GPU loads from several and stores to them, it fills the links of one
-/// direction or of the other: while most of its wavefronts wait for the last of their loads, few
-/// store. (Where all do so, answers and stores of others fill the same links.)
-LoadWindow Fluid::window_of(const Walker& walker) const {
-  const int self = walker.agent.rank;
-  const std::int64_t slots = machine_.model(self).cu_max_outstanding;
-  const auto is_remote = [&](const Span& span) { return span.rank != self; };
-  const std::vector<Span>& src = walker.present.src;
-  const std::vector<Span>& dst = walker.present.dst;
-  const auto sources = std::ranges::count_if(src, is_remote);
-  if (std::ranges::any_of(src, [](const Span& span) { return span.rank < 0; })) return {};
-  if (slots == 0 || sources == 0 || walker.batch.fs == 0) return {};
-  const auto first = std::ranges::find_if(src, is_remote);
-  const bool exchanges = sources > 1 && std::ranges::count_if(dst, is_remote) > 1;
-  if (!exchanges && (sources > 1 || machine_.routes(first->rank, self).count != 1)) return {};
-  const Moved moved = moved_by(walker, walker.present);
-  if (exchanges) {  // its own batch; of a single one the latency comes at the end
-    const bool single = walker.batches == 1;
-    return {(moved.bytes + walker.batches - 1) / walker.batches, single ? 0 : walker.batch.fs,
-            single ? kEighthsOfOneExchange : kEighthsOfExchanges, true};
-  }
-  return {std::min(moved.bytes, moved.bytes * slots / (moved.loads * walker.sharing)),
-          walker.batch.fs, kEighthsOfLoads};
 }
 
 /// The rest of a move goes on by itself; true.

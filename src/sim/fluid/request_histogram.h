@@ -1,11 +1,13 @@
 // Requests counted without time: how many of which size, and by path.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "machine/machine.h"
+#include "sim/alike/classes.h"
 #include "sim/support/index.h"
 
 namespace hemiola::sim {
@@ -73,6 +75,64 @@ class Spreads {
     std::vector<std::int64_t> lines{};
   };
   std::vector<Known> known_{4096};
+};
+
+/// What an agent sends from one rank to another, by path.
+struct PairRequests {
+  /// Requests of one size and their answers, and how many took each path.
+  struct Sent {
+    RequestSize there, back;
+    std::vector<std::int64_t> by_path;
+  };
+  int from = 0, to = 0;
+  PathChoice choice;
+  std::vector<Sent> sent{};
+
+  std::vector<std::int64_t>& by_path(RequestSize there, RequestSize back) {
+    for (Sent& known : sent) {
+      if (known.there == there && known.back == back) return known.by_path;
+    }
+    sent.push_back({there, back, std::vector<std::int64_t>(index(choice.count), 0)});
+    return sent.back().by_path;
+  }
+
+  /// Of so many lines from this one on.
+  void add(std::int64_t line, std::int64_t requests, RequestSize there, RequestSize back,
+           Spreads& spreads) {
+    std::vector<std::int64_t>& counts = by_path(there, back);
+    if (choice.count == 1) {
+      counts[0] += requests;
+    } else if (requests == 1) {
+      ++counts[index(machine::select_path(line, choice.count))];
+    } else {
+      const std::vector<std::int64_t>& lines = spreads.of(line, requests, choice.count);
+      for (std::size_t path = 0; path < lines.size(); ++path) counts[path] += lines[path];
+    }
+  }
+
+  using Sizes = std::pair<RequestSize, RequestSize>;  ///< of requests and answers
+  /// Of instructions that begin inside every `stride`-th line from `first` on: the rest of that
+  /// line, whole lines, and the beginning of the line in which the next one begins.
+  void add_shifted(std::int64_t first, std::int64_t stride, std::int64_t instructions,
+                   const std::array<Sizes, 3>& head_whole_tail, Spreads& spreads) {
+    // By path: the lines in which instructions begin, but for the first and behind the last one.
+    std::vector<std::int64_t> between(index(choice.count), 0);
+    for (std::int64_t i = 1; i < instructions; ++i)
+      ++between[index(machine::select_path(first + i * stride, choice.count))];
+    const auto add_between = [&](const Sizes& sizes, std::int64_t times) {
+      std::vector<std::int64_t>& counts = by_path(sizes.first, sizes.second);
+      for (std::size_t path = 0; path < counts.size(); ++path)
+        counts[path] += times * between[path];
+    };
+    const auto& [head, whole, tail] = head_whole_tail;
+    add_between(head, 1);
+    add(first, 1, head.first, head.second, spreads);
+    add_between(tail, 1);
+    add(first + instructions * stride, 1, tail.first, tail.second, spreads);
+    if (stride == 1) return;
+    add(first + 1, instructions * stride - 1, whole.first, whole.second, spreads);
+    add_between(whole, -1);
+  }
 };
 
 }  // namespace hemiola::sim

@@ -48,6 +48,13 @@ Requests requests_of(const program::Span& span, std::int64_t data, std::int64_t 
   return made;
 }
 
+std::int64_t issue_time(const machine::GpuModel& model, std::int64_t loads, std::int64_t stores,
+                        std::int64_t in, std::int64_t out) {
+  return std::max({std::max<std::int64_t>(1, model.cu_issue_interval.fs) * (loads + stores),
+                   model.noc_cu_rate.time_for(in).fs,
+                   model.noc_cu_out_rate.time_for(out + loads * model.noc_control_size.count).fs});
+}
+
 void charge(Attribution& spent, const Latency& latency, std::int64_t fs) {
   if (fs <= 0) return;
   std::int64_t left = fs;

@@ -63,6 +63,11 @@ struct Slices {
 Requests requests_of(const program::Span& span, std::int64_t data, std::int64_t wave,
                      const machine::GpuModel& model, const Slices& slices = {});
 
+/// What a unit takes to issue all requests of a move, alone: by its instructions, or by the slower
+/// of its ports. `in`, `out`: bytes of data.
+std::int64_t issue_time(const machine::GpuModel& model, std::int64_t loads, std::int64_t stores,
+                        std::int64_t in, std::int64_t out);
+
 class Ways {
  public:
   /// `touched`: as Options::touched.
