@@ -28,7 +28,7 @@ double without_contention(const Operator& op, const Schedule& schedule, double p
 
 }  // namespace
 
-LossStudy::Alone LossStudy::alone(const std::string& key, const Schedule& schedule,
+LossStudy::Alone LossStudy::alone(Trial& trial, const std::string& key, const Schedule& schedule,
                                   plan::Plan (*part_of)(const plan::Plan&),
                                   Time (KernelTimes::*kernels)() const) {
   {
@@ -37,21 +37,22 @@ LossStudy::Alone LossStudy::alone(const std::string& key, const Schedule& schedu
   }
   const plan::Plan plan = trial_.plan_of(schedule);
   KernelTimes times(plan);
-  const sim::Result result = trial_.run(schedule, part_of(plan), &times);
+  const sim::Result result = trial.run(schedule, part_of(plan), &times);
   const std::lock_guard lock(mutex_);
   return known_[key] = {result.time, (times.*kernels)()};
 }
 
-LossStudy::Alone LossStudy::products_of(const Schedule& schedule) {
+LossStudy::Alone LossStudy::products_of(const Schedule& schedule, Trial& trial) {
   Schedule pieces = schedule;
   pieces.pulls = pieces.prelaunch = false;
   if (pieces.family.division != Division::kernel) {  // whose programs leave units to these
     pieces.realization = {};
     pieces.workgroups = 0;
   }
-  const std::string key = "products of " + pieces.text() + std::to_string(pieces.own_tile.m) + "x" +
+  const std::string key = (&trial == &trial_ ? "products of " : "free memory, products of ") +
+                          pieces.text() + std::to_string(pieces.own_tile.m) + "x" +
                           std::to_string(pieces.own_tile.n);
-  return alone(key, schedule, only_computes, &KernelTimes::computing);
+  return alone(trial, key, schedule, only_computes, &KernelTimes::computing);
 }
 
 LossStudy::Alone LossStudy::communication_of(const Schedule& schedule) {
@@ -61,13 +62,14 @@ LossStudy::Alone LossStudy::communication_of(const Schedule& schedule) {
   if (!moves.copies && communicates_first(op_.kind))
     moves.family.hetero = moves.family.fused = true;
   if (!moves.copies && adds_up(op_.kind)) moves.family.fused = true;
-  return alone("communication of " + moves.text(), schedule, only_transfers, &KernelTimes::moving);
+  return alone(trial_, "communication of " + moves.text(), schedule, only_transfers,
+               &KernelTimes::moving);
 }
 
 void LossStudy::add(Candidate& candidate) {
   const Schedule& schedule = candidate.schedule;
   const Serial& serial = found_.serial;
-  const Alone products = products_of(schedule), communication = communication_of(schedule);
+  const Alone products = products_of(schedule, trial_), communication = communication_of(schedule);
   Losses losses{.dil_product = ratio(products.time, serial.product),
                 .dil_communication = ratio(communication.time, serial.collective),
                 .products = products.time,
@@ -82,9 +84,8 @@ void LossStudy::add(Candidate& candidate) {
 
 Time LossStudy::memory_beyond(const Candidate& candidate, const Alone& products) {
   const Schedule& schedule = candidate.schedule;
-  const plan::Plan plan = trial_.plan_of(schedule);
-  const Time whole = trial_.run_with_free_memory(schedule, plan).time;
-  const Time alone = trial_.run_with_free_memory(schedule, only_computes(plan)).time;
+  const Time whole = free_memory_.run(schedule, trial_.plan_of(schedule), nullptr).time;
+  const Time alone = products_of(schedule, free_memory_).time;
   const std::int64_t of_products = std::max<std::int64_t>(0, (products.time - alone).fs);
   return {candidate.fluid.fs - found_.software.fs - whole.fs - of_products};
 }
@@ -120,17 +121,9 @@ void LossStudy::divide(const Candidate& candidate, const Alone& products,
     part(Loss::launches) = decomposed.take(launch);
     part(Loss::last_wave) = decomposed.take(last_wave);
     // Where the bound is the power limit itself, that has all of it.
-    const machine::GemmShape whole = local_product(op_);
-    const double limit = 2.0 * static_cast<double>(whole.m) * static_cast<double>(whole.n) *
-                         static_cast<double>(whole.k);
-    const double sustained =
-        static_cast<double>(machine::gemm_sustained_time(
-                                model_, static_cast<std::int64_t>(std::min(limit, 9e18)), op_.type)
-                                .fs);
-    const double faster = static_cast<double>(model_.gemm_clock.hertz) /
-                          static_cast<double>(model_.gemm_sustained_clock.hertz);
+    const PowerLimit limit = PowerLimit::of(model_, local_flop(op_), op_.type);
     const double in_bound =
-        std::max(0.0, static_cast<double>(found_.ideal.time.fs) - sustained / faster);
+        std::max(0.0, static_cast<double>(found_.ideal.time.fs) - limit.sustained / limit.faster);
     part(Loss::clock) = decomposed.take(clock - in_bound);
     part(Loss::caches) = decomposed.left();
   } else {

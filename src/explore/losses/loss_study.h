@@ -16,7 +16,11 @@ class LossStudy {
  public:
   LossStudy(Trial& trial, const Exploration& found, const Operator& op,
             const machine::Machine& machine)
-      : trial_(trial), found_(found), op_(op), model_(machine.model(0)) {}
+      : trial_(trial),
+        free_memory_(trial.with_free_memory()),
+        found_(found),
+        op_(op),
+        model_(machine.model(0)) {}
 
   /// Candidate::losses of one that was simulated. Thread-safe. Pieces that several schedules have
   /// are simulated once.
@@ -27,10 +31,10 @@ class LossStudy {
     Time time{};     ///< of the run
     Time kernels{};  ///< during which a kernel of it ran
   };
-  /// A part of the schedule's plan, simulated once for all that have the same `key`.
-  Alone alone(const std::string& key, const Schedule& schedule,
+  /// A part of the schedule's plan, simulated by `trial` once for all that have the same `key`.
+  Alone alone(Trial& trial, const std::string& key, const Schedule& schedule,
               plan::Plan (*part_of)(const plan::Plan&), Time (KernelTimes::*kernels)() const);
-  Alone products_of(const Schedule& schedule);
+  Alone products_of(const Schedule& schedule, Trial& trial);
   Alone communication_of(const Schedule& schedule);
   /// How much less the schedule would take, if L2 and memory cost nothing, than its products.
   Time memory_beyond(const Candidate& candidate, const Alone& products);
@@ -38,6 +42,7 @@ class LossStudy {
               Losses& losses);
 
   Trial& trial_;
+  Trial free_memory_;
   const Exploration& found_;
   const Operator& op_;
   const machine::GpuModel& model_;

@@ -9,8 +9,6 @@
 #include <tuple>
 #include <vector>
 
-#include "machine/devices/gemm_model.h"
-
 namespace hemiola::explore {
 namespace {
 
@@ -25,11 +23,6 @@ std::int64_t tiles_of(const Launch& launch) {
          ((launch.shape.n + launch.tile.n - 1) / launch.tile.n);
 }
 
-double flop_of(const Launch& launch) {
-  return 2.0 * static_cast<double>(launch.shape.m) * static_cast<double>(launch.shape.n) *
-         static_cast<double>(launch.shape.k);
-}
-
 /// Whether what moves goes to one peer after the other, and not to all at once.
 bool goes_to_one_by_one(const Schedule& schedule) {
   return schedule.family.division == Division::shards ||
@@ -37,6 +30,14 @@ bool goes_to_one_by_one(const Schedule& schedule) {
 }
 
 }  // namespace
+
+PowerLimit PowerLimit::of(const machine::GpuModel& model, double flop, DataType type) {
+  const Time sustained =
+      machine::gemm_sustained_time(model, static_cast<std::int64_t>(std::min(flop, 9e18)), type);
+  return {static_cast<double>(sustained.fs),
+          static_cast<double>(model.gemm_clock.hertz) /
+              static_cast<double>(model.gemm_sustained_clock.hertz)};
+}
 
 double batch_of_workgroup(const machine::GpuModel& model) {
   constexpr double kThreads = 512, kAccess = 16;
@@ -215,17 +216,12 @@ double ClosedForm::products_bound(const Schedule& schedule,
   for (const Launch& launch : launches) {
     products += static_cast<double>(least_time(launch, launch.own ? 1 : schedule.streams).fs *
                                     launch.count);
-    flop += flop_of(launch) * static_cast<double>(launch.count);
+    flop += flop_of(launch.shape) * static_cast<double>(launch.count);
   }
   // All compute units at the clock of short loads until the power limit holds.
-  const double sustained =
-      static_cast<double>(machine::gemm_sustained_time(
-                              model_, static_cast<std::int64_t>(std::min(flop, 9e18)), op_.type)
-                              .fs);
-  const double faster = static_cast<double>(model_.gemm_clock.hertz) /
-                        static_cast<double>(model_.gemm_sustained_clock.hertz);
+  const PowerLimit limit = PowerLimit::of(model_, flop, op_.type);
   const double burst = static_cast<double>(model_.gemm_burst_time.fs);
-  return std::max(products, sustained - burst * (faster - 1));
+  return std::max(products, limit.sustained - burst * (limit.faster - 1));
 }
 
 double ClosedForm::links_bound(const Schedule& schedule) const {

@@ -10,6 +10,7 @@
 #include "explore/rules/overlap_model.h"
 #include "explore/space/operator.h"
 #include "explore/space/schedule.h"
+#include "machine/devices/gemm_model.h"
 #include "machine/machine.h"
 #include "plan/fabric.h"
 
@@ -23,6 +24,13 @@ struct Pipeline {
   double own = 0;                    ///< product of the own block: first, or after all others
   double sum = 0;  ///< of the partial sums that each step brought, where products come first
   double time(bool communicates_first) const;
+};
+
+/// All compute units at a product of so many flop: femtoseconds under the power limit, and how much
+/// faster they are before it holds.
+struct PowerLimit {
+  double sustained = 0, faster = 1;
+  static PowerLimit of(const machine::GpuModel& model, double flop, DataType type);
 };
 
 /// 0 of an ideal rate.

@@ -205,10 +205,13 @@ machine::GemmShape local_product(const Operator& op) {
   return shape;
 }
 
-double local_flop(const Operator& op) {
-  const machine::GemmShape shape = local_product(op);
+double flop_of(const machine::GemmShape& shape) {
   return 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
          static_cast<double>(shape.k);
+}
+
+double local_flop(const Operator& op) {
+  return flop_of(local_product(op));
 }
 
 Bytes collective_size(const Operator& op) {

@@ -59,6 +59,7 @@ Operator from_local(Operator local, const SourceLocation& where);
 
 /// What one GPU, the busiest, computes, as the library would: one product.
 machine::GemmShape local_product(const Operator& op);
+double flop_of(const machine::GemmShape& shape);
 double local_flop(const Operator& op);
 
 Collective collective_of(OperatorKind kind);

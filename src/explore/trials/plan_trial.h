@@ -48,6 +48,10 @@ class PlanTrial {
         machine_(std::move(machine)),
         monitor_(monitor) {}
 
+  /// The same on another machine.
+  PlanTrial on(machine::SharedMachine machine) const {
+    return {laboratory_, options_, type_, std::move(machine), monitor_};
+  }
   /// A time that no simulation is below, without one. Failure where the plan cannot be run.
   Time bound(const TemplatePlan& plan);
   /// `hops`: `line_hops` is asked for, which costs a fifth more.

@@ -2,14 +2,15 @@
 
 namespace hemiola::explore {
 
-machine::SharedMachine Trial::with_free_memory(machine::Machine machine) {
+Trial Trial::with_free_memory() const {
+  machine::Machine machine = *machine_;
   for (machine::GpuModel& model : machine.models) {
     for (Rate* rate : {&model.l2_slice_rate, &model.gemm_l2_rate, &model.gemm_store_rate,
                        &model.msc_rate, &model.hbm_rate})
       *rate = Rate::ideal();
     model.hbm_turnaround = {0};
   }
-  return machine::share(std::move(machine));
+  return {*this, machine::share(std::move(machine))};
 }
 
 void Trial::simulate(Candidate& candidate) {

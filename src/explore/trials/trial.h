@@ -16,9 +16,10 @@ class Trial {
       : op_(op),
         software_(request.software),
         machine_(machine),
-        plans_(laboratory, request.options, op.type, machine, monitor),
-        plans_of_free_memory_(laboratory, request.options, op.type, with_free_memory(*machine),
-                              monitor) {}
+        plans_(laboratory, request.options, op.type, machine, monitor) {}
+
+  /// The same schedules where L2 and memory give and take any number of bytes at once.
+  Trial with_free_memory() const;
 
   /// Its fluid time (with Request::software), attribution, buffers and traffic (but no line_hops),
   /// or why it is refused. Thread-safe for different candidates, as all others are.
@@ -33,13 +34,14 @@ class Trial {
   sim::Result run(const Schedule& schedule, plan::Plan plan, sim::TraceSink* trace) {
     return plans_.run(template_plan(schedule), std::move(plan), trace);
   }
-  /// The same where L2 and memory give and take any number of bytes at once.
-  sim::Result run_with_free_memory(const Schedule& schedule, plan::Plan plan) {
-    return plans_of_free_memory_.run(template_plan(schedule), std::move(plan), nullptr);
-  }
 
  private:
-  static machine::SharedMachine with_free_memory(machine::Machine machine);
+  /// The schedules of `like`, simulated on another machine.
+  Trial(const Trial& like, machine::SharedMachine machine)
+      : op_(like.op_),
+        software_(like.software_),
+        machine_(like.machine_),
+        plans_(like.plans_.on(std::move(machine))) {}
   TemplatePlan template_plan(const Schedule& schedule) const {
     return {template_of(op_, schedule), parameters_of(op_, schedule, *machine_)};
   }
@@ -47,7 +49,7 @@ class Trial {
   const Operator& op_;
   Time software_;
   machine::SharedMachine machine_;
-  PlanTrial plans_, plans_of_free_memory_;
+  PlanTrial plans_;
 };
 
 }  // namespace hemiola::explore

@@ -117,7 +117,8 @@ struct PairRequests {
                    const std::array<Sizes, 3>& head_whole_tail, Spreads& spreads) {
     // By path: the lines in which instructions begin, but for the first and behind the last one.
     std::vector<std::int64_t> between(index(choice.count), 0);
-    for (std::int64_t i = 1; i < instructions; ++i)
+    if (choice.count == 1) between[0] = instructions - 1;
+    for (std::int64_t i = 1; choice.count > 1 && i < instructions; ++i)
       ++between[index(machine::select_path(first + i * stride, choice.count))];
     const auto add_between = [&](const Sizes& sizes, std::int64_t times) {
       std::vector<std::int64_t>& counts = by_path(sizes.first, sizes.second);
