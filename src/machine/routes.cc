@@ -91,8 +91,7 @@ struct Machine::RouteCache {
   std::int32_t search(const Machine& machine, Mode mode, NodeId from, NodeId target);
   void relax(const Machine& machine, Mode mode, std::int32_t at, LinkId link, NodeId target);
   void mark_end(const Machine& machine, Mode mode, NodeId target);
-  Routes enumerate(const Machine& machine, std::int32_t source, std::int32_t target,
-                   Reach reach) const;
+  Routes enumerate(std::int32_t target, Reach reach);
   std::int32_t by_destination(const Machine& machine, const Routes& routes) const;
 
   static constexpr NodeId kNoTarget = -1;
@@ -103,6 +102,7 @@ struct Machine::RouteCache {
   // The search under way. A state is valid where its stamp is the current one.
   std::uint32_t stamp_ = 0;
   std::vector<std::uint32_t> stamps_, end_stamps_;
+  std::vector<std::uint32_t> kept_;  ///< states on shortest paths
   std::vector<Cost> costs_;
   std::vector<std::int32_t> last_step_;
   std::vector<Step> steps_;
@@ -140,6 +140,7 @@ void Machine::RouteCache::prepare(const Machine& machine) {
   in.build(nodes_, machine.links, &Link::to);
   forwards_ = machine.forwarding_nodes();
   stamps_.assign(3 * nodes_, 0);
+  kept_.assign(3 * nodes_, 0);
   end_stamps_.assign(nodes_, 0);
   costs_.resize(3 * nodes_);
   last_step_.resize(3 * nodes_);
@@ -173,6 +174,7 @@ void Machine::RouteCache::start(NodeId from) {
   if (++stamp_ == 0) {  // wrapped round: old stamps would look new
     std::fill(stamps_.begin(), stamps_.end(), 0);
     std::fill(end_stamps_.begin(), end_stamps_.end(), 0);
+    std::fill(kept_.begin(), kept_.end(), 0);
     stamp_ = 1;
   }
   steps_.clear();
@@ -275,34 +277,41 @@ class PathGraph {
     std::int32_t lane = 0;  ///< among the edges from -> to
     std::int32_t lanes = 1;
     std::int64_t paths = 0;  ///< from here to the target
+    std::size_t next = 0;    ///< the first edge out of `to`; the number of edges at the target
   };
 
-  /// `edges` in an order in which the edges out of a state follow all edges into it.
-  PathGraph(std::vector<Edge> edges, std::int32_t source, std::int32_t target)
-      : edges_(std::move(edges)), source_(source) {
-    for (std::size_t i = 0; i < edges_.size(); ++i) leaving_[edges_[i].from].push_back(i);
-    for (auto& [state, list] : leaving_) number_lanes(list);
+  /// `edges` in an order in which the edges out of a state follow all edges into it, those out of
+  /// one state side by side, in the order of their links; the first leaves the source.
+  explicit PathGraph(std::vector<Edge> edges) : edges_(std::move(edges)) {
+    std::vector<std::size_t> firsts;  // of states, by state
+    for (std::size_t i = 0; i < edges_.size(); i = end_of(i)) {
+      firsts.push_back(i);
+      number_lanes(i, end_of(i));
+    }
+    std::sort(firsts.begin(), firsts.end(),
+              [&](std::size_t a, std::size_t b) { return edges_[a].from < edges_[b].from; });
     for (std::size_t i = edges_.size(); i-- > 0;) {
       Edge& edge = edges_[i];
-      edge.paths = edge.to == target ? 1 : 0;
-      const auto found = leaving_.find(edge.to);
-      if (edge.to == target || found == leaving_.end()) continue;
-      for (const std::size_t next : found->second) {
-        if (continues(edge, edges_[next])) edge.paths = add(edge.paths, edges_[next].paths);
+      const auto next = std::lower_bound(
+          firsts.begin(), firsts.end(), edge.to,
+          [&](std::size_t first, std::int32_t state) { return edges_[first].from < state; });
+      const bool ends = next == firsts.end() || edges_[*next].from != edge.to;
+      edge.next = ends ? edges_.size() : *next;
+      edge.paths = ends ? 1 : 0;
+      for (std::size_t k = edge.next; k < end_of(edge.next); ++k) {
+        if (continues(edge, edges_[k])) edge.paths = add(edge.paths, edges_[k].paths);
       }
     }
-    for (const std::size_t i : leaving_.at(source_)) paths_ = add(paths_, edges_[i].paths);
-    target_ = target;
+    for (std::size_t i = 0; i < end_of(0); ++i) paths_ = add(paths_, edges_[i].paths);
   }
 
   std::int64_t paths() const { return paths_; }
 
   void append_path(std::int64_t rank, std::vector<LinkId>& links) const {
-    std::int32_t at = source_;
     const Edge* before = nullptr;
-    while (at != target_) {
+    for (std::size_t at = 0; at < edges_.size(); at = before->next) {
       const Edge* chosen = nullptr;
-      for (const std::size_t i : leaving_.at(at)) {
+      for (std::size_t i = at; i < edges_.size() && edges_[i].from == edges_[at].from; ++i) {
         const Edge& edge = edges_[i];
         if (before && !continues(*before, edge)) continue;
         chosen = &edge;
@@ -311,11 +320,16 @@ class PathGraph {
       }
       links.push_back(chosen->link);
       before = chosen;
-      at = chosen->to;
     }
   }
 
  private:
+  /// One after the last edge out of the same state.
+  std::size_t end_of(std::size_t first) const {
+    std::size_t end = first;
+    while (end < edges_.size() && edges_[end].from == edges_[first].from) ++end;
+    return end;
+  }
   /// Planes stay apart: between bundles of as many lanes a path keeps its lane.
   static bool continues(const Edge& before, const Edge& after) {
     return before.lanes != after.lanes || before.lane == after.lane;
@@ -324,27 +338,32 @@ class PathGraph {
     constexpr std::int64_t kMost = std::int64_t{1} << 60;  // more are not told apart
     return std::min(kMost, a + b);
   }
-  void number_lanes(std::vector<std::size_t>& list) {
-    std::sort(list.begin(), list.end(),
-              [&](std::size_t a, std::size_t b) { return edges_[a].link < edges_[b].link; });
-    std::unordered_map<std::int32_t, std::int32_t> count;
-    for (const std::size_t i : list) edges_[i].lane = count[edges_[i].to]++;
-    for (const std::size_t i : list) edges_[i].lanes = count[edges_[i].to];
+  /// Of the edges out of one state.
+  void number_lanes(std::size_t begin, std::size_t end) {
+    order_.resize(end - begin);
+    std::iota(order_.begin(), order_.end(), begin);
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](std::size_t a, std::size_t b) { return edges_[a].to < edges_[b].to; });
+    for (std::size_t first = 0, last = 0; first < order_.size(); first = last) {
+      while (last < order_.size() && edges_[order_[last]].to == edges_[order_[first]].to) ++last;
+      for (std::size_t i = first; i < last; ++i) {
+        edges_[order_[i]].lane = static_cast<std::int32_t>(i - first);
+        edges_[order_[i]].lanes = static_cast<std::int32_t>(last - first);
+      }
+    }
   }
 
   std::vector<Edge> edges_;
-  std::unordered_map<std::int32_t, std::vector<std::size_t>> leaving_;
-  std::int32_t source_, target_ = -1;
+  std::vector<std::size_t> order_;
   std::int64_t paths_ = 0;
 };
 
 }  // namespace
 
-Routes Machine::RouteCache::enumerate(const Machine&, std::int32_t source, std::int32_t target,
-                                      Reach reach) const {
+Routes Machine::RouteCache::enumerate(std::int32_t target, Reach reach) {
   std::vector<std::int32_t> pending{target};
-  std::unordered_map<std::int32_t, bool> seen{{target, true}};
   std::vector<PathGraph::Edge> edges;
+  kept_[static_cast<std::size_t>(target)] = stamp_;
   while (!pending.empty()) {
     const std::int32_t at = pending.back();
     pending.pop_back();
@@ -352,14 +371,17 @@ Routes Machine::RouteCache::enumerate(const Machine&, std::int32_t source, std::
          i = steps_[static_cast<std::size_t>(i)].next) {
       const Step& step = steps_[static_cast<std::size_t>(i)];
       edges.push_back({.link = step.link, .from = step.from, .to = at});
-      if (seen.emplace(step.from, true).second) pending.push_back(step.from);
+      std::uint32_t& kept = kept_[static_cast<std::size_t>(step.from)];
+      if (kept == stamp_) continue;
+      kept = stamp_;
+      pending.push_back(step.from);
     }
   }
   std::sort(edges.begin(), edges.end(), [&](const PathGraph::Edge& a, const PathGraph::Edge& b) {
-    return std::tie(costs_[static_cast<std::size_t>(a.from)], a.link, a.from) <
-           std::tie(costs_[static_cast<std::size_t>(b.from)], b.link, b.from);
+    return std::tie(costs_[static_cast<std::size_t>(a.from)], a.from, a.link) <
+           std::tie(costs_[static_cast<std::size_t>(b.from)], b.from, b.link);
   });
-  const PathGraph graph(std::move(edges), source, target);
+  const PathGraph graph(std::move(edges));
   const Cost& cost = costs_[static_cast<std::size_t>(target)];
   Routes routes;
   routes.reach = reach;
@@ -406,8 +428,8 @@ Routes Machine::RouteCache::find(const Machine& machine, NodeId from, NodeId to)
   for (const Mode mode : {Mode::load_store, Mode::network, Mode::network_through_gpus}) {
     const std::int32_t target = search(machine, mode, from, to);
     if (target < 0) continue;
-    Routes routes = enumerate(machine, index({from, kStart}), target,
-                              mode == Mode::load_store ? Reach::load_store : Reach::network);
+    Routes routes =
+        enumerate(target, mode == Mode::load_store ? Reach::load_store : Reach::network);
     if (routes.reach == Reach::network) routes.by_destination = by_destination(machine, routes);
     return routes;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "core/index.h"
 
@@ -14,7 +15,8 @@ using machine::NodeKind;
 
 }  // namespace
 
-Fabric::Fabric(const machine::Machine& machine) : machine_(machine) {
+Fabric::Fabric(const machine::Machine& machine, const Monitor* monitor)
+    : machine_(machine), monitor_(monitor) {
   rank_of_.assign(machine.nodes.size(), -1);
   for (int rank = 0; rank < machine.ranks(); ++rank)
     rank_of_[index(machine.gpus[index(rank)])] = rank;
@@ -140,24 +142,28 @@ void Fabric::add_routes(int from, int to) {
   }
   Way way{.from = from, .to = to, .paths = routes.count};
   way.is_network = routes.reach == machine::Reach::network;
-  std::map<std::int32_t, std::int32_t> paths;  // by trunk
+  if (monitor_ != nullptr) monitor_->leave_if_stopping();
+  paths_.resize(trunks_.size());  // all 0 between calls
+  std::vector<std::int32_t> used;
   for (std::int32_t i = 0; i < routes.count; ++i) {
     Time latency{0};
     for (const machine::LinkId link : routes.path(i)) {
-      ++paths[trunk_of_[index(link)]];
+      const std::int32_t trunk = trunk_of_[index(link)];
+      if (++paths_[index(trunk)] == 1) used.push_back(trunk);
       latency += machine_.class_of(link).latency +
                  latency_of(machine_.links[index(link)].to,
                             rank_of_[index(machine_.links[index(link)].to)] == to);
     }
     way.latency = std::max(way.latency, latency);
   }
+  const auto add = [&](std::int32_t trunk) {
+    std::int32_t& paths = paths_[index(trunk)];
+    if (paths > 0) way.uses.push_back({trunk, std::exchange(paths, 0)});
+  };
   // In the order of the first path, so that the first is the trunk that leaves the rank.
-  for (const machine::LinkId link : routes.path(0)) {
-    const std::int32_t trunk = trunk_of_[index(link)];
-    way.uses.push_back({trunk, paths[trunk]});
-    paths.erase(trunk);
-  }
-  for (const auto& [trunk, used] : paths) way.uses.push_back({trunk, used});
+  for (const machine::LinkId link : routes.path(0)) add(trunk_of_[index(link)]);
+  std::sort(used.begin(), used.end());
+  for (const std::int32_t trunk : used) add(trunk);
   ways_[{from, to}] = std::move(way);
 }
 

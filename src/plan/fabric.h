@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/monitor.h"
 #include "core/time.h"
 #include "machine/machine.h"
 
@@ -37,7 +38,9 @@ struct Way {
 
 class Fabric {
  public:
-  explicit Fabric(const machine::Machine& machine);
+  /// Both outlive it. Interrupted when the monitor asks for it, as in way(): large machines have
+  /// many.
+  explicit Fabric(const machine::Machine& machine, const Monitor* monitor = nullptr);
 
   int ranks() const { return machine_.ranks(); }
   const machine::Machine& machine() const { return machine_; }
@@ -88,11 +91,13 @@ class Fabric {
   Time latency_of(machine::NodeId node, bool is_end) const;
 
   const machine::Machine& machine_;
+  const Monitor* monitor_;
   std::vector<Trunk> trunks_;
   std::vector<std::int32_t> trunk_of_;              // by link
   std::vector<std::vector<std::int32_t>> leaving_;  // by node: trunks
   std::vector<int> rank_of_;                        // by node, or -1
   std::vector<std::int32_t> islands_;               // by rank
+  std::vector<std::int32_t> paths_;                 // by trunk: of the way being added
   std::map<std::pair<int, int>, Way> ways_;
 };
 

@@ -67,7 +67,7 @@ TEST(Interrupt, leaves_a_check_on_real_data) {
 TEST(Interrupt, leaves_the_search_for_a_plan) {
   const Workplace place;
   const Outcome outcome = interrupted(
-      place, "plan make all-to-all/synth --machine torus:4x8 --param size=6291456 -o plan");
+      place, "plan make all-to-all/synth --machine torus:16x32 --param size=6291456 -o plan");
   EXPECT_EQ(outcome.code, 128 + SIGINT) << outcome.err;
   EXPECT_TRUE(contains(outcome.err, "interrupted: making all-to-all/synth")) << outcome.err;
   EXPECT_EQ(place.files(), "");

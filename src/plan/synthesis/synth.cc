@@ -337,7 +337,7 @@ Plan synthesise(const TemplateArguments& arguments, Fill fill) {
   constexpr std::int64_t kMostParts = 16;
   // Each is a transfer; 256 ranks have 0.26 million on a hypercube and 4 million on a ring.
   constexpr std::int64_t kMostMoves = 250'000;
-  Fabric fabric(*arguments.machine);
+  Fabric fabric(*arguments.machine, arguments.monitor);
   const Schedules schedules(arguments, fabric, fill);
   if (arguments.number("split") != 0) {
     const std::int64_t parts = split_of(arguments);
