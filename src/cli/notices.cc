@@ -14,6 +14,11 @@
 #include "core/units.h"
 
 namespace hemiola::cli {
+namespace {
+
+constexpr const char* kClearLine = "\r\033[K";
+
+}  // namespace
 
 void Notices::show(const Diagnostic& diagnostic) {
   if (quiet_) return;
@@ -101,10 +106,19 @@ std::string Progress::line(std::chrono::steady_clock::duration elapsed) const {
   return text.substr(0, known ? window.ws_col - 1U : 79U);
 }
 
+void Progress::finished(const std::string& part) {
+  constexpr auto kQuietTime = std::chrono::seconds(2);
+  const std::lock_guard lock(mutex_);
+  if (session_.quiet || session_.parts.all < 2) return;
+  finished_ += part + '\n';
+  if (std::chrono::steady_clock::now() - start_ < kQuietTime) return;
+  if (::isatty(STDERR_FILENO) != 0) std::fputs(kClearLine, stderr);
+  std::fputs(std::exchange(finished_, {}).c_str(), stderr);
+}
+
 void Progress::watch() {
   constexpr auto kQuietTime = std::chrono::seconds(1);
   constexpr auto kInterval = std::chrono::milliseconds(250);
-  constexpr const char* kClearLine = "\r\033[K";
   bool printed = false;
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, kInterval, [this] { return stopping_; })) {

@@ -50,6 +50,9 @@ class Progress {
   void part(double begin, double end);
   /// Parts of one kind, "runs", of which so many are done.
   void parts(std::int64_t done, std::int64_t all, std::string_view kind);
+  /// A line for a part that is over, on a terminal or not: what takes long shows what it has. The
+  /// first lines are kept until all has taken two seconds, and never seen where it takes less.
+  void finished(const std::string& part);
 
  private:
   void watch();
@@ -61,6 +64,7 @@ class Progress {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
+  std::string finished_;  ///< lines that are not printed yet
   std::thread watcher_;
 };
 

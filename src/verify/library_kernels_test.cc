@@ -86,6 +86,16 @@ TEST(NcclKernels, nvls_is_right_where_a_switch_can_multicast) {
   }
 }
 
+TEST(NcclKernels, nvls_over_several_nodes_is_right) {
+  for (const std::string name : {"dgx-h100:2", "dgx-h100:3"}) {
+    if (name == "dgx-h100:3" && !long_tests()) break;
+    const machine::Machine machine = machine::load(name);
+    expect_library_kernel_right("all-reduce/nccl", machine.ranks(), machine.ranks() << 14,
+                                {{"algorithm", "nvlstree"}, {"channels", "3"}},
+                                machine::share(machine));
+  }
+}
+
 TEST(NcclKernels, rings_over_several_nodes_are_right) {
   const machine::Machine machine = machine::load("clos:2x1x2");
   for (const std::string protocol : {"ll", "simple"}) {

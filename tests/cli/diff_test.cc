@@ -71,6 +71,20 @@ TEST_F(Diff, exits_with_5_above_the_limit_and_writes_its_files_all_the_same) {
   EXPECT_EQ(place_.run("diff a.json b.json").code, 0);
 }
 
+TEST_F(Diff, says_that_models_changed_and_holds_no_limit_against_it) {
+  Json before = Json::parse(place_.read("a.json"));
+  EXPECT_GT(before["models"], 3);
+  before["models"] = 3;
+  place_.write("before.json", before.dump());
+  before.erase("models");
+  place_.write("old.json", before.dump());
+  EXPECT_TRUE(contains(place_.run("diff before.json a.json").out, "# models   they differ: A 3, B "));
+  EXPECT_TRUE(contains(place_.run("diff old.json a.json").out, "they differ: A not known, B "));
+  EXPECT_EQ(place_.run("diff old.json before.json --json d.json").code, 0);
+  EXPECT_EQ(Json::parse(place_.read("d.json"))["unlike"], Json({"models"}));
+  expect_refused("before.json a.json --fail-above 2%", {"the models changed", "one version"});
+}
+
 TEST_F(Diff, a_limit_is_not_kept_by_results_that_are_not_there) {
   run("c.json", "--size 4KiB");
   const Outcome diff = place_.run("diff a.json c.json --fail-above 2%");

@@ -82,5 +82,20 @@ TEST(Engines, what_is_sent_again_comes_from_the_l1) {
   EXPECT_NEAR(fluid_over_line(place, "all-gather/direct --machine dgx-h100 --size 64KiB"), 1, 0.05);
 }
 
+// Ports of an ideal GPU take 1 fs for a burst, and a train of 32 took none: "a request comes to a
+// stage after its round".
+TEST(Sampled, trains_pass_servers_that_take_next_to_nothing) {
+  const Workplace place;
+  const auto time = [&](const std::string& engine) {
+    const Outcome outcome = place.run(
+        "run all-to-all/direct --machine clos:2x2x4 --gpu ideal --set "
+        "'link.*.bandwidth=12.5GB/s' --no-check --quiet --size 8MiB --json j --engine " +
+        engine);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return nlohmann::json::parse(place.read("j"))["results"][0]["time_ns"].get<double>();
+  };
+  EXPECT_NEAR(time("sampled") / time("line"), 1, 0.02);
+}
+
 }  // namespace
 }  // namespace hemiola::test

@@ -64,6 +64,9 @@ ExitCode carry_out(const DiffOptions& options, const Session& session) {
     write_file(options.json, report::difference_json(session.command, difference, view.limit));
   if (!options.csv.empty()) write_file(options.csv, report::difference_csv(difference, view.limit));
   if (!view.limit) return ExitCode::done;
+  if (difference.a.models != difference.b.models)
+    throw Failure("the models changed between the two results: a limit would be held against that",
+                  {.file = options.files.front()}, "write both with one version of hemiola");
   const std::string exceeded = report::exceeded_text(difference, *view.limit);
   if (!exceeded.empty()) throw Failure(exceeded, {}, {}, ExitCode::limit_exceeded);
   if (!difference.only_a.empty())

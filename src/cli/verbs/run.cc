@@ -312,7 +312,14 @@ std::vector<study::RunTable> Runner::tables(Progress& progress) {
         {.experiments = watch_,
          .on_part = [&](double begin, double end) { progress.part(begin, end); },
          .on_runs = [&](std::int64_t done,
-                        std::int64_t all) { progress.parts(done, all, "runs"); }});
+                        std::int64_t all) { progress.parts(done, all, "runs"); },
+         .on_result =
+             [&](const study::RunTable& table) {
+               const sim::Result& result = table.results.back();
+               progress.finished(fmt::format("done: {} on {}, {} B: {:.3f} us",
+                                             table.winners.back(), table.machine,
+                                             result.size.count, result.time.us()));
+             }});
   } catch (const study::WrongProgram& wrong) {
     report::print_proof(std::cout, wrong.proof());
     throw Failure("the program is wrong and was not simulated",

@@ -235,8 +235,12 @@ TEST(Explore, over_several_nodes_blocks_cross_once_and_are_spread_inside) {
     request.limits.degrees = {2};
     request.losses = LossesOf::none;
     const Exploration found = explore(laboratory, request);
-    ASSERT_NE(found.winner(), nullptr);
-    EXPECT_EQ(found.winner()->schedule.inner, 8);
+    // What NCCL adds up in the switches of both nodes, no schedule here comes up to.
+    if (kind == OperatorKind::gemm_ar) EXPECT_EQ(found.winner(), nullptr);
+    const Candidate* const best =
+        kind == OperatorKind::gemm_ar ? &found.candidates.front() : found.winner();
+    ASSERT_NE(best, nullptr);
+    EXPECT_EQ(best->schedule.inner, 8);
     for (const Candidate& candidate : found.candidates) {
       EXPECT_GE(candidate.fluid, candidate.bound.time) << candidate.schedule.text();
       if (candidate.schedule.inner == 0) continue;
@@ -246,7 +250,7 @@ TEST(Explore, over_several_nodes_blocks_cross_once_and_are_spread_inside) {
     }
     for (const RulePick& pick : found.picks) {
       if (pick.rule != "analytic") continue;
-      EXPECT_EQ(pick.pick.family, found.winner()->schedule.family);
+      EXPECT_EQ(pick.pick.family, best->schedule.family);
     }
   }
 }

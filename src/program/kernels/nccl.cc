@@ -1,6 +1,6 @@
 // NCCL's kernels: rings (src/device/all_reduce.h, all_gather.h, reduce_scatter.h, broadcast.h,
-// reduce.h of NVIDIA/nccl 2.30), grouped send and receive (sendrecv.h), NVLS with unregistered
-// buffers (all_reduce.h).
+// reduce.h of NVIDIA/nccl 2.30), grouped send and receive (sendrecv.h). Trees: nccl_tree.cc;
+// through the switch: nccl_nvls.cc.
 #include "program/kernels/nccl.h"
 
 #include <fmt/format.h>
@@ -24,8 +24,10 @@ std::vector<plan::ParameterInfo> nccl_parameters(bool ll128, bool algorithms) {
       {"channels", "0", {}, "workgroups, of grouped sends per peer; 0: as NCCL chooses"}};
   if (ll128) all.push_back({"threads", "0", {}, "threads per workgroup; 0: as NCCL chooses"});
   if (algorithms)
-    all.push_back(
-        {"algorithm", "auto", {"auto", "ring", "tree", "nvls"}, "auto: what the tuner takes"});
+    all.push_back({"algorithm",
+                   "auto",
+                   {"auto", "ring", "tree", "nvls", "nvlstree"},
+                   "auto: what the tuner takes"});
   return all;
 }
 
@@ -59,92 +61,6 @@ Program ring(const KernelArguments& arguments, Collective collective, const Nccl
   return program;
 }
 
-// Each workgroup owns a part of every rank's chunk and plays a role: scatter copies the input to
-// where the switch reads, reduce lets the switch add and multicasts the sum, gather copies it out.
-Program nvls(const KernelArguments& arguments, const NcclChoice& choice) {
-  const int n = arguments.ranks;
-  KernelWriter writer(arguments, Collective::all_reduce, n);
-  const int channels = choice.channels;
-  const std::int32_t sends = writer.scratch("to the switch", n);
-  const std::int32_t sums = writer.scratch("from the switch", n);
-  std::vector<int> all;
-  for (int rank = 0; rank < n; ++rank) all.push_back(rank);
-  writer.program().groups = {all};
-  // Chunks of a channel: 128 KiB, less where there is little to do (src/enqueue.cc).
-  const std::int64_t part = arguments.size.count / channels;
-  std::int64_t chunk = 128 << 10;
-  for (const std::int64_t times : {64, 8, 2}) {
-    if (part < times * n * chunk && chunk > (16 << 10)) chunk /= 2;
-  }
-  const auto loop = [&] {
-    Op op{.kind = OpKind::loop};
-    op.unit = Bytes{chunk * channels};
-    op.unit_chunks = 1;
-    return op;
-  };
-  const auto everyone = [&](std::int32_t semaphore, OpKind kind) {
-    Op op{.kind = kind, .channel = Channel::memory};
-    for (int distance = 0; distance < n; ++distance)
-      op.semaphores.push_back({neighbour(distance, n), semaphore + distance});
-    return op;
-  };
-  const auto own = [&](std::int32_t semaphore) {
-    Op op{.kind = OpKind::wait, .channel = Channel::memory};
-    for (int distance = 0; distance < n; ++distance)
-      op.semaphores.push_back({own_rank(), semaphore + distance});
-    return op;
-  };
-  const auto counters = [&](const std::string& name) {
-    const auto first = static_cast<std::int32_t>(writer.program().semaphores.size());
-    for (int distance = 0; distance < n; ++distance)
-      writer.program().semaphores.push_back({.name = fmt::format("{}, {} before", name, distance)});
-    return first;
-  };
-  // 20 warps. Of those that scatter and of those that reduce one only posts (prims_simple.h), as
-  // the last one of every workgroup does here: gathering has one more.
-  const bool few = n <= 6;
-  const int scatter = 32 * (few ? 7 : 8), reduce = 32 * (few ? 7 : 5),
-            gather = 32 * ((few ? 6 : 7) + 1);
-  for (int c = 0; c < channels; ++c) {
-    const std::int32_t scattered = counters(fmt::format("channel {} scattered", c));
-    const std::int32_t reduced = counters(fmt::format("channel {} reduced", c));
-    writer.begin(c, channels, scatter);
-    writer.add(loop());
-    for (int head = 0; head < n; ++head)
-      writer.add(writer.move(OpKind::copy, {{.buffer = writer.input(), .chunk = constant(head)}},
-                             {{.buffer = sends, .chunk = constant(head)}}));
-    writer.sync();
-    writer.add(everyone(scattered, OpKind::signal));
-    writer.add({.kind = OpKind::end_loop});
-    writer.begin_part(reduce);
-    writer.add(loop());
-    writer.add(own(scattered));
-    writer.sync();
-    Op sum = writer.move(
-        OpKind::group_load_reduce_store,
-        {{.buffer = sends, .chunk = own_rank(), .access = Access::multicast, .group = 0}},
-        {{.buffer = sums, .chunk = own_rank(), .access = Access::multicast, .group = 0}});
-    sum.channel = Channel::switch_;
-    writer.add(std::move(sum));
-    writer.sync();
-    writer.add(everyone(reduced, OpKind::signal));
-    writer.add({.kind = OpKind::end_loop});
-    writer.begin_part(gather);
-    writer.add(loop());
-    writer.add(own(reduced));
-    writer.sync();
-    for (int head = 0; head < n; ++head)
-      writer.add(writer.move(OpKind::copy, {{.buffer = sums, .chunk = constant(head)}},
-                             {{.buffer = writer.output(), .chunk = constant(head)}}));
-    writer.add({.kind = OpKind::end_loop});
-  }
-  Program program = writer.finish("ncclDevKernel_AllReduce_NVLS", choice.threads, 8);
-  program.kernels.front().posts_apart = true;
-  program.kernels.front().large_code = 1;  // a workgroup here is one of a block's roles
-  finish_nccl_kernels(program);
-  return program;
-}
-
 Program finished(Program program, const KernelArguments& arguments) {
   program.name = program.source = arguments.name;
   program.format = "kernel";
@@ -162,7 +78,8 @@ Program make_nccl(const KernelArguments& arguments) {
       case NcclAlgorithm::tree:
         return nccl_tree(arguments, choice);
       case NcclAlgorithm::nvls:
-        return nvls(arguments, choice);
+      case NcclAlgorithm::nvls_tree:
+        return nccl_nvls(arguments, choice);
       case NcclAlgorithm::ring:
         break;
     }

@@ -10,7 +10,8 @@
 
 namespace hemiola::program {
 
-enum class NcclAlgorithm : std::uint8_t { ring, tree, nvls };
+/// nvls_tree: NVLS inside a node, a tree over the nodes.
+enum class NcclAlgorithm : std::uint8_t { ring, tree, nvls, nvls_tree };
 
 /// Ranks that reach each other without a NIC are a node; nodes stand one after the other.
 struct NcclNodes {
@@ -29,7 +30,7 @@ struct NcclChoice {
   int trees = 1;      ///< channels of the search graph: those from here on have the second tree
   int threads = 512;  ///< per workgroup, with those that only post
   int warp = 32;      ///< threads of a warp
-  Bytes step{};       ///< grouped sends: data of a slot
+  Bytes step{};       ///< grouped sends: data of a slot; NVLS over nodes: the largest chunk
 };
 
 /// Steps of a ring of so many ranks (or nodes), as NCCL's and RCCL's tuners count them.
@@ -70,7 +71,8 @@ int nccl_unroll(Protocol protocol, const KernelArguments& arguments);
 /// table (src/device/generate.py); they count twice because measured times of two GPUs agree.
 int nccl_large_code(Protocol protocol);
 
-/// All-reduce over the double binary tree.
+/// All-reduce over the double binary tree, and through the switch, on one node and on several.
 Program nccl_tree(const KernelArguments& arguments, const NcclChoice& choice);
+Program nccl_nvls(const KernelArguments& arguments, const NcclChoice& choice);
 
 }  // namespace hemiola::program

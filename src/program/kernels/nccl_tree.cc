@@ -9,19 +9,11 @@
 
 #include "plan/node_paths.h"
 #include "program/kernels/nccl.h"
+#include "program/kernels/nccl_tree.h"
 #include "program/lower/lower.h"
 
 namespace hemiola::program {
 namespace {
-
-constexpr int kNone = -1;
-
-/// Neighbours of a rank, or of a node, in a tree. `second`: of its parent it is the second child.
-struct TreePlace {
-  int up = kNone;
-  std::vector<int> down{};
-  bool second = false;
-};
 
 /// Leaves and inner nodes alternate: the parent has the lowest set bit moved up by one place, where
 /// that node exists (trees.cc, ncclGetBtree).
@@ -43,18 +35,6 @@ TreePlace binary_tree(int node, int nodes) {
   return place;
 }
 
-/// The second tree is the mirrored first one, or for an odd number of nodes the shifted one, so
-/// that (almost) nobody is inner node of both (trees.cc, ncclGetDtree).
-TreePlace node_place(int node, int nodes, bool mirrored) {
-  if (!mirrored) return binary_tree(node, nodes);
-  const bool odd = nodes % 2 == 1;
-  const auto other = [&](int n) { return odd ? (n + 1) % nodes : nodes - 1 - n; };
-  TreePlace place = binary_tree(odd ? (node - 1 + nodes) % nodes : nodes - 1 - node, nodes);
-  if (place.up != kNone) place.up = other(place.up);
-  for (int& child : place.down) child = other(child);
-  return place;
-}
-
 /// Places of all ranks in the tree of a channel. A node's chain begins at a GPU with a NIC, its
 /// head, which speaks with the parent node and with the second child node; the next one speaks with
 /// the first (connect.cc, balanced tree). In NCCL both do so over the NIC of the channel (crossNic
@@ -69,9 +49,9 @@ std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const Nc
   const auto at = [](const auto& list, int i) { return list[static_cast<std::size_t>(i)]; };
   std::vector<TreePlace> across;
   for (int node = 0; node < nodes.count; ++node)
-    across.push_back(node_place(node, nodes.count, mirrored));
+    across.push_back(tree_place(node, nodes.count, mirrored));
   std::vector<int> begins(static_cast<std::size_t>(nodes.count),
-                          kNone);  // by node: number of a chain
+                          TreePlace::kNone);  // by node: number of a chain
   const auto inner = [&](int begin, int position) {
     if (!paths.empty()) return at(at(paths, begin % static_cast<int>(paths.size())), position);
     return (at(heads, begin % static_cast<int>(heads.size())) + position) % nodes.size;
@@ -79,9 +59,9 @@ std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const Nc
   // Of a node, once its parent has one.
   const auto begin_of = [&](const auto& self, int node) -> int {
     int& begin = begins[static_cast<std::size_t>(node)];
-    if (begin != kNone) return begin;
+    if (begin != TreePlace::kNone) return begin;
     const TreePlace& place = across[static_cast<std::size_t>(node)];
-    if (place.up == kNone) return begin = turn;
+    if (place.up == TreePlace::kNone) return begin = turn;
     begin = self(self, place.up);
     if (!place.second && nodes.size > 1) {
       const auto next = std::find(heads.begin(), heads.end(), inner(begin, 1));
@@ -102,51 +82,14 @@ std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const Nc
   }
   for (int node = 0; node < nodes.count; ++node) {
     const TreePlace& place = across[static_cast<std::size_t>(node)];
-    if (place.up == kNone) continue;
+    if (place.up == TreePlace::kNone) continue;
     // The GPU on the rail of the child's head, or the first.
     const int rail = rank_at(node, 0) % nodes.size;
-    const int next = nodes.size > 1 ? rank_at(place.up, 1) : kNone;
-    const bool is_next = !place.second && next != kNone && next % nodes.size == rail;
+    const int next = nodes.size > 1 ? rank_at(place.up, 1) : TreePlace::kNone;
+    const bool is_next = !place.second && next != TreePlace::kNone && next % nodes.size == rail;
     join(is_next ? next : rank_at(place.up, 0), rank_at(node, 0));
   }
   return places;
-}
-
-/// Ends of connections, numbered by rank.
-class Connections {
- public:
-  explicit Connections(int ranks)
-      : inbound_(static_cast<std::size_t>(ranks)), outbound_(static_cast<std::size_t>(ranks)) {}
-
-  /// A connection from one rank to another: as the sender and as the receiver see it.
-  std::pair<ConnectionRef, ConnectionRef> connect(int from, int to, int channel) {
-    const std::int32_t in = inbound_[static_cast<std::size_t>(to)]++;
-    const std::int32_t out = outbound_[static_cast<std::size_t>(from)]++;
-    return {{constant(to), in, out, channel}, {constant(from), in, out, channel}};
-  }
-  std::int32_t most_inbound() const { return *std::max_element(inbound_.begin(), inbound_.end()); }
-  std::int32_t most_outbound() const {
-    return *std::max_element(outbound_.begin(), outbound_.end());
-  }
-
- private:
-  std::vector<std::int32_t> inbound_, outbound_;
-};
-
-/// What a rank does in a channel: connections with the parent and the children.
-struct TreeRole {
-  std::vector<ConnectionRef> to_parent{}, from_parent{}, to_children{}, from_children{};
-};
-
-void receive_from(Op& op, const std::vector<ConnectionRef>& connections) {
-  if (connections.empty()) return;
-  op.recv_from = connections.front();
-  op.more_from.assign(connections.begin() + 1, connections.end());
-}
-void send_to(Op& op, const std::vector<ConnectionRef>& connections) {
-  if (connections.empty()) return;
-  op.send_to = connections.front();
-  op.more_to.assign(connections.begin() + 1, connections.end());
 }
 
 /// A step, except that with LL128 it is halved while there are few for the depth of the tree
@@ -181,22 +124,10 @@ class TreeWriter : public ProgramWriter {
     std::vector<std::vector<int>> paths;
     if (arguments.machine != nullptr && arguments.machine->ranks() == ranks())
       paths = plan::node_paths(plan::Fabric(*arguments.machine), nodes.heads);
-    Connections connections(ranks());
+    TreeConnections connections(ranks());
     for (int channel = 0; channel < choice.channels; ++channel) {
       const std::vector<TreePlace> places = rank_places(nodes, channel, choice, paths);
-      std::vector<TreeRole>& roles = roles_.emplace_back(places.size());
-      for (int rank = 0; rank < ranks(); ++rank) {
-        TreeRole& parent = roles[static_cast<std::size_t>(rank)];
-        for (const int child : places[static_cast<std::size_t>(rank)].down) {
-          TreeRole& other = roles[static_cast<std::size_t>(child)];
-          const auto [up_out, up_in] = connections.connect(child, rank, channel);
-          other.to_parent = {up_out};
-          parent.from_children.push_back(up_in);
-          const auto [down_out, down_in] = connections.connect(rank, child, channel);
-          parent.to_children.push_back(down_out);
-          other.from_parent = {down_in};
-        }
-      }
+      roles_.push_back(tree_roles(places, channel, connections));
     }
     program_.inbound = connections.most_inbound();
     program_.outbound = connections.most_outbound();
@@ -282,6 +213,48 @@ class TreeWriter : public ProgramWriter {
 };
 
 }  // namespace
+
+/// The second tree is the mirrored first one, or for an odd number of nodes the shifted one, so
+/// that (almost) nobody is inner node of both (trees.cc, ncclGetDtree).
+TreePlace tree_place(int node, int nodes, bool mirrored) {
+  if (!mirrored) return binary_tree(node, nodes);
+  const bool odd = nodes % 2 == 1;
+  const auto other = [&](int n) { return odd ? (n + 1) % nodes : nodes - 1 - n; };
+  TreePlace place = binary_tree(odd ? (node - 1 + nodes) % nodes : nodes - 1 - node, nodes);
+  if (place.up != TreePlace::kNone) place.up = other(place.up);
+  for (int& child : place.down) child = other(child);
+  return place;
+}
+
+std::vector<TreeRole> tree_roles(const std::vector<TreePlace>& places, int channel,
+                                 TreeConnections& connections) {
+  std::vector<TreeRole> roles(places.size());
+  for (int rank = 0; rank < static_cast<int>(places.size()); ++rank) {
+    TreeRole& parent = roles[static_cast<std::size_t>(rank)];
+    for (const int child : places[static_cast<std::size_t>(rank)].down) {
+      TreeRole& other = roles[static_cast<std::size_t>(child)];
+      const auto [up_out, up_in] = connections.connect(child, rank, channel);
+      other.to_parent = {up_out};
+      parent.from_children.push_back(up_in);
+      const auto [down_out, down_in] = connections.connect(rank, child, channel);
+      parent.to_children.push_back(down_out);
+      other.from_parent = {down_in};
+    }
+  }
+  return roles;
+}
+
+void receive_from(Op& op, const std::vector<ConnectionRef>& connections) {
+  if (connections.empty()) return;
+  op.recv_from = connections.front();
+  op.more_from.assign(connections.begin() + 1, connections.end());
+}
+
+void send_to(Op& op, const std::vector<ConnectionRef>& connections) {
+  if (connections.empty()) return;
+  op.send_to = connections.front();
+  op.more_to.assign(connections.begin() + 1, connections.end());
+}
 
 Program nccl_tree(const KernelArguments& arguments, const NcclChoice& choice) {
   return TreeWriter(arguments, choice).write();

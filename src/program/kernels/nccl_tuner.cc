@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "machine/machine.h"
 #include "machine/network_routing.h"
@@ -27,6 +28,8 @@ struct Generation {
   double nvls_efficiency;
   int nvls_channels;   ///< src/transport/nvls.cc
   bool pulls = false;  ///< src/graph/paths.cc: "Enable P2P Read for Ampere/NVLink only"
+  std::array<double, 2> nvls_tree_channel{};  ///< cap of NVLSTree per head: two nodes, more
+  bool nvls_tree_sags = false;                ///< its bandwidth is that of kTreeShare: on x86 hosts
 };
 
 // Hosts as DGX have them: of AMD with A100, of Intel else.
@@ -37,17 +40,25 @@ constexpr Generation kAmpere{
     240, 24, {87.7, 22.5, 19.0}, 20.0, {24.0, 23.6, 17.8}, {20.0, 20.0, 20.0}, 2, 0, 0, true};
 constexpr Generation kHopper{
     // 12 x 30
-    360, 24, {141.0, 39.0, 20.4}, 36.7, {38.7, 41.4, 36.0}, {36.7, 36.7, 29.0}, 1, 0.85, 16};
+    360, 24,    {141.0, 39.0, 20.4}, 36.7, {38.7, 41.4, 36.0}, {36.7, 36.7, 29.0}, 1, 0.85,
+    16,  false, {57.7, 45.5}};
 constexpr Generation kBlackwell{
     // 16 x 45
-    720, 32, {282.0, 39.0, 20.4}, 40.0, {70.0, 42.8, 24.0}, {55.6, 31.67, 20.0}, 1, 0.74, 24};
+    720, 32,    {282.0, 39.0, 20.4}, 40.0, {70.0, 42.8, 24.0}, {55.6, 31.67, 20.0}, 1, 0.74,
+    24,  false, {96.0, 80.0},        true};
+constexpr Generation kGraceBlackwell = [] {
+  Generation grace = kBlackwell;
+  grace.nvls_tree_sags = false;
+  return grace;
+}();
 
 /// Null: a GPU that NCCL's tuner does not know.
 const Generation* known_generation(const std::string& gpu) {
   if (gpu == "v100") return &kVolta;
   if (gpu == "a100") return &kAmpere;
   if (gpu == "h100" || gpu == "h100-500w" || gpu == "h200") return &kHopper;
-  if (gpu == "b200" || gpu == "gb200") return &kBlackwell;
+  if (gpu == "b200") return &kBlackwell;
+  if (gpu == "gb200") return &kGraceBlackwell;
   return nullptr;
 }
 
@@ -72,11 +83,15 @@ constexpr std::array<std::array<double, 23>, 3> kTreeShare{
      {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}}};
 constexpr double kSimplePlateau = 1.4;  // latency of Simple over several nodes
 constexpr double kNvlsHop = 25;         // us
+constexpr double kNvlsNetHop = 20.9;    // us
 constexpr std::array<Protocol, 3> kTunedProtocols{Protocol::ll, Protocol::ll128, Protocol::simple};
 constexpr std::array<std::string_view, 3> kTunedProtocolNames{"ll", "ll128", "simple"};
 
-constexpr std::array<std::pair<NcclAlgorithm, std::string_view>, 3> kAlgorithms{
-    {{NcclAlgorithm::ring, "ring"}, {NcclAlgorithm::tree, "tree"}, {NcclAlgorithm::nvls, "nvls"}}};
+constexpr std::array<std::pair<NcclAlgorithm, std::string_view>, 4> kAlgorithms{
+    {{NcclAlgorithm::ring, "ring"},
+     {NcclAlgorithm::tree, "tree"},
+     {NcclAlgorithm::nvls, "nvls"},
+     {NcclAlgorithm::nvls_tree, "nvlstree"}}};
 
 std::size_t column(Protocol protocol) {
   return static_cast<std::size_t>(
@@ -84,12 +99,16 @@ std::size_t column(Protocol protocol) {
       kTunedProtocols.begin());
 }
 
-bool has_nvls(const KernelArguments& arguments) {
+/// Whether the switch of every node can multicast, among more than two ranks.
+bool has_nvls(const KernelArguments& arguments, const NcclNodes& nodes) {
   if (arguments.ranks <= 2 || generation(arguments.machine.get()).nvls_channels == 0) return false;
   if (arguments.machine == nullptr || arguments.machine->ranks() < arguments.ranks) return false;
-  std::vector<int> all;
-  for (int rank = 0; rank < arguments.ranks; ++rank) all.push_back(rank);
-  return !arguments.machine->multicast_switches(all).empty();
+  for (int node = 0; node < nodes.count; ++node) {
+    std::vector<int> all(static_cast<std::size_t>(nodes.size));
+    std::iota(all.begin(), all.end(), node * nodes.size);
+    if (nodes.size == 1 || arguments.machine->multicast_switches(all).empty()) return false;
+  }
+  return nodes.count == 1 || nodes.heads.size() >= 2;
 }
 
 /// Rings and trees of the search graph: a node's own, or one for each of its NICs.
@@ -144,6 +163,14 @@ double ring_latency(const Generation& found, const NcclNodes& nodes, Protocol pr
   return kRingBase.at(at) + (steps - far) * hop + far * net;
 }
 
+/// Log2 of a size in units of 64 B picks the share; -1: none.
+double tree_share(std::int64_t size, Protocol protocol, std::size_t sizes) {
+  const auto power =
+      static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(size) >> 6));
+  const auto& shares = kTreeShare.at(column(protocol));
+  return power >= 1 && power <= sizes ? shares.at(std::min(power, shares.size()) - 1) : 1;
+}
+
 double tree_time(const KernelArguments& arguments, const Generation& found, const NcclNodes& nodes,
                  Protocol protocol) {
   const std::size_t at = column(protocol);
@@ -156,13 +183,50 @@ double tree_time(const KernelArguments& arguments, const Generation& found, cons
                    graph * found.tree_ll128_channel.at(scale_of(nodes)));
   if (nodes.size == 1) bus *= 0.85;  // up and down through one GPU
   const std::int64_t size = arguments.size.count;
-  const auto power =
-      static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(size) >> 6));
-  if (power >= 1 && power <= kTreeShare.at(at).size()) bus *= kTreeShare.at(at).at(power - 1);
+  bus *= tree_share(size, protocol, kTreeShare.at(at).size());
   const int levels = std::bit_width(static_cast<unsigned>(nodes.count)) - 1;
   const double latency =
       kTreeBase.at(at) + 2 * ((nodes.size - 1) * kTreeHop.at(at) + levels * kTreeNetHop.at(at));
   return latency + static_cast<double>(size) / 1000 / (bus / 2);
+}
+
+double nvls_time(const KernelArguments& arguments, const Generation& found,
+                 const NcclNodes& nodes) {
+  const double ratio =
+      static_cast<double>(arguments.ranks) / ring_steps(Collective::all_reduce, arguments.ranks);
+  const auto heads = static_cast<double>(nodes.count == 1 ? nodes.size : nodes.heads.size());
+  const double switched = 2 * found.nvls_efficiency * (heads - 1) / heads;
+  const double kilobytes = static_cast<double>(arguments.size.count) / 1000;
+  if (nodes.count == 1) return kNvlsHop + kilobytes / (found.ring_bandwidth * switched * ratio);
+  const double nic = nodes.nic_bandwidth / heads;
+  const bool two = nodes.count == 2;
+  double bus = heads * std::min({nic * switched, nic * (two ? 2 : 1),
+                                 found.nvls_tree_channel.at(two ? 0 : 1)});
+  const std::int64_t size = arguments.size.count;
+  if (found.nvls_tree_sags) bus *= tree_share(size, Protocol::simple, kTreeShare[0].size() + 1);
+  const int levels = std::bit_width(static_cast<unsigned>(nodes.count)) - 1;
+  return kNvlsHop + 2 * levels * kNvlsNetHop + kilobytes / (bus * ratio);
+}
+
+/// Channels of NVLS over nodes, and the data of a chunk at most (src/transport/nvls.cc). NICs and
+/// GPUs are at one PCIe switch.
+void choose_nvls_tree(NcclChoice& choice, const Generation& found, const NcclNodes& nodes) {
+  choice.channels = found.nvls_channels;
+  std::int64_t most = nodes.count >= 4 ? 64 : 128;  // KiB
+  if (&found == &kBlackwell || &found == &kGraceBlackwell) {
+    const double nic = nodes.nic_bandwidth / static_cast<double>(nodes.heads.size());
+    choice.channels = 32;
+    if (nodes.count == 2 && nic >= 48) {
+      most = nodes.size <= 4 ? 256 : nodes.size >= 16 || (nodes.size <= 8 && nic < 96) ? 64 : 128;
+    } else if (nic >= 96) {
+      choice.channels = nodes.size <= 8 ? 24 : 32;
+      most = nodes.size <= 8 ? 256 : nodes.size < 32 ? 128 : 64;
+    } else if (nic >= 48) {
+      choice.channels = 24;
+      most = 64;
+    }
+  }
+  choice.step = KiB(most);
 }
 
 // topoGetAlgoInfo (src/enqueue.cc): fewer channels, then fewer threads, until every thread has
@@ -276,14 +340,12 @@ double nccl_time(const KernelArguments& arguments, Collective collective, NcclAl
   const int steps = ring_steps(collective, arguments.ranks);
   const double share = static_cast<double>(arguments.ranks) / steps;
   const double kilobytes = static_cast<double>(arguments.size.count) / 1000;
-  if (algorithm == NcclAlgorithm::nvls) {
+  if (algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree) {
+    const bool is_tree = algorithm == NcclAlgorithm::nvls_tree;
     if (protocol != Protocol::simple || collective != Collective::all_reduce ||
-        !has_nvls(arguments))
+        is_tree != (nodes.count > 1) || !has_nvls(arguments, nodes))
       return -1;
-    const double heads = arguments.ranks;
-    const double bus =
-        found.ring_bandwidth * found.nvls_efficiency * (heads - 1) / heads * 2 * share;
-    return kNvlsHop + kilobytes / bus;
+    return nvls_time(arguments, found, nodes);
   }
   if (algorithm == NcclAlgorithm::tree)
     return collective == Collective::all_reduce ? tree_time(arguments, found, nodes, protocol) : -1;
@@ -315,11 +377,11 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) 
     }
   }
   if (best < 0)
-    throw Failure(fmt::format("NCCL has no NVLS for {} ranks here with protocol {}",
-                              arguments.ranks, protocol),
+    throw Failure(fmt::format("NCCL has no algorithm {} for {} ranks here with protocol {}",
+                              algorithm, arguments.ranks, protocol),
                   kOption,
-                  "NVLS needs more than 2 ranks, a machine whose switch can multicast, and "
-                  "protocol simple");
+                  "nvls needs one node, nvlstree several with two NICs and more; both more than 2 "
+                  "ranks, switches that can multicast, and protocol simple");
   const NcclNodes nodes = nccl_nodes(arguments);
   choice.channels = channels_of(arguments, nodes);
   choice.trees = graph_channels(arguments, nodes);
@@ -331,8 +393,11 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) 
           rccl_protocol(*rccl, nodes, collective, arguments.size.count).value_or(choice.protocol);
     shrink(choice, arguments, collective);
     limit_to_cells(choice, arguments, collective);
-  } else if (choice.algorithm == NcclAlgorithm::nvls) {
-    choice.channels = generation(arguments.machine.get()).nvls_channels;
+  } else if (choice.algorithm == NcclAlgorithm::nvls ||
+             choice.algorithm == NcclAlgorithm::nvls_tree) {
+    const Generation& found = generation(arguments.machine.get());
+    choice.channels = found.nvls_channels;
+    if (nodes.count > 1) choose_nvls_tree(choice, found, nodes);
     choice.threads = 640;
   } else {
     choice.threads = choice.protocol == Protocol::ll128 ? 640 : 512;

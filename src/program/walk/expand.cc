@@ -30,7 +30,11 @@ bool reduces(OpKind kind) {
 }  // namespace
 
 ReduceOp Cursor::reduction(const Op& op) const {
-  if (!reduces(op.kind)) return ReduceOp::none;
+  // What the switch loads of a group is always a sum.
+  const bool through_switch = std::any_of(op.src.begin(), op.src.end(), [](const Operand& source) {
+    return source.access == Access::multicast;
+  });
+  if (!reduces(op.kind) && !through_switch) return ReduceOp::none;
   // An MSCCL++ plan names its reduction, and an MSCCL file may; everywhere else the caller of the
   // collective does.
   const bool states = program_->format == "mscclpp" || program_->format == "msccl";

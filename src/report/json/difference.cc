@@ -93,8 +93,9 @@ std::string result_object(const ResultChange& change, const std::optional<study:
 
 std::string run_object(const study::ResultFile& run) {
   return fmt::format(
-      "{{\"file\": {}, \"command\": {}, \"machine\": {}, \"program\": {}, \"engine\": {}}}",
-      json_string(run.file), json_string(run.command), json_string(run.machine),
+      "{{\"file\": {}, \"models\": {}, \"command\": {}, \"machine\": {}, \"program\": {}, "
+      "\"engine\": {}}}",
+      json_string(run.file), run.models, json_string(run.command), json_string(run.machine),
       json_string(run.program), json_string(run.engine));
 }
 

@@ -4,6 +4,7 @@
 
 #include "report/report.h"
 #include "report/values/numbers.h"
+#include "sim/models_version.h"
 
 namespace hemiola::report {
 namespace {
@@ -138,10 +139,10 @@ std::string result_object(const sim::Result& result, bool volatile_fields) {
 
 std::string to_json(const Run& run, const std::vector<sim::Result>& results, bool volatile_fields) {
   std::string text = fmt::format(
-      "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"machine\": {},\n"
-      "  \"program\": {},\n  \"engine\": {},\n  \"results\": [",
-      json_string(run.command), json_string(run.machine), json_string(run.program),
-      json_string(run.engine));
+      "{{\n  \"schema\": \"hemiola/1\",\n  \"models\": {},\n  \"command\": {},\n"
+      "  \"machine\": {},\n  \"program\": {},\n  \"engine\": {},\n  \"results\": [",
+      sim::kModelsVersion, json_string(run.command), json_string(run.machine),
+      json_string(run.program), json_string(run.engine));
   for (std::size_t i = 0; i < results.size(); ++i) {
     text += (i > 0 ? ",\n" : "\n") + result_object(results[i], volatile_fields);
   }

@@ -69,6 +69,11 @@ void print_head(std::ostream& out, const Difference& difference) {
     else if (a != b)
       out << fmt::format("# {:<8} they differ: A {}, B {}\n", name, or_unknown(a), or_unknown(b));
   };
+  const auto models = [](const study::ResultFile& run) {
+    return run.models == 0 ? std::string() : std::to_string(run.models);
+  };
+  if (difference.a.models != difference.b.models)
+    line("models", models(difference.a), models(difference.b));
   line("machine", difference.a.machine, difference.b.machine);
   line("program", difference.a.program, difference.b.program);
   line("engine", difference.a.engine, difference.b.engine);

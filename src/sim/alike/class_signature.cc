@@ -132,8 +132,8 @@ Colour Signatures::colour_of(const Op& op) const {
       const program::Buffer& buffer = program_.buffers()[index(operand.buffer)];
       colour = mix(colour, static_cast<std::uint64_t>(operand.access));
       colour = mix(colour, static_cast<std::uint64_t>(buffer.kind));
-      for (const std::int64_t value :
-           {operand.chunks, operand.run, operand.pitch, static_cast<std::int64_t>(operand.group)})
+      // Which group it is says who its members are.
+      for (const std::int64_t value : {operand.chunks, operand.run, operand.pitch})
         colour = mix(colour, static_cast<std::uint64_t>(value));
     }
   }
@@ -154,15 +154,17 @@ Colour Signatures::place_of(const Op& op, const Operand& operand, int rank) cons
 
 namespace {
 
-/// Memory of all members of a group, in no order.
+/// Memory of all members of a group, from the own one on, so that members which turn into each
+/// other see the same.
 void use_members(const std::vector<int>& group, int own, Colour here, std::vector<PeerUse>& out,
                  Colour& colour) {
-  for (const int member : group) {
-    if (member == own)
-      colour = mix(colour, here);
-    else
-      out.push_back({here, member, -1});
-  }
+  const auto first = std::find(group.begin(), group.end(), own);
+  if (first != group.end()) colour = mix(colour, here);
+  const auto add = [&](int member) {
+    if (member != own) out.push_back({here, member, -1});
+  };
+  std::for_each(first, group.end(), add);
+  std::for_each(group.begin(), first, add);
 }
 
 }  // namespace

@@ -280,22 +280,31 @@ class Latencies {
            (span.rank == rank ? 0 : io(span.rank) + links(span.rank, rank, bytes) + io(rank));
   }
   std::int64_t multicast(int rank, const program::Span& span, std::int64_t bytes, bool load) {
-    const auto switches =
-        machine_.multicast_switches(program_.groups()[static_cast<std::size_t>(span.group)]);
-    if (switches.empty()) return 0;
-    const auto lanes =
-        machine_.lanes(machine_.gpus[static_cast<std::size_t>(rank)], switches.front());
-    if (lanes.empty()) return 0;
-    const machine::LinkClass& c = machine_.class_of(lanes.front());
-    const std::int64_t there =
-        on_chip(rank) + io(rank) + c.latency.fs +
-        machine_.nodes[static_cast<std::size_t>(switches.front())].switch_model.latency.fs;
-    const std::int64_t member =
-        2 * c.latency.fs + (load ? c.bandwidth.time_for(c.wire_bytes(bytes)).fs : 0);
-    return there + member + c.latency.fs + io(rank) + on_chip(rank);
+    const auto [entry, is_new] = groups_.try_emplace({span.group, rank});
+    if (is_new) entry->second = through_switch(rank, span.group);
+    const ThroughSwitch& way = entry->second;
+    if (way.link == nullptr) return 0;
+    return way.fixed + (load ? way.link->bandwidth.time_for(way.link->wire_bytes(bytes)).fs : 0);
   }
 
  private:
+  struct ThroughSwitch {
+    const machine::LinkClass* link = nullptr;  ///< null: nothing is known
+    std::int64_t fixed = 0;                    ///< there and back
+  };
+  ThroughSwitch through_switch(int rank, std::int32_t group) const {
+    const auto switches =
+        machine_.multicast_switches(program_.groups()[static_cast<std::size_t>(group)]);
+    if (switches.empty()) return {};
+    const auto lanes =
+        machine_.lanes(machine_.gpus[static_cast<std::size_t>(rank)], switches.front());
+    if (lanes.empty()) return {};
+    const machine::LinkClass& link = machine_.class_of(lanes.front());
+    const machine::Node& node = machine_.nodes[static_cast<std::size_t>(switches.front())];
+    return {&link,
+            2 * (on_chip(rank) + io(rank)) + 4 * link.latency.fs + node.switch_model.latency.fs};
+  }
+
   std::int64_t shortest(int from, int to, std::int64_t payload) const {
     const machine::Routes& routes = machine_.routes(from, to);
     std::int64_t best = -1;
@@ -325,6 +334,7 @@ class Latencies {
     std::int64_t payload = 0, time = 0;
   };
   LineMap<std::vector<Known>> known_;  ///< by pair_number(): few payloads
+  std::map<std::pair<std::int32_t, int>, ThroughSwitch> groups_;  ///< by group and rank
 };
 
 /// A semaphore's signals, in the order in which the walk came to them.

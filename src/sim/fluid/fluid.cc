@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace hemiola::sim {
@@ -89,6 +90,43 @@ void Fluid::make_agents() {
     walker.has_products = kernel.largest_tile > 0;
     Kernel& run = stream.kernels[index(agents.first.item)];
     run.agents.push_back(walker.number);
+  }
+  share_units();
+}
+
+// What parts of a block do at different times they do with the whole unit. Classes of parts whose
+// blocks meet share one resource, of as many units.
+void Fluid::share_units() {
+  std::vector<std::size_t> joined(walkers_.size());
+  std::iota(joined.begin(), joined.end(), std::size_t{0});
+  const auto root = [&](std::size_t number) {
+    while (joined[number] != number) number = joined[number] = joined[joined[number]];
+    return number;
+  };
+  const auto first_part = [&](std::size_t member) {
+    const Agent& agent = fold_.members()[member];
+    const program::Kernel& kernel = program_.kernels()[index(agent.kernel)];
+    return member - index(agent.workgroup) + kernel.block_of(index(agent.workgroup));
+  };
+  const auto class_of = [&](std::size_t member) { return index(fold_.class_of_member(member)); };
+  std::vector<std::int64_t> blocks(walkers_.size());
+  for (const bool counts : {false, true}) {
+    for (std::size_t m = 0; m < fold_.members().size(); ++m) {
+      if (walkers_[class_of(m)].parts <= 1) continue;
+      const std::size_t first = first_part(m);
+      if (!counts)
+        joined[root(class_of(m))] = root(class_of(first));
+      else if (first == m)
+        ++blocks[root(class_of(m))];
+    }
+  }
+  std::vector<std::int32_t> units(walkers_.size(), -1);
+  for (Walker& walker : walkers_) {
+    if (walker.parts <= 1) continue;
+    const std::size_t number = root(index(walker.number));
+    if (units[number] < 0) units[number] = shares_.add_resource({kSecond}, Reason::issue);
+    walker.unit = units[number];
+    walker.blocks = blocks[number];
   }
 }
 

@@ -112,6 +112,12 @@ Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool
       ways_.over_links(rank, span.rank, requests.bytes, requests.count, 0, false, total, members,
                        demands_);
   }
+  if (walker.unit >= 0) {
+    const __int128 time = unit_time(walker, moved_by(walker, primitive));
+    demands_.push_back(
+        {walker.unit, static_cast<std::int64_t>((time * walker.sharing * members << kWeightBits) /
+                                                (static_cast<__int128>(total) * walker.blocks))});
+  }
   return longest;
 }
 
@@ -136,37 +142,31 @@ Fluid::Moved Fluid::moved_by(const Walker& walker, const Primitive& primitive) c
   return moved;
 }
 
+std::int64_t Fluid::unit_time(const Walker& walker, const Moved& moved) const {
+  const machine::GpuModel& model = machine_.model(walker.agent.rank);
+  const std::int64_t time = issue_time(model, moved.loads, moved.stores, moved.in, moved.out);
+  if (moved.sources <= 1) return time;
+  const int element = size_of(moved.type);
+  const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
+                    : element == 2 ? model.cu_reduce_rate_2byte
+                                   : model.cu_reduce_rate_1byte;
+  return std::max(time, rate.time_for(moved.bytes * (moved.sources - 1)).fs);
+}
+
 // What the compute unit lets through, shared with the workgroups that are on it.
 std::int64_t Fluid::limit_of(const Walker& walker, const Moved& moved, std::int64_t load_fs) const {
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   const __int128 total = moved.bytes;
   std::int64_t least = 0;
   const auto shared = [&](__int128 rate) { limit(least, rate / walker.sharing); };
-  const auto each = [&](__int128 rate) { shared(rate / walker.parts); };
-  const auto port = [&](Rate rate, std::int64_t bytes) {
-    if (bytes > 0 && !rate.is_ideal()) each(total * rate.bytes_per_second / bytes);
-  };
-  port(model.noc_cu_rate, moved.in);
-  port(model.noc_cu_out_rate, moved.out + moved.loads * model.noc_control_size.count);
-  // Of the parts of a block one sends, one receives: what goes to peers and comes from them, and
-  // what is under way for long, is that of one.
+  if (const std::int64_t time = unit_time(walker, moved); time > 0) shared(total * kSecond / time);
   for (const std::int64_t bytes : {moved.from_peers, moved.to_peers}) {
     if (bytes > 0 && !model.cu_peer_rate.is_ideal())
       shared(total * model.cu_peer_rate.bytes_per_second / bytes);
   }
-  const std::int64_t interval = std::max<std::int64_t>(1, model.cu_issue_interval.fs);
-  const std::int64_t requests = moved.loads + moved.stores;
-  if (requests > 0) each(total * kSecond / (static_cast<__int128>(interval) * requests));
   if (model.cu_max_outstanding > 0 && moved.loads > 0 && load_fs > 0)
     shared(total * kSecond * model.cu_max_outstanding /
            (static_cast<__int128>(load_fs) * moved.loads));
-  if (moved.sources > 1) {
-    const int element = size_of(moved.type);
-    const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
-                      : element == 2 ? model.cu_reduce_rate_2byte
-                                     : model.cu_reduce_rate_1byte;
-    if (!rate.is_ideal()) each(static_cast<__int128>(rate.bytes_per_second) / (moved.sources - 1));
-  }
   return least;
 }
 

@@ -218,7 +218,8 @@ std::int64_t Line::serve_large(std::int64_t& free, std::int64_t service, const R
                                std::int64_t arrival) {
   if (!request.train) return serve_at(free, service, arrival);
   Detail& train = details_[index(request.detail)];
-  const std::int64_t each = service / train.together;
+  // What serves at all takes 1 fs, which rounds count on: see choose_rounds().
+  const std::int64_t each = std::min(service, std::max<std::int64_t>(1, service / train.together));
   const std::int64_t first = std::max(free, arrival) + each;
   free = first - each + service;
   train.lag = std::max(free, arrival + train.lag + each) - first;

@@ -139,6 +139,7 @@ class TableRunner {
     table.winners.push_back(name);
     table.results.push_back(std::move(result));
     table.last = std::move(found.fastest.bound);
+    if (watch_.on_result) watch_.on_result(table);
   }
 
   void tell(const Notices& notices) const {

@@ -46,6 +46,7 @@ struct RunWatch {
   /// are done.
   std::function<void(double begin, double end)> on_part;
   std::function<void(std::int64_t done, std::int64_t all)> on_runs;
+  std::function<void(const RunTable&)> on_result;  ///< the last of the table's is new
 };
 
 /// Failure as Laboratory::run(), at the first size that cannot be run; of several programs those

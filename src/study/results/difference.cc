@@ -219,6 +219,7 @@ bool ResultChange::same() const {
 
 std::vector<std::string> Difference::unlike() const {
   std::vector<std::string> names;
+  if (a.models != b.models) names.emplace_back("models");
   if (a.machine != b.machine) names.emplace_back("machine");
   if (a.program != b.program) names.emplace_back("program");
   if (a.engine != b.engine) names.emplace_back("engine");

@@ -73,7 +73,8 @@ struct Difference {
   std::vector<ResultChange> results;  ///< in the order of A
   std::vector<Unmatched> only_a, only_b;
 
-  /// Names of what the two runs differ in: "machine", "program", "engine", "ranks" (their number).
+  /// Names of what the two runs differ in: "models" (their version), "machine", "program",
+  /// "engine", "ranks" (their number).
   std::vector<std::string> unlike() const;
 };
 

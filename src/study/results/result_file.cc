@@ -101,6 +101,7 @@ ResultFile read_results(std::string_view text, const std::string& file) {
     root.at("schema").fail(fmt::format("the schema is '{}'", schema),
                            fmt::format("this version reads '{}'", kSchema));
   ResultFile read{.file = file,
+                  .models = root.has("models") ? root.integer("models", 0, INT64_MAX) : 0,
                   .command = text_or_nothing(root, "command"),
                   .machine = text_or_nothing(root, "machine"),
                   .program = text_or_nothing(root, "program"),

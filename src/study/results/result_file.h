@@ -40,6 +40,7 @@ struct StoredResult {
 
 struct ResultFile {
   std::string file;
+  std::int64_t models = 0;  ///< sim::kModelsVersion of then; 0: the file does not say
   std::string command, machine, program, engine;
   std::vector<StoredResult> results;  ///< at least one
 };
