@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -38,15 +37,21 @@ class Checker {
     check_buffers();
     check_codes();
     stop_if_wrong();
-    std::map<std::int32_t, std::vector<int>> ranks_of;
-    for (const auto& [rank, body] : rank_bodies_) ranks_of[body].push_back(rank);
     const bool all_reach = program_.ranks > kFewRanks && all_reach_each_other(bound_);
-    for (const auto& [body, ranks] : ranks_of) {
+    for (std::size_t body = 0; body < ranks_of_.size(); ++body) {
       // Of 4,096 ranks that name 4,095 peers each one speaks for all.
-      const std::vector<Op>& ops = program_.bodies[static_cast<std::size_t>(body)].ops;
+      const std::vector<Op>& ops = program_.bodies[body].ops;
       const std::vector<bool> alike =
           all_reach ? alike_in(bound_, ops) : std::vector<bool>(ops.size(), false);
-      for (const int rank : ranks) check_ops(rank, ops, alike, rank == ranks.front());
+      const auto is_same = [&](const Op& op) {
+        return alike[static_cast<std::size_t>(&op - ops.data())] || op.kind == OpKind::loop ||
+               op.kind == OpKind::end_loop;
+      };
+      const bool one_is_all = all_reach && std::all_of(ops.begin(), ops.end(), is_same);
+      for (const int rank : ranks_of_[body]) {
+        const bool first = rank == ranks_of_[body].front();
+        if (first || !one_is_all) check_ops(rank, ops, alike, first);
+      }
     }
     stop_if_wrong();
   }
@@ -108,6 +113,7 @@ class Checker {
       error(fmt::format("the program has code for {} ranks of {}", program_.code_of.size(),
                         program_.ranks));
     stop_if_wrong();
+    ranks_of_.resize(program_.bodies.size());
     for (int rank = 0; rank < program_.ranks; ++rank) {
       const auto code = program_.code_of[static_cast<std::size_t>(rank)];
       if (!in_range(code, program_.codes.size()))
@@ -123,7 +129,7 @@ class Checker {
       if (!in_range(item.index, program_.bodies.size()))
         return error(fmt::format("rank {} gives its copy engines a body that is not there", rank));
       check_engine(rank, program_.bodies[static_cast<std::size_t>(item.index)]);
-      rank_bodies_.insert({rank, item.index});
+      runs(rank, item.index);
     }
     if (item.kind != StreamItem::Kind::kernel) return;
     if (!in_range(item.index, program_.kernels.size()))
@@ -131,8 +137,14 @@ class Checker {
     for (std::int32_t body : program_.kernels[static_cast<std::size_t>(item.index)].bodies) {
       if (!in_range(body, program_.bodies.size()))
         return error(fmt::format("rank {} has a workgroup without a body", rank));
-      rank_bodies_.insert({rank, body});
+      runs(rank, body);
     }
+  }
+
+  /// Ranks come in order.
+  void runs(int rank, std::int32_t body) {
+    std::vector<int>& ranks = ranks_of_[static_cast<std::size_t>(body)];
+    if (ranks.empty() || ranks.back() != rank) ranks.push_back(rank);
   }
 
   /// Copy engines copy; they neither reduce nor compute.
@@ -464,8 +476,8 @@ class Checker {
   Diagnostics found_;
   Indices at_;
   const Op* op_ = nullptr;
-  const Op* table_ = nullptr;  ///< the last loop that had places
-  std::set<std::pair<int, std::int32_t>> rank_bodies_;
+  const Op* table_ = nullptr;               ///< the last loop that had places
+  std::vector<std::vector<int>> ranks_of_;  ///< by body
   std::set<std::pair<const Op*, std::string>> reported_;
   std::set<std::int32_t> multicast_asked_;
 };
