@@ -54,6 +54,22 @@ bool depends_on_loops(const Op& op) {
          std::any_of(op.more_to.begin(), op.more_to.end(), by_peer);
 }
 
+/// Whether it touches memory of its own rank and nothing else, on all ranks: most of what tiles do.
+bool stays_at_home(const Op& op) {
+  const auto at_home = [](const Operand& operand) {
+    return operand.rank == own_rank() && !program::is_multicast(operand.access);
+  };
+  return std::all_of(op.src.begin(), op.src.end(), at_home) &&
+         std::all_of(op.dst.begin(), op.dst.end(), at_home) && op.semaphores.empty() &&
+         op.send_to.outbound < 0 && op.recv_from.inbound < 0 && op.more_from.empty() &&
+         op.more_to.empty();
+}
+
+Colour label_of(std::size_t op, std::int64_t outer, std::int64_t inner) {
+  return mix(mix(static_cast<Colour>(op), static_cast<std::uint64_t>(outer)),
+             static_cast<std::uint64_t>(inner));
+}
+
 }  // namespace
 
 bool alike_slices(const program::Bound& program, std::int64_t units, std::int64_t slices) {
@@ -66,8 +82,7 @@ Signatures::Signatures(const machine::Machine& machine, const program::Bound& pr
     period_ = program::rotation_of(program, machine.model(0).line_size.count).period;
   for (const program::Body& body : program.bodies()) {
     Colour colour = body.ops.size();
-    std::vector<bool>& each = each_iteration_.emplace_back();
-    for (const Op& op : body.ops) each.push_back(depends_on_loops(op));
+    add_visits(body);
     std::vector<std::int64_t> piece;  // of the piece loops around
     for (const Op& op : body.ops) {
       colour = mix(colour, colour_of(op));
@@ -159,7 +174,7 @@ namespace {
 void use_members(const std::vector<int>& group, int own, Colour here, std::vector<PeerUse>& out,
                  Colour& colour) {
   const auto first = std::find(group.begin(), group.end(), own);
-  if (first != group.end()) colour = mix(colour, here);
+  if (first != group.end()) colour += here;
   const auto add = [&](int member) {
     if (member != own) out.push_back({here, member, -1});
   };
@@ -179,13 +194,13 @@ void Signatures::add(const Op& op, Colour label, const Indices& at, std::vector<
   const auto memory = [&](int peer) {
     const Colour here = mix(label, ++position);
     if (peer == own) {
-      colour = mix(colour, here);
+      colour += here;
     } else {
       out.push_back({here, peer, -1});
     }
   };
   const auto semaphore = [&](int owner, std::int32_t number) {
-    if (spread(owner)) colour = mix(mix(colour, position), static_cast<std::uint64_t>(number));
+    if (spread(owner)) colour += mix(mix(label, position), static_cast<std::uint64_t>(number));
     out.push_back({mix(label, ++position), owner, number});
   };
   for (const auto* operands : {&op.src, &op.dst}) {
@@ -199,8 +214,8 @@ void Signatures::add(const Op& op, Colour label, const Indices& at, std::vector<
       memory(peer);
       const bool aligned = program_.chunk_bytes() % machine_.model(0).line_size.count == 0;
       if (by_ == AlikeBy::addresses && peer != own && (spread(peer) || !aligned || op.slices > 1))
-        colour = mix(mix(colour, place_of(op, operand, own)),
-                     static_cast<std::uint64_t>(peer / period_));
+        colour += mix(mix(mix(label, position), place_of(op, operand, own)),
+                      static_cast<std::uint64_t>(peer / period_));
     }
   }
   for (const program::SemaphoreRef& reference : op.semaphores)
@@ -220,36 +235,39 @@ void Signatures::add(const Op& op, Colour label, const Indices& at, std::vector<
   for (const ConnectionRef& reference : op.more_from) connection(reference, false);
 }
 
+void Signatures::add_visits(const program::Body& body) {
+  std::vector<std::int64_t> loops;  // iterations
+  std::vector<Visit>& visits = visits_.emplace_back();
+  Colour& own = own_.emplace_back();
+  for (std::size_t o = 0; o < body.ops.size(); ++o) {
+    const Op& op = body.ops[o];
+    if (op.kind == OpKind::loop) {
+      loops.push_back(op.unit.count > 0
+                          ? (op.unit_chunks * program_.chunk_bytes() + op.unit.count - 1) /
+                                op.unit.count
+                          : op.count);
+    } else if (op.kind == OpKind::end_loop) {
+      if (!loops.empty()) loops.pop_back();
+    } else if (stays_at_home(op)) {
+      for (std::uint64_t position = 1; position <= op.src.size() + op.dst.size(); ++position)
+        own += mix(label_of(o, 0, 0), position);
+    } else {
+      const bool each = depends_on_loops(op);
+      visits.push_back(
+          {o, each && !loops.empty() ? loops[0] : 1, each && loops.size() > 1 ? loops[1] : 1});
+    }
+  }
+}
+
 bool Signatures::references(std::int32_t body, int rank, std::size_t most,
                             std::vector<PeerUse>& out, Colour& colour) const {
   const std::vector<Op>& ops = program_.bodies()[index(body)].ops;
-  struct Loop {
-    std::size_t begin;
-    std::int64_t count;
-  };
-  std::vector<Loop> loops;
   const std::size_t before = out.size();
-  for (std::size_t o = 0; o < ops.size(); ++o) {
-    const Op& op = ops[o];
-    if (op.kind == OpKind::loop) {
-      std::int64_t count = op.count;
-      if (op.unit.count > 0)
-        count = (op.unit_chunks * program_.chunk_bytes() + op.unit.count - 1) / op.unit.count;
-      loops.push_back({o + 1, count});
-      continue;
-    }
-    if (op.kind == OpKind::end_loop) {
-      if (!loops.empty()) loops.pop_back();
-      continue;
-    }
-    const bool each = each_iteration_[index(body)][o];
-    const std::int64_t outer = each && !loops.empty() ? loops[0].count : 1;
-    const std::int64_t inner = each && loops.size() > 1 ? loops[1].count : 1;
-    for (std::int64_t i = 0; i < outer; ++i) {
-      for (std::int64_t j = 0; j < inner; ++j) {
-        const Colour label = mix(mix(static_cast<Colour>(o), static_cast<std::uint64_t>(i)),
-                                 static_cast<std::uint64_t>(j));
-        add(op, label, {.rank = rank, .loop = {i, j}}, out, colour);
+  colour += own_[index(body)];
+  for (const Visit& visit : visits_[index(body)]) {
+    for (std::int64_t i = 0; i < visit.outer; ++i) {
+      for (std::int64_t j = 0; j < visit.inner; ++j) {
+        add(ops[visit.op], label_of(visit.op, i, j), {.rank = rank, .loop = {i, j}}, out, colour);
         if (out.size() - before > most) return false;
       }
     }

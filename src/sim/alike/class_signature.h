@@ -46,6 +46,7 @@ class Signatures {
  private:
   Colour colour_of(const program::Op& op) const;
   Colour place_of(const program::Op& op, const program::Operand& operand, int rank) const;
+  void add_visits(const program::Body& body);
   void add(const program::Op& op, Colour label, const Indices& at, std::vector<PeerUse>& out,
            Colour& colour) const;
 
@@ -56,7 +57,14 @@ class Signatures {
   /// the next.
   int period_ = 1;
   std::vector<Colour> bodies_;
-  std::vector<std::vector<bool>> each_iteration_;  ///< by body and operation: see references()
+  /// An operation that may refer to others, and the iterations of loops around it that differ in
+  /// whom.
+  struct Visit {
+    std::size_t op = 0;
+    std::int64_t outer = 1, inner = 1;
+  };
+  std::vector<std::vector<Visit>> visits_;  ///< by body
+  std::vector<Colour> own_;  ///< by body: of all other operations, as of references()
 };
 
 }  // namespace hemiola::sim
