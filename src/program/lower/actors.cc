@@ -216,7 +216,7 @@ class ActorWriter {
 
   Body write_body(std::int32_t actor) {
     actor_ = actor;
-    body_ = {};
+    body_.ops.clear();
     dirty_ = false;
     since_sync_.clear();
     unflushed_.clear();
@@ -232,13 +232,16 @@ class ActorWriter {
       if (item.joins) join(self);
       if (item.movement != nullptr) move(*item.movement, self);
       if (item.group != nullptr) {
-        for (Op& op : operands().tiles(*item.group, item.tiles)) add(std::move(op));
+        auto op = std::ssize(body_.ops);
+        operands().add_tiles(*item.group, item.tiles, body_.ops);
+        for (; op < std::ssize(body_.ops); ++op) body_.ops[index(op)].where = where_;
         dirty_ = true;  // loads and the compute go on, or stores do
       }
       signal(static_cast<std::int32_t>(i));
     }
     if (self.kind == Actor::Kind::engine) batch_copies(body_, options_.copies.batch);
-    return std::move(body_);
+    // In memory of its own size; what the next one is written to stays.
+    return {{std::move_iterator(body_.ops.begin()), std::move_iterator(body_.ops.end())}};
   }
 
   OperandWriter operands() const {

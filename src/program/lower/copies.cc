@@ -20,7 +20,7 @@ namespace {
 struct AliasedPlace {
   int rank = 0;
   std::int32_t buffer = 0;
-  std::vector<std::pair<std::int64_t, std::int64_t>> segments;
+  std::vector<Strip> rows;
   auto operator<=>(const AliasedPlace&) const = default;
 };
 
@@ -39,15 +39,14 @@ class Arranger {
 
  private:
   AliasedPlace memory(const Place& place) const {
-    AliasedPlace memory{place.rank, place.area.tensor, {}};
+    AliasedPlace memory{place.rank, place.area.tensor, place.rows};
     std::int64_t first = 0;
     const Buffer* buffer = &program_.buffers[index(memory.buffer)];
     if (buffer->alias >= 0) {
       first = buffer->alias_chunk({.rank = place.rank});
       memory.buffer = buffer->alias;
     }
-    for (const plan::Segment& segment : place.segments)
-      memory.segments.emplace_back(segment.offset + first, segment.count);
+    for (Strip& strip : memory.rows) strip.offset[0] += first;
     return memory;
   }
 

@@ -5,36 +5,33 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "core/index.h"
-#include "program/lower/general.h"
+#include "program/lower/rows.h"
 #include "program/lower/symmetry.h"
 
 namespace hemiola::program::general {
 
 bool is_cut_alike(const plan::Plan& plan, const Movements& movements) {
-  using Cut = std::pair<std::vector<std::pair<std::int64_t, std::int64_t>>,
-                        std::vector<std::int64_t>>;  // segments, strips
+  using Cut = std::pair<std::vector<Strip>, std::vector<std::int64_t>>;  // rows, strips
   struct Range {
     std::int64_t begin, end;
-    std::int32_t cut;
   };
-  std::map<std::pair<int, std::int32_t>, std::map<Cut, std::int32_t>> cuts;
+  std::map<std::pair<int, std::int32_t>, std::set<Cut>> cuts;
   std::map<std::pair<int, std::int32_t>, std::vector<Range>> ranges;
+  const DistinctRows distinct(plan, movements);
   const auto note = [&](const Place& place, const Movement& movement) {
-    Cut cut;
-    cut.first.reserve(place.segments.size());
-    for (const plan::Segment& s : place.segments) cut.first.emplace_back(s.offset, s.count);
+    Cut cut{place.rows, {}};
     for (const Strip& strip : movement.strips) cut.second.push_back(strip.units());
     const std::vector<int> one{place.rank};
     for (const int rank : place.group < 0 ? one : plan.groups[index(place.group)]) {
-      auto& known = cuts[{rank, place.area.tensor}];
-      const auto [at, added] = known.try_emplace(cut, static_cast<std::int32_t>(known.size()));
-      if (!added) continue;
-      for (const plan::Segment& s : place.segments)
-        ranges[{rank, place.area.tensor}].push_back({s.offset, s.offset + s.count, at->second});
+      if (!cuts[{rank, place.area.tensor}].insert(cut).second) continue;
+      distinct.each(place, [&](std::int64_t begin, std::int64_t end) {
+        ranges[{rank, place.area.tensor}].push_back({begin, end});
+      });
     }
   };
   for (const auto& streams : movements) {
@@ -65,8 +62,8 @@ std::int64_t unit_of(const plan::Plan& plan, const Movements& movements, const T
   for (const plan::Tensor& tensor : plan.tensors)
     unit = std::gcd(unit, tensor.span() * size_of(*tensor.type));
   const auto note = [&](const Place& place) {
-    for (const plan::Segment& s : place.segments)
-      unit = std::gcd(std::gcd(unit, s.offset), s.count);
+    for (const Strip& strip : place.rows)
+      unit = std::gcd(std::gcd(std::gcd(unit, strip.offset[0]), strip.run), strip.pitch[0]);
   };
   for (const auto& streams : movements) {
     for (const auto& stream : streams) {
@@ -80,22 +77,19 @@ std::int64_t unit_of(const plan::Plan& plan, const Movements& movements, const T
       }
     }
   }
-  const auto note_area = [&](const plan::Area& area) {
-    for (const Strip& strip : strips_of(plan.tensors[index(area.tensor)], area)) {
-      unit = std::gcd(std::gcd(unit, strip.offset[0]), strip.run);
-      if (strip.rows > 1) unit = std::gcd(unit, strip.pitch[0]);
-    }
-  };
   for (const RankTiles& tiles : all_tiles) {
     for (const TileGroup& group : tiles.groups) {
       for (const auto* list : {&group.reads, &group.adds, &group.writes}) {
         for (const Touched& touched : *list) {
-          note_area(touched.area);
+          for (const Strip& strip : touched.strips) {
+            unit = std::gcd(std::gcd(unit, strip.offset[0]), strip.run);
+            if (strip.rows > 1) unit = std::gcd(unit, strip.pitch[0]);
+          }
+          for (const std::int64_t step : touched.steps) unit = std::gcd(unit, step);
           for (std::size_t a = 0; a < group.counts.size(); ++a)
             if (group.counts[a] > 1) unit = std::gcd(unit, touched.apart[a]);
         }
       }
-      std::for_each(group.next_reads.begin(), group.next_reads.end(), note_area);
     }
   }
   return unit;

@@ -68,7 +68,7 @@ class Finder {
   /// segments, so these are only looked at where the areas do not say it.
   void find_own_memory() {
     struct Store {
-      std::int64_t begin = 0, end = 0;  ///< units from the first segment to the last one
+      std::int64_t begin = 0, end = 0;  ///< units from the first row to the last one
       MovementId id;
       const Place* place = nullptr;
     };
@@ -76,11 +76,11 @@ class Finder {
     for (const MovementId& id : ids_) {
       own_.insert(id);
       for (const Place& place : at(movements_, id).destinations) {
-        if (place.segments.empty()) continue;
+        if (place.rows.empty()) continue;
         Store store{INT64_MAX, 0, id, &place};
-        for (const plan::Segment& s : place.segments) {
-          store.begin = std::min(store.begin, s.offset);
-          store.end = std::max(store.end, s.offset + s.count);
+        for (const Strip& strip : place.rows) {
+          store.begin = std::min(store.begin, strip.offset[0]);
+          store.end = std::max(store.end, strip.end());
         }
         const std::vector<int> one{place.rank};
         for (const int rank : place.group < 0 ? one : plan_.groups[index(place.group)])
@@ -109,7 +109,7 @@ class Finder {
   static bool share_bytes(const Place& a, const Place& b) {
     if (!plan::overlap(a.area, b.area)) return false;
     const auto sorted = [](const Place& place) {
-      std::vector<plan::Segment> segments = place.segments;
+      std::vector<plan::Segment> segments = segments_of(place);
       std::sort(segments.begin(), segments.end(),
                 [](const auto& x, const auto& y) { return x.offset < y.offset; });
       return segments;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/index.h"
+#include "program/lower/rows.h"
 
 namespace hemiola::program::general {
 namespace {
@@ -17,7 +18,8 @@ using Memory = MemoryMap<Write, MovementId>;  // of one tensor on one rank
 
 class Tracer {
  public:
-  Tracer(const plan::Plan& plan, const Movements& movements) : plan_(plan), movements_(movements) {}
+  Tracer(const plan::Plan& plan, const Movements& movements)
+      : plan_(plan), movements_(movements), distinct_(plan, movements) {}
 
   Flow trace() {
     for (const MovementId& id : in_order(movements_)) {
@@ -34,16 +36,16 @@ class Tracer {
 
  private:
   template <class Visit>
-  void each_segment(const Place& place, Visit&& visit) {
+  void each_row(const Place& place, Visit&& visit) {
     if (place.packets) return;
     const std::vector<int> one{place.rank};
     for (const int rank : place.group < 0 ? one : plan_.groups[index(place.group)]) {
       Memory& memory = memory_[{rank, place.area.tensor}];
       std::int64_t done = 0;
-      for (const plan::Segment& segment : place.segments) {
-        visit(memory, segment.offset, segment.offset + segment.count, done);
-        done += segment.count;
-      }
+      distinct_.each(place, [&](std::int64_t begin, std::int64_t end) {
+        visit(memory, begin, end, done);
+        done += end - begin;
+      });
     }
   }
 
@@ -53,31 +55,30 @@ class Tracer {
   }
 
   void read(const MovementId& id, std::size_t source, const Place& place) {
-    each_segment(
-        place, [&](Memory& memory, std::int64_t begin, std::int64_t end, std::int64_t done) {
-          memory.each(begin, end, [&](std::int64_t from, Memory::Cell& cell) {
-            const Write& write = cell.writer;
-            conflict(write.id, id, false);
-            flow_.readings.push_back({id, source, done + from - begin, write.id, write.destination,
-                                      from - write.origin, cell.end - from});
-            cell.read_by(id);
-          });
-        });
+    each_row(place, [&](Memory& memory, std::int64_t begin, std::int64_t end, std::int64_t done) {
+      memory.each(begin, end, [&](std::int64_t from, Memory::Cell& cell) {
+        const Write& write = cell.writer;
+        conflict(write.id, id, false);
+        flow_.readings.push_back({id, source, done + from - begin, write.id, write.destination,
+                                  from - write.origin, cell.end - from});
+        cell.read_by(id);
+      });
+    });
   }
 
   void write(const MovementId& id, std::size_t destination, const Place& place) {
-    each_segment(place,
-                 [&](Memory& memory, std::int64_t begin, std::int64_t end, std::int64_t done) {
-                   memory.each(begin, end, [&](std::int64_t, Memory::Cell& cell) {
-                     conflict(cell.writer.id, id, false);
-                     for (const MovementId& reader : cell.readers) conflict(reader, id, true);
-                   });
-                   memory.write(begin, end, {id, destination, begin - done});
-                 });
+    each_row(place, [&](Memory& memory, std::int64_t begin, std::int64_t end, std::int64_t done) {
+      memory.each(begin, end, [&](std::int64_t, Memory::Cell& cell) {
+        conflict(cell.writer.id, id, false);
+        for (const MovementId& reader : cell.readers) conflict(reader, id, true);
+      });
+      memory.write(begin, end, {id, destination, begin - done});
+    });
   }
 
   const plan::Plan& plan_;
   const Movements& movements_;
+  const DistinctRows distinct_;
   std::map<std::pair<int, std::int32_t>, Memory> memory_;
   Flow flow_;
 };

@@ -15,7 +15,9 @@ struct MovementId {
   auto operator<=>(const MovementId&) const = default;
 };
 
-/// `count` units that a source of `reader` has from a destination of `writer`.
+/// `count` units that a source of `reader` has from a destination of `writer`. Of a plan of
+/// elements units tell nothing but that there are some: rows that all movements treat alike count
+/// once.
 struct Reading {
   MovementId reader;
   std::size_t source = 0;

@@ -1,9 +1,9 @@
 // The general lowering: a plan becomes movements and tiles with places in memory
-// (lower/movements.cc, lower/groups.cc, lower/tiles.cc), which passes improve (lower/fuse.cc,
-// lower/flow.h), these become items of actors (lower/general.cc), whose dependencies become
-// progress counters and whose items become operations (lower/actors.cc, lower/operands.cc) on units
-// of memory (lower/cuts.cc). With a machine, movements that cross its NICs are made ones that NICs
-// can do (lower/network.cc). Private to lower/.
+// (lower/movements.cc, lower/rows.cc, lower/groups.cc, lower/tiles.cc), which passes improve
+// (lower/fuse.cc, lower/flow.h), these become items of actors (lower/general.cc), whose
+// dependencies become progress counters and whose items become operations (lower/actors.cc,
+// lower/operands.cc) on units of memory (lower/cuts.cc). With a machine, movements that cross its
+// NICs are made ones that NICs can do (lower/network.cc). Private to lower/.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/inline_vector.h"
 #include "plan/area.h"
 #include "program/lower/lower.h"
 
@@ -26,30 +27,40 @@ inline bool computes(const plan::Plan& plan) {
   return std::any_of(plan.codes.begin(), plan.codes.end(), any);
 }
 
+/// Rows of memory that all of some places have at equal distances; units of area.h: bytes or
+/// chunks.
+struct Strip {
+  InlineVector<std::int64_t, 2> offset, pitch;  ///< by place; of one row the pitch is the run
+  std::int64_t run = 0, rows = 1;
+  std::int64_t units() const { return run * rows; }
+  std::int64_t end() const { return offset[0] + (rows - 1) * pitch[0] + run; }  ///< first place
+  auto operator<=>(const Strip&) const = default;
+};
+
 /// Memory of a rank, or, with a group, of all its members, in the order in which it is moved.
 struct Place {
   int rank = 0;
-  std::int32_t group = -1;              ///< through the switch
-  plan::Area area;                      ///< at least what is touched
-  std::vector<plan::Segment> segments;  ///< units of area.h: bytes or chunks
-  bool packets = false;                 ///< in the buffer of packets, which follows the tensors
+  std::int32_t group = -1;  ///< through the switch
+  plan::Area area;          ///< at least what is touched
+  std::vector<Strip> rows;  ///< each of one place; equal for equal memory in equal order
+  bool packets = false;     ///< in the buffer of packets, which follows the tensors
+  std::int64_t units() const;
 };
 /// Whether both are the same units in the same order.
 bool same(const Place& a, const Place& b);
 
-/// Rows that all places of a movement have at equal distances; units as above.
-struct Strip {
-  std::vector<std::int64_t> offset, pitch;  ///< by place
-  std::int64_t run = 0, rows = 1;
-  std::int64_t units() const { return run * rows; }
-};
+/// Adds rows behind others. They continue the last strip where they go on at its distances.
+void append(std::vector<Strip>& strips, Strip rows);
 /// Cuts places of equally many units into the longest strips, in order.
 std::vector<Strip> strips_of(const std::vector<const Place*>& places);
 /// The same of an area alone, whose rows need not be listed one by one.
 std::vector<Strip> strips_of(const plan::Tensor& tensor, const plan::Area& area);
-/// Units [begin, begin + count) of a list of segments.
-std::vector<plan::Segment> part_of(const std::vector<plan::Segment>& segments, std::int64_t begin,
-                                   std::int64_t count);
+/// Place::rows of an area: of strips that are neighbours in memory the adjoining rows are one.
+std::vector<Strip> rows_of(const plan::Tensor& tensor, const plan::Area& area);
+/// Units [begin, begin + count) of Place::rows.
+std::vector<Strip> part_of(const std::vector<Strip>& rows, std::int64_t begin, std::int64_t count);
+/// One by one.
+std::vector<plan::Segment> segments_of(const Place& place);
 
 /// A transfer of the plan, or a step of one; without places a meeting point only.
 struct Movement {
@@ -133,8 +144,10 @@ bool adds_up_locally(const std::vector<Movement>& stream);
 
 /// What a tile touches, and how far on the next one does, along each axis of its compute.
 struct Touched {
-  plan::Area area;                  ///< of the first tile of a group
+  std::int32_t tensor = 0;
+  std::vector<Strip> strips;        ///< of the first tile of a group
   std::vector<std::int64_t> apart;  ///< units of area.h
+  std::vector<std::int64_t> steps;  ///< by strip: how far on the next step does; empty with one
 };
 
 /// Tiles of a compute kernel that wait for the same, that the same waits for, and that differ in
@@ -145,7 +158,6 @@ struct TileGroup {
   std::vector<std::int32_t> counts;  ///< tiles along each axis of the compute; 1 of reduced ones
   std::vector<Touched> reads;        ///< without what it adds to
   std::int64_t steps = 1;
-  std::vector<plan::Area> next_reads;  ///< of the second step of the first tile; empty with one
   std::vector<Touched> adds;    ///< what is added to, read with the first step; of the first group
                                 ///< of its outputs only
   std::vector<Touched> writes;  ///< of the last step; not of groups that only add up
@@ -227,10 +239,11 @@ struct OperandWriter {
 
   /// Place `which` of a strip.
   Operand operand(const Place& place, const Strip& strip, std::size_t which) const;
-  /// Operations of tiles of a group. What they differ in stands in the table of a loop around one
-  /// of them, unless that is a single operation: an engine takes what follows an operation for
+  /// Adds operations of tiles of a group. What they differ in stands in the table of a loop around
+  /// one of them, unless that is a single operation: an engine takes what follows an operation for
   /// another one only where its number differs.
-  std::vector<Op> tiles(const TileGroup& group, const std::vector<std::int32_t>& tiles) const;
+  void add_tiles(const TileGroup& group, const std::vector<std::int32_t>& tiles,
+                 std::vector<Op>& ops) const;
 
  private:
   /// A tile of a group; or, in a table, any tile, whose places are that much further.
@@ -252,7 +265,7 @@ struct OperandWriter {
     std::int64_t first = 0, distance = 0;
   };
   void append(std::vector<Operand>& operands, const TileOf& tile, const Touched& touched,
-              std::int32_t column, const plan::Area* next, Steps steps) const;
+              std::int32_t column, Steps steps) const;
 };
 
 /// Bodies, semaphores, barriers, kernels and streams of the actors of the ranks below the period;

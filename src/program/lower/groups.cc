@@ -245,13 +245,20 @@ class GroupMaker {
       next = tile_box(compute, at);
     }
     for (const ComputeOperand& operand : compute.operands) {
-      Touched touched{operand_area(plan_, operand, box, rank), apart(compute, operand)};
+      const plan::Tensor& tensor = plan_.tensors[index(operand.tensor)];
+      Touched touched{operand.tensor,
+                      strips_of(tensor, operand_area(plan_, operand, box, rank)),
+                      apart(compute, operand),
+                      {}};
       plan::Area whole = operand_area(plan_, operand, all, rank);
       if (needs(operand)) group.needed.push_back(whole);
       if (plan::makes(operand.use)) group.made.push_back(std::move(whole));
       if (operand.use == plan::Use::add) group.adds.push_back(touched);
-      if (operand.use == plan::Use::read && next)
-        group.next_reads.push_back(operand_area(plan_, operand, *next, rank));
+      if (operand.use == plan::Use::read && next) {
+        const auto later = strips_of(tensor, operand_area(plan_, operand, *next, rank));
+        for (std::size_t i = 0; i < later.size(); ++i)
+          touched.steps.push_back(later[i].offset[0] - touched.strips[i].offset[0]);
+      }
       (operand.use == plan::Use::read ? group.reads : group.writes).push_back(std::move(touched));
     }
     tiles_[index(rank)].groups.push_back(std::move(group));

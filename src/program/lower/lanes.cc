@@ -62,7 +62,7 @@ void Lanes::add_job(const Movement& movement) {
   std::stable_partition(order.begin(), order.end(), [&](std::size_t s) {
     const Place& source = movement.sources[s];
     return source.rank == job.rank && source.group < 0 &&
-           source.area.tensor == target.area.tensor && source.segments == target.segments;
+           source.area.tensor == target.area.tensor && source.rows == target.rows;
   });
   for (const std::size_t s : order) job.sources.push_back(&movement.sources[s]);
   for (const Place& place : movement.destinations) job.destinations.push_back(&place);

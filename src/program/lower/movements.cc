@@ -14,12 +14,6 @@ using plan::Area;
 using plan::Transfer;
 using plan::TransferKind;
 
-std::int64_t units_of(const std::vector<plan::Segment>& segments) {
-  std::int64_t total = 0;
-  for (const plan::Segment& segment : segments) total += segment.count;
-  return total;
-}
-
 class MovementMaker {
  public:
   MovementMaker(const plan::Plan& plan, const LowerOptions& options)
@@ -92,7 +86,7 @@ class MovementMaker {
 
   Place place(int rank, const plan::Region& region, const Indices& at) const {
     Place made{rank, -1, plan::evaluate(region, at), {}};
-    made.segments = plan::segments(plan_.tensors[index(region.tensor)], made.area);
+    made.rows = rows_of(plan_.tensors[index(region.tensor)], made.area);
     return made;
   }
 
@@ -214,18 +208,18 @@ class MovementMaker {
 
   /// Part `block` of `blocks` of a place, as even as it goes.
   static Place block_of(const Place& whole, std::int64_t block, std::int64_t blocks) {
-    const std::int64_t units = units_of(whole.segments);
+    const std::int64_t units = whole.units();
     const auto begin = [&](std::int64_t b) {
       return b * (units / blocks) + std::min(b, units % blocks);
     };
     Place part = whole;
-    part.segments = part_of(whole.segments, begin(block), begin(block + 1) - begin(block));
+    part.rows = part_of(whole.rows, begin(block), begin(block + 1) - begin(block));
     return part;
   }
 
   void move(const Indices& at, std::int32_t stream, std::int64_t number, std::vector<Place> sources,
             std::vector<Place> destinations) {
-    if (sources.front().segments.empty()) return;
+    if (sources.front().rows.empty()) return;
     if (sources.size() == 1 && destinations.size() == 1 && same(sources[0], destinations[0]))
       return;
     Movement& movement = append(at, stream, number);
@@ -270,7 +264,7 @@ class MovementMaker {
     const auto by_switch = [&](const auto& place_of) {
       if (options_.realization != Realization::multicast) return false;
       for (std::int64_t m = 1; m < size; ++m) {
-        if (place_of(m).segments != place_of(0).segments) return false;
+        if (place_of(m).rows != place_of(0).rows) return false;
       }
       return true;
     };
@@ -350,11 +344,6 @@ class MovementMaker {
 
 }  // namespace
 
-bool same(const Place& a, const Place& b) {
-  return a.rank == b.rank && a.group == b.group && a.area.tensor == b.area.tensor &&
-         a.segments == b.segments;
-}
-
 bool conflict(const Movement& a, const Movement& b) {
   const auto any = [](const std::vector<Place>& x, const std::vector<Place>& y) {
     return std::any_of(x.begin(), x.end(), [&](const Place& p) {
@@ -366,126 +355,6 @@ bool conflict(const Movement& a, const Movement& b) {
   };
   return any(a.destinations, b.destinations) || any(a.destinations, b.sources) ||
          any(a.sources, b.destinations);
-}
-
-std::vector<plan::Segment> part_of(const std::vector<plan::Segment>& segments, std::int64_t begin,
-                                   std::int64_t count) {
-  std::vector<plan::Segment> part;
-  for (const plan::Segment& segment : segments) {
-    const std::int64_t from = std::max<std::int64_t>(begin, 0);
-    const std::int64_t to = std::min(begin + count, segment.count);
-    if (from < to) part.push_back({segment.offset + from, to - from});
-    begin -= segment.count;
-  }
-  return part;
-}
-
-std::vector<Strip> strips_of(const std::vector<const Place*>& places) {
-  std::vector<Strip> strips;
-  if (places.empty()) return strips;
-  struct Walk {
-    std::size_t segment = 0;
-    std::int64_t used = 0;
-  };
-  std::vector<Walk> walks(places.size());
-  const auto segment = [&](std::size_t p) -> const plan::Segment& {
-    return places[p]->segments[walks[p].segment];
-  };
-  Strip row;  // used again and again: matrices have thousands of rows
-  row.offset.resize(places.size());
-  row.pitch.resize(places.size());
-  while (walks[0].segment < places[0]->segments.size()) {
-    row.run = INT64_MAX;
-    for (std::size_t p = 0; p < places.size(); ++p) {
-      row.run = std::min(row.run, segment(p).count - walks[p].used);
-      row.offset[p] = segment(p).offset + walks[p].used;
-    }
-    std::fill(row.pitch.begin(), row.pitch.end(), row.run);
-    for (std::size_t p = 0; p < places.size(); ++p) {
-      walks[p].used += row.run;
-      if (walks[p].used == segment(p).count) walks[p] = {walks[p].segment + 1, 0};
-    }
-    Strip* last = strips.empty() ? nullptr : &strips.back();
-    bool follows = last != nullptr && last->run == row.run;
-    for (std::size_t p = 0; p < places.size() && follows; ++p) {
-      const std::int64_t step = row.offset[p] - last->offset[p] - (last->rows - 1) * last->pitch[p];
-      follows = last->rows == 1 ? step >= row.run : step == last->pitch[p];
-      if (last->rows == 1) row.pitch[p] = step;
-    }
-    if (!follows) {
-      std::fill(row.pitch.begin(), row.pitch.end(), row.run);
-      strips.push_back(row);
-      continue;
-    }
-    if (last->rows == 1) last->pitch = row.pitch;
-    ++last->rows;
-  }
-  return strips;
-}
-
-std::vector<Strip> strips_of(const plan::Tensor& tensor, const plan::Area& area) {
-  const std::int64_t unit = tensor.type ? size_of(*tensor.type) : 1;
-  const std::vector<std::int64_t> stride = tensor.layout();
-  std::vector<Strip> strips;
-  for (const plan::Rect& rect : area.rects) {
-    // The last axes that are consecutive in memory make a row, the next one counts rows, and those
-    // before it count strips.
-    std::size_t axis = stride.size();
-    std::int64_t run = 1;
-    while (axis > 0 && stride[axis - 1] == run) {
-      run *= rect.end[axis - 1] - rect.begin[axis - 1];
-      --axis;
-    }
-    Strip strip;
-    strip.run = run * unit;
-    strip.rows = axis > 0 ? rect.end[axis - 1] - rect.begin[axis - 1] : 1;
-    strip.pitch = {axis > 0 ? stride[axis - 1] * unit : strip.run};
-    plan::Coordinates at = rect.begin;
-    while (true) {
-      std::int64_t offset = 0;
-      for (std::size_t i = 0; i < at.size(); ++i) offset += at[i] * stride[i];
-      strip.offset = {offset * unit};
-      strips.push_back(strip);
-      std::size_t outer = axis > 0 ? axis - 1 : 0;
-      while (outer > 0 && ++at[outer - 1] == rect.end[outer - 1]) {
-        at[outer - 1] = rect.begin[outer - 1];
-        --outer;
-      }
-      if (outer == 0) break;
-    }
-  }
-  return strips;
-}
-
-void cut_into_strips(Movements& movements) {
-  const auto rows_of_packets = [](const std::vector<const Place*>& places, const Strip& strip) {
-    for (std::size_t p = 0; p < places.size(); ++p) {
-      if (places[p]->packets && strip.rows > 1 && strip.pitch[p] != strip.run) return true;
-    }
-    return false;
-  };
-  for (auto& streams : movements) {
-    for (auto& stream : streams) {
-      for (Movement& movement : stream) {
-        std::vector<const Place*> places;
-        for (const Place& place : movement.sources) places.push_back(&place);
-        for (const Place& place : movement.destinations) places.push_back(&place);
-        movement.strips.clear();
-        for (Strip& strip : strips_of(places)) {
-          if (!rows_of_packets(places, strip)) {
-            movement.strips.push_back(std::move(strip));
-            continue;
-          }
-          for (std::int64_t row = 0; row < strip.rows; ++row) {
-            Strip one{strip.offset, {}, strip.run, 1};
-            one.pitch.assign(places.size(), strip.run);
-            for (std::size_t p = 0; p < places.size(); ++p) one.offset[p] += row * strip.pitch[p];
-            movement.strips.push_back(std::move(one));
-          }
-        }
-      }
-    }
-  }
 }
 
 Movements movements_of(const plan::Plan& plan, const LowerOptions& options) {

@@ -91,10 +91,9 @@ class Rewriter {
 
   /// Memory of its own for what `place` holds, on `rank`.
   Place transit(const Place& place, int rank) {
-    std::int64_t units = 0;
-    for (const plan::Segment& segment : place.segments) units += segment.count;
+    const std::int64_t units = place.units();
     std::int64_t& next = used_[index(rank)];
-    Place made{rank, -1, {transit_, {{{next}, {next + units}}}}, {{next, units}}};
+    Place made{rank, -1, {transit_, {{{next}, {next + units}}}}, {{{next}, {units}, units}}};
     next += units;
     return made;
   }

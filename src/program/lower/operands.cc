@@ -5,18 +5,16 @@
 
 namespace hemiola::program::general {
 
-std::vector<Op> OperandWriter::tiles(const TileGroup& group,
-                                     const std::vector<std::int32_t>& tiles) const {
-  std::vector<Op> ops;
+void OperandWriter::add_tiles(const TileGroup& group, const std::vector<std::int32_t>& tiles,
+                              std::vector<Op>& ops) const {
   if (tiles.size() == 1 || group.steps == 1) {
     for (const std::int32_t tile : tiles) add_tile({group, tile}, ops);
-    return ops;
+    return;
   }
   ops.push_back({.kind = OpKind::loop, .count = std::ssize(tiles)});
   ops.back().places = places(group, tiles);
   add_tile({.group = group, .in_table = true}, ops);
   ops.push_back({.kind = OpKind::end_loop});
-  return ops;
 }
 
 /// What it adds to is read by the first step, results are written by the last one.
@@ -51,33 +49,29 @@ Op OperandWriter::step(const TileOf& tile, std::int64_t first, std::int64_t dist
   op.flop = group.flop;
   op.product = group.product;
   std::int32_t column = 0;
-  for (std::size_t r = 0; r < group.reads.size(); ++r)
-    append(op.src, tile, group.reads[r], column++, group.steps > 1 ? &group.next_reads[r] : nullptr,
-           {first, distance});
+  op.src.reserve(group.reads.size() + group.adds.size());
+  for (const Touched& touched : group.reads)
+    append(op.src, tile, touched, column++, {first, distance});
   for (const Touched& touched : group.adds) {
-    if (first == 0) append(op.src, tile, touched, column, nullptr, {});
+    if (first == 0) append(op.src, tile, touched, column, {});
     ++column;
   }
   for (const Touched& touched : group.writes) {
-    if (writes) append(op.dst, tile, touched, column, nullptr, {});
+    if (writes) append(op.dst, tile, touched, column, {});
     ++column;
   }
   return op;
 }
 
 void OperandWriter::append(std::vector<Operand>& operands, const TileOf& tile,
-                           const Touched& touched, std::int32_t column, const plan::Area* next,
-                           Steps steps) const {
-  const Place place{rank, -1, touched.area, {}};
-  const plan::Tensor& tensor = plan.tensors[index(touched.area.tensor)];
-  std::vector<Strip> strips = strips_of(tensor, touched.area);
-  std::vector<Strip> later;
-  if (next != nullptr) later = strips_of(tensor, *next);
+                           const Touched& touched, std::int32_t column, Steps steps) const {
+  const Place place{rank, -1, {touched.tensor, {}}, {}};
   const std::int64_t moved = tile.in_table ? 0 : tile.group.distance(touched, tile.tile);
-  for (std::size_t i = 0; i < strips.size(); ++i) {
-    const std::int64_t step = next != nullptr ? later[i].offset[0] - strips[i].offset[0] : 0;
-    strips[i].offset[0] += moved + steps.first * step;
-    Operand made = operand(place, strips[i], 0);
+  for (std::size_t i = 0; i < touched.strips.size(); ++i) {
+    const std::int64_t step = touched.steps.empty() ? 0 : touched.steps[i];
+    Strip strip = touched.strips[i];
+    strip.offset[0] += moved + steps.first * step;
+    Operand made = operand(place, strip, 0);
     // Within a table the loop over steps is the inner one.
     made.chunk.loop[tile.in_table ? 1 : 0] = steps.distance * step / unit;
     if (tile.in_table) made.column = column;

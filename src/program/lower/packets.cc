@@ -79,8 +79,7 @@ class Packer {
     packed_.units.assign(index(plan_.ranks), 0);
     for (const auto& [id, d] : candidates_) {
       Place& place = at(movements_, id).destinations[d];
-      std::int64_t units = 0;
-      for (const plan::Segment& segment : place.segments) units += segment.count;
+      const std::int64_t units = place.units();
       std::int64_t& used = packed_.units[index(place.rank)];
       begin_[{id, d}] = used;
       put(place, {{used, units}});
@@ -105,16 +104,18 @@ class Packer {
         else
           segments.push_back(segment);
       }
-      put(at(movements_, source.first).sources[source.second], std::move(segments));
+      put(at(movements_, source.first).sources[source.second], segments);
     }
   }
 
-  void put(Place& place, std::vector<plan::Segment> segments) const {
+  void put(Place& place, const std::vector<plan::Segment>& segments) const {
     place.packets = true;
     place.area = {static_cast<std::int32_t>(plan_.tensors.size()), {}};
-    for (const plan::Segment& segment : segments)
+    place.rows.clear();
+    for (const plan::Segment& segment : segments) {
       place.area.rects.push_back({{segment.offset}, {segment.offset + segment.count}});
-    place.segments = std::move(segments);
+      append(place.rows, {{segment.offset}, {segment.count}, segment.count});
+    }
   }
 
   const plan::Plan& plan_;

@@ -33,10 +33,11 @@ class Trails {
             const Place& destination) const {
     const bool apart = source.group < 0 && destination.group < 0 && source.rank != destination.rank;
     if (apart || source.area.tensor != destination.area.tensor) return true;
+    const std::vector<plan::Segment> loads = segments_of(source), stores = segments_of(destination);
     std::int64_t loaded = 0;
-    for (const plan::Segment& load : source.segments) {
+    for (const plan::Segment& load : loads) {
       std::int64_t stored = 0;
-      for (const plan::Segment& store : destination.segments) {
+      for (const plan::Segment& store : stores) {
         const std::int64_t begin = std::max(load.offset, store.offset);
         const std::int64_t end = std::min(load.offset + load.count, store.offset + store.count);
         Seen seen;
