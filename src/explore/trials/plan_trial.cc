@@ -72,6 +72,12 @@ study::Experiment PlanTrial::experiment_of(const TemplatePlan& plan) const {
   return experiment;
 }
 
+// The laboratory would keep it, and programs of schedules take tens of MB each.
+program::Bound PlanTrial::bound_once(const study::Experiment& of, program::Program program) const {
+  const auto shared = std::make_shared<const program::Program>(std::move(program));
+  return program::bind(shared, machine_, {study::default_size(*shared, of.type), of.type, of.op});
+}
+
 sim::Result PlanTrial::run(const study::Experiment& experiment) {
   Monitor monitor{.stop = monitor_ != nullptr ? monitor_->stop : nullptr};
   const study::Watch watch{.monitor = &monitor};
@@ -107,6 +113,9 @@ Measured PlanTrial::simulate(const TemplatePlan& of, bool hops) {
     KernelTimes times(plan);
     // By name, so that the laboratory has the program for confirm(): making it is the dear part.
     study::Experiment experiment = experiment_of(of);
+    if (!hops)
+      experiment.subject = bound_once(
+          experiment, program::load(of.name, laboratory_.load_options(experiment, machine_)));
     experiment.options.trace = &times;
     experiment.options.counts = hops;
     const sim::Result result = run(experiment);
@@ -147,7 +156,8 @@ sim::Result PlanTrial::run(const TemplatePlan& of, plan::Plan changed, sim::Trac
                                     [](const plan::Code& code) { return !code.computes.empty(); });
   experiment.parameters = lowering_of(experiment.parameters, computes);
   changed.lowering.clear();
-  experiment.subject = std::make_shared<const plan::Plan>(std::move(changed));
+  experiment.subject =
+      bound_once(experiment, program::lower_plan(changed, experiment.parameters, machine_.get()));
   experiment.options.trace = trace;
   experiment.options.counts = false;
   return run(experiment);

@@ -54,7 +54,8 @@ class PlanTrial {
   }
   /// A time that no simulation is below, without one. Failure where the plan cannot be run.
   Time bound(const TemplatePlan& plan);
-  /// `hops`: `line_hops` is asked for, which costs a fifth more.
+  /// `hops`: `line_hops` is asked for, which costs a fifth more, and the program is kept, because
+  /// whoever asks how much work it would be goes on to confirm().
   Measured simulate(const TemplatePlan& plan, bool hops = true);
   Confirmed confirm(const TemplatePlan& plan);
   /// Its own lowering proposed with it.
@@ -66,6 +67,8 @@ class PlanTrial {
 
  private:
   study::Experiment experiment_of(const TemplatePlan& plan) const;
+  /// The program bound as the laboratory would, but known to nobody else.
+  program::Bound bound_once(const study::Experiment& of, program::Program program) const;
   sim::Result run(const study::Experiment& experiment);
 
   study::Laboratory& laboratory_;
