@@ -4,6 +4,7 @@
 
 #include "explore/losses/explained.h"
 #include "explore/trials/isolated.h"
+#include "plan/plan_json.h"
 
 namespace hemiola::explore {
 namespace {
@@ -82,9 +83,23 @@ void LossStudy::add(Candidate& candidate) {
   candidate.losses = losses;
 }
 
+// By the plan's text, with its lowering: schedules can differ in what changes nothing.
+Time LossStudy::on_free_memory(const Schedule& schedule) {
+  plan::Plan plan = trial_.plan_of(schedule);
+  const std::string key = "free memory, " + plan::write_plan(plan);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = known_.find(key); known != known_.end()) return known->second.time;
+  }
+  const Time time = free_memory_.run(schedule, std::move(plan), nullptr).time;
+  const std::lock_guard lock(mutex_);
+  known_[key] = {time, {}};
+  return time;
+}
+
 Time LossStudy::memory_beyond(const Candidate& candidate, const Alone& products) {
   const Schedule& schedule = candidate.schedule;
-  const Time whole = free_memory_.run(schedule, trial_.plan_of(schedule), nullptr).time;
+  const Time whole = on_free_memory(schedule);
   const Time alone = products_of(schedule, free_memory_).time;
   const std::int64_t of_products = std::max<std::int64_t>(0, (products.time - alone).fs);
   return {candidate.fluid.fs - found_.software.fs - whole.fs - of_products};

@@ -38,6 +38,7 @@ class LossStudy {
   Alone communication_of(const Schedule& schedule);
   /// How much less the schedule would take, if L2 and memory cost nothing, than its products.
   Time memory_beyond(const Candidate& candidate, const Alone& products);
+  Time on_free_memory(const Schedule& schedule);
   void divide(const Candidate& candidate, const Alone& products, const Alone& communication,
               Losses& losses);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "explore/trials/isolated.h"
+#include "plan/plan_json.h"
 #include "program/built_in.h"
 
 namespace hemiola::explore {
@@ -108,6 +109,12 @@ Measured PlanTrial::simulate(const TemplatePlan& of, bool hops) {
   Measured measured;
   try {
     const plan::Plan plan = plan_of(of);
+    const std::string text = hops ? "" : plan::write_plan(plan);
+    if (!hops) {
+      const std::lock_guard lock(measured_->mutex);
+      if (const auto known = measured_->by_plan.find(text); known != measured_->by_plan.end())
+        return known->second;
+    }
     measured.buffers = buffers(plan);
     measured.extra_traffic = extra_traffic(plan);
     KernelTimes times(plan);
@@ -125,6 +132,10 @@ Measured PlanTrial::simulate(const TemplatePlan& of, bool hops) {
     measured.moving = times.moving();
     if (!result.attribution.empty())
       measured.attribution = result.attribution[sim::latest_rank(result)];
+    if (!hops) {
+      const std::lock_guard lock(measured_->mutex);
+      measured_->by_plan.emplace(text, measured);
+    }
   } catch (const Failure& failure) {
     if (failure.code() == ExitCode::internal) throw;
     measured.refused = failure.what();

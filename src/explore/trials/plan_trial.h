@@ -3,6 +3,9 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -46,7 +49,8 @@ class PlanTrial {
         options_(options),
         type_(type),
         machine_(std::move(machine)),
-        monitor_(monitor) {}
+        monitor_(monitor),
+        measured_(std::make_shared<Known>()) {}
 
   /// The same on another machine.
   PlanTrial on(machine::SharedMachine machine) const {
@@ -66,6 +70,13 @@ class PlanTrial {
   Bytes size_of(const TemplatePlan& plan);
 
  private:
+  /// What plans without hops took, by their text with the lowering: templates have parameters that
+  /// change nothing beside others.
+  struct Known {
+    std::mutex mutex;
+    std::map<std::string, Measured> by_plan;
+  };
+
   study::Experiment experiment_of(const TemplatePlan& plan) const;
   /// The program bound as the laboratory would, but known to nobody else.
   program::Bound bound_once(const study::Experiment& of, program::Program program) const;
@@ -76,6 +87,7 @@ class PlanTrial {
   DataType type_;
   machine::SharedMachine machine_;
   const Monitor* monitor_;
+  std::shared_ptr<Known> measured_;
 };
 
 }  // namespace hemiola::explore

@@ -255,15 +255,15 @@ struct OperandWriter {
   void add_tile(const TileOf& tile, std::vector<Op>& ops) const;
   void add_steps(const TileOf& tile, std::int64_t begin, std::int64_t end,
                  std::vector<Op>& ops) const;
-  /// Step `first` of a tile, or those that stand `distance` steps apart from there on, one in each
-  /// iteration of the loop around them.
-  Op step(const TileOf& tile, std::int64_t first, std::int64_t distance, bool writes) const;
-  /// Op::places of a loop around `tiles` of a group: a column for each of its reads, adds, writes.
-  std::vector<std::int64_t> places(const TileGroup& group,
-                                   const std::vector<std::int32_t>& tiles) const;
   struct Steps {
     std::int64_t first = 0, distance = 0;
   };
+  /// The first step of a tile, or those that stand `distance` steps apart from there on, one in
+  /// each iteration of the loop around them.
+  void add_step(const TileOf& tile, Steps steps, bool writes, std::vector<Op>& ops) const;
+  /// Op::places of a loop around `tiles` of a group: a column for each of its reads, adds, writes.
+  std::vector<std::int64_t> places(const TileGroup& group,
+                                   const std::vector<std::int32_t>& tiles) const;
   void append(std::vector<Operand>& operands, const TileOf& tile, const Touched& touched,
               std::int32_t column, Steps steps) const;
 };

@@ -22,9 +22,9 @@ void OperandWriter::add_tile(const TileOf& tile, std::vector<Op>& ops) const {
   const TileGroup& group = tile.group;
   const std::int64_t last = group.writes.empty() ? group.steps : group.steps - 1;
   std::int64_t next = 0;
-  if (!group.adds.empty() && last > 0) ops.push_back(step(tile, next++, 0, false));
+  if (!group.adds.empty() && last > 0) add_step(tile, {next++, 0}, false, ops);
   add_steps(tile, next, last, ops);
-  if (last < group.steps) ops.push_back(step(tile, last, 0, true));
+  if (last < group.steps) add_step(tile, {last, 0}, true, ops);
 }
 
 /// Steps [begin, end). Two of them make an iteration, so that their numbers differ.
@@ -35,32 +35,31 @@ void OperandWriter::add_steps(const TileOf& tile, std::int64_t begin, std::int64
   std::int64_t next = begin;
   if (end - begin > kFewSteps) {
     ops.push_back({.kind = OpKind::loop, .count = iterations});
-    for (; next < begin + 2; ++next) ops.push_back(step(tile, next, 2, false));
+    for (; next < begin + 2; ++next) add_step(tile, {next, 2}, false, ops);
     ops.push_back({.kind = OpKind::end_loop});
     next = begin + iterations * 2;
   }
-  for (; next < end; ++next) ops.push_back(step(tile, next, 0, false));
+  for (; next < end; ++next) add_step(tile, {next, 0}, false, ops);
 }
 
-Op OperandWriter::step(const TileOf& tile, std::int64_t first, std::int64_t distance,
-                       bool writes) const {
+void OperandWriter::add_step(const TileOf& tile, Steps steps, bool writes,
+                             std::vector<Op>& ops) const {
   const TileGroup& group = tile.group;
-  Op op{.kind = OpKind::compute};
+  Op& op = ops.emplace_back();
+  op.kind = OpKind::compute;
   op.flop = group.flop;
   op.product = group.product;
   std::int32_t column = 0;
   op.src.reserve(group.reads.size() + group.adds.size());
-  for (const Touched& touched : group.reads)
-    append(op.src, tile, touched, column++, {first, distance});
+  for (const Touched& touched : group.reads) append(op.src, tile, touched, column++, steps);
   for (const Touched& touched : group.adds) {
-    if (first == 0) append(op.src, tile, touched, column, {});
+    if (steps.first == 0) append(op.src, tile, touched, column, {});
     ++column;
   }
   for (const Touched& touched : group.writes) {
     if (writes) append(op.dst, tile, touched, column, {});
     ++column;
   }
-  return op;
 }
 
 void OperandWriter::append(std::vector<Operand>& operands, const TileOf& tile,

@@ -16,6 +16,12 @@ using program::Op;
 using program::Operand;
 using program::OpKind;
 
+/// Less than mix(), for the many parts of an operation, which is then mixed as a whole.
+constexpr Colour joined(Colour colour, std::uint64_t value) {
+  colour = (colour ^ value) * kSplitMixStep;
+  return colour ^ (colour >> 32);
+}
+
 Colour mix_affine(Colour colour, const Affine& value) {
   for (const std::int64_t part : {value.constant, value.rank, value.loop[0], value.loop[1],
                                   value.modulus, value.scale, value.offset})
@@ -116,7 +122,7 @@ Signatures::Signatures(const machine::Machine& machine, const program::Bound& pr
 }
 
 Colour Signatures::colour_of(const Op& op) const {
-  Colour colour = mix(static_cast<Colour>(op.kind), static_cast<std::uint64_t>(op.channel));
+  Colour colour = joined(static_cast<Colour>(op.kind), static_cast<std::uint64_t>(op.channel));
   const std::int64_t values[] = {static_cast<std::int64_t>(op.reduce),
                                  op.target,
                                  op.bypass_l1,
@@ -138,18 +144,20 @@ Colour Signatures::colour_of(const Op& op) const {
                                  op.duration.fs,
                                  op.send_to.outbound >= 0,
                                  op.recv_from.inbound >= 0};
-  for (const std::int64_t value : values) colour = mix(colour, static_cast<std::uint64_t>(value));
+  for (const std::int64_t value : values)
+    colour = joined(colour, static_cast<std::uint64_t>(value));
   for (const auto& [value, step] : op.targets)
-    colour = mix(mix(colour, static_cast<std::uint64_t>(value)), static_cast<std::uint64_t>(step));
+    colour =
+        joined(joined(colour, static_cast<std::uint64_t>(value)), static_cast<std::uint64_t>(step));
   for (const auto* operands : {&op.src, &op.dst}) {
-    colour = mix(colour, operands->size());
+    colour = joined(colour, operands->size());
     for (const Operand& operand : *operands) {
       const program::Buffer& buffer = program_.buffers()[index(operand.buffer)];
-      colour = mix(colour, static_cast<std::uint64_t>(operand.access));
-      colour = mix(colour, static_cast<std::uint64_t>(buffer.kind));
+      colour = joined(colour, static_cast<std::uint64_t>(operand.access));
+      colour = joined(colour, static_cast<std::uint64_t>(buffer.kind));
       // Which group it is says who its members are.
       for (const std::int64_t value : {operand.chunks, operand.run, operand.pitch})
-        colour = mix(colour, static_cast<std::uint64_t>(value));
+        colour = joined(colour, static_cast<std::uint64_t>(value));
     }
   }
   return colour;

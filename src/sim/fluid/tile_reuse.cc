@@ -1,7 +1,6 @@
 #include "sim/fluid/tile_reuse.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "program/semantics/occupancy.h"
@@ -37,13 +36,15 @@ TileReuse::TileReuse(const machine::Machine& machine, const program::Bound& prog
   }
   written_.assign(program.buffers().size(), false);
   // Bodies count buffers as their program does; launches of a job have them elsewhere.
-  std::set<std::pair<std::int32_t, std::int32_t>> seen;
-  for (const Agent& agent : fold.members()) {
-    if (!seen.insert({agent.body, agent.frame}).second) continue;
-    for (const program::Op& op : program.bodies()[index(agent.body)].ops) {
+  std::vector<std::pair<std::int32_t, std::int32_t>> used;
+  for (const Agent& agent : fold.members()) used.emplace_back(agent.body, agent.frame);
+  std::sort(used.begin(), used.end());
+  used.erase(std::unique(used.begin(), used.end()), used.end());
+  for (const auto& [body, frame] : used) {
+    for (const program::Op& op : program.bodies()[index(body)].ops) {
       for (const program::Operand& operand : op.dst) {
         if (operand.buffer >= 0)
-          written_[index(program.frame(agent.frame).buffer_of(operand.buffer))] = true;
+          written_[index(program.frame(frame).buffer_of(operand.buffer))] = true;
       }
     }
   }
