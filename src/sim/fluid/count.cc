@@ -78,6 +78,13 @@ class Counter {
     return span.run > 0 && span.pitch % line_ == 0 && span.skip % span.run == 0 &&
            wave % span.run == 0 && primitive.bytes % span.run == 0 && span.access == Access::plain;
   }
+  /// Rows and instructions that begin and end with lines: no line is touched by two of them.
+  bool rows_of_lines(const Span& span, std::int64_t begin, std::int64_t wave) const {
+    return span.run > 0 && span.access == Access::plain && begin % line_ == 0 &&
+           span.run % line_ == 0 && span.pitch % line_ == 0 && span.skip % line_ == 0 &&
+           wave % line_ == 0;
+  }
+  bool count_rows(const Span& span, const Primitive& primitive, std::int64_t wave, bool load);
   void count_lines(const Span& span, std::int64_t from, std::int64_t to, bool load);
   void count_shifted(int peer, std::int64_t begin, std::int64_t waves, std::int64_t wave,
                      bool load);
@@ -252,12 +259,7 @@ void Counter::count_span(const Span& span, const Primitive& primitive, std::int6
       count_lines(span, begin, begin + memory_end(primitive.bytes), load);
       continue;
     }
-    if (local && rows_alike(span, primitive, wave)) {
-      const std::int64_t first = begin + span.skip / span.run * span.pitch;
-      const std::int64_t lines = (first + span.run - 1) / line_ - first / line_ + 1;
-      (load ? loads_ : stores_) += lines * (primitive.bytes / span.run) * members_;
-      continue;
-    }
+    if (span.run > 0 && count_rows(span, primitive, wave, load)) continue;
     std::int64_t at = 0;
     if (span.run == 0 && span.rank >= 0 && wave % line_ == 0 && span.access == Access::plain) {
       at = primitive.bytes / wave * wave;
@@ -274,6 +276,30 @@ void Counter::count_span(const Span& span, const Primitive& primitive, std::int6
       });
     }
   }
+}
+
+// All rows at once, where instructions do not divide lines; false where they may.
+bool Counter::count_rows(const Span& span, const Primitive& primitive, std::int64_t wave,
+                         bool load) {
+  const std::int64_t begin = addresses_.start_of(span);
+  const bool local = span.rank == rank_;
+  std::int64_t& requests = load ? loads_ : stores_;
+  if (rows_of_lines(span, begin, wave)) {
+    if (local) {
+      requests += (primitive.bytes + line_ - 1) / line_ * members_;
+      return true;
+    }
+    span.each_part(0, primitive.bytes, [&](std::int64_t offset, std::int64_t, std::int64_t bytes) {
+      const std::int64_t from = begin - span.offset + offset;
+      count_lines(span, from, from + bytes, load);
+    });
+    return true;
+  }
+  if (!local || !rows_alike(span, primitive, wave)) return false;
+  const std::int64_t first = begin + span.skip / span.run * span.pitch;
+  const std::int64_t lines = (first + span.run - 1) / line_ - first / line_ + 1;
+  requests += lines * (primitive.bytes / span.run) * members_;
+  return true;
 }
 
 // Addresses [from, to): a request for each line, in sectors.
