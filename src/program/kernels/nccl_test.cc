@@ -5,8 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "machine/builders.h"
 #include "machine/machine.h"
+#include "machine/network_routing.h"
 #include "program/testing/programs.h"
 
 namespace hemiola::program {
@@ -126,6 +129,42 @@ TEST(NcclKernels, nvls_over_nodes_has_a_tree_for_each_head) {
     }
   }
   EXPECT_EQ(messages, 16 * 8 * 2 * 3) << "channels, heads, up and down, edges";
+}
+
+// Chains through a mesh have second GPUs in common: where children began there, two NICs of eight
+// carried most of it a few levels on.
+TEST(NcclKernels, trees_over_nodes_load_all_rails_alike) {
+  for (const std::string name : {"mi300x-8:8", "dgx-h100:8", "a100-4nic:8"}) {
+    const machine::SharedMachine machine = machine::share(machine::load(name));
+    const Bound program =
+        bind(load("all-reduce/nccl", {.ranks = 64,
+                                      .parameters = {{"algorithm", "tree"}, {"protocol", "simple"}},
+                                      .machine = machine}),
+             machine, {.size = MiB(256)});
+    std::map<std::int64_t, int> messages, sent;  // by rail, by rank
+    int busiest = 0;
+    for (const Kernel& kernel : program.kernels()) {
+      const std::int64_t from = &kernel - program.kernels().data();
+      for (const std::int32_t body : kernel.bodies) {
+        for (const Op& op : program.bodies()[static_cast<std::size_t>(body)].ops) {
+          std::vector<ConnectionRef> to = op.more_to;
+          if (op.send_to.outbound >= 0) to.push_back(op.send_to);
+          for (const ConnectionRef& one : to) {
+            if (one.peer({}) / 8 == from / 8) continue;
+            EXPECT_EQ(one.peer({}) % 8, from % 8) << name;
+            ++messages[from % 8];
+            busiest = std::max(busiest, ++sent[from]);
+          }
+        }
+      }
+    }
+    EXPECT_EQ(messages.size(), machine::nic_owners(*machine, 8).size()) << name;
+    for (const auto& [rail, count] : messages)
+      EXPECT_EQ(count, messages.begin()->second) << name << ", rail " << rail;
+    // Inner nodes of one tree are leaves of the other: each sends to its parent in both, and to two
+    // children in one. (RCCL had the first tree in all channels.)
+    EXPECT_LE(busiest, messages.begin()->second / 7) << name;
+  }
 }
 
 TEST(NcclKernels, a_small_message_takes_few_channels_and_threads) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <utility>
 
 #include "plan/node_paths.h"
@@ -40,7 +41,8 @@ TreePlace binary_tree(int node, int nodes) {
 /// the first (connect.cc, balanced tree). In NCCL both do so over the NIC of the channel (crossNic
 /// 0 of search.cc, PXN), so messages stay on one rail. Here each GPU uses its own NIC: the first
 /// child begins one NIC further, which keeps messages on rails, and loads GPUs and NICs alike over
-/// all channels. `paths`: chains from each head, or empty, which is head, head + 1, ...
+/// all channels (where chains do not allow that, it begins at the same). `paths`: chains from each
+/// head, or empty, which is head, head + 1, ...
 std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const NcclChoice& choice,
                                    const std::vector<std::vector<int>>& paths) {
   const int turn = channel % (2 * choice.trees);
@@ -56,6 +58,19 @@ std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const Nc
     if (!paths.empty()) return at(at(paths, begin % static_cast<int>(paths.size())), position);
     return (at(heads, begin % static_cast<int>(heads.size())) + position) % nodes.size;
   };
+  // The chain that begins at the second GPU of each, if so every chain is the next of one: else the
+  // GPUs that several lead to would carry all there is a few levels on.
+  std::vector<int> next(heads.size());
+  std::vector<bool> taken(heads.size());
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    const auto second = std::find(heads.begin(), heads.end(),
+                                  nodes.size > 1 ? inner(static_cast<int>(i), 1) : heads[i]);
+    next[i] =
+        second == heads.end() ? static_cast<int>(i) : static_cast<int>(second - heads.begin());
+    taken[static_cast<std::size_t>(next[i])] = true;
+  }
+  if (std::find(taken.begin(), taken.end(), false) != taken.end())
+    std::iota(next.begin(), next.end(), 0);
   // Of a node, once its parent has one.
   const auto begin_of = [&](const auto& self, int node) -> int {
     int& begin = begins[static_cast<std::size_t>(node)];
@@ -63,10 +78,7 @@ std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const Nc
     const TreePlace& place = across[static_cast<std::size_t>(node)];
     if (place.up == TreePlace::kNone) return begin = turn;
     begin = self(self, place.up);
-    if (!place.second && nodes.size > 1) {
-      const auto next = std::find(heads.begin(), heads.end(), inner(begin, 1));
-      if (next != heads.end()) begin = static_cast<int>(next - heads.begin());
-    }
+    if (!place.second) begin = at(next, begin % static_cast<int>(next.size()));
     return begin;
   };
   const auto rank_at = [&](int node, int position) {
@@ -83,11 +95,9 @@ std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const Nc
   for (int node = 0; node < nodes.count; ++node) {
     const TreePlace& place = across[static_cast<std::size_t>(node)];
     if (place.up == TreePlace::kNone) continue;
-    // The GPU on the rail of the child's head, or the first.
-    const int rail = rank_at(node, 0) % nodes.size;
-    const int next = nodes.size > 1 ? rank_at(place.up, 1) : TreePlace::kNone;
-    const bool is_next = !place.second && next != TreePlace::kNone && next % nodes.size == rail;
-    join(is_next ? next : rank_at(place.up, 0), rank_at(node, 0));
+    // With the GPU on the rail of the child's head: the first of its chain, or the second.
+    const int head = rank_at(node, 0);
+    join(place.up * nodes.size + head % nodes.size, head);
   }
   return places;
 }

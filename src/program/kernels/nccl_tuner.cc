@@ -123,9 +123,11 @@ int channels_of(const Generation& found, const NcclNodes& nodes) {
   return found.nvls_channels > 0 && channels < 16 ? 2 * channels : channels;
 }
 
-int graph_channels(const KernelArguments& arguments, const NcclNodes& nodes) {
+/// Of the channels in use those with the first tree. RCCL has as many with the second where it has
+/// too many to duplicate them, too (connectTrees of its src/graph/connect.cc).
+int first_trees(const KernelArguments& arguments, const NcclNodes& nodes) {
   return rccl_model(arguments.machine.get()) != nullptr
-             ? rccl_graph_channels(nodes)
+             ? rccl_channels(nodes) / 2
              : graph_channels(generation(arguments.machine.get()), nodes);
 }
 
@@ -384,7 +386,7 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) 
                   "ranks, switches that can multicast, and protocol simple");
   const NcclNodes nodes = nccl_nodes(arguments);
   choice.channels = channels_of(arguments, nodes);
-  choice.trees = graph_channels(arguments, nodes);
+  choice.trees = first_trees(arguments, nodes);
   if (rccl != nullptr) {
     choice.threads = kRcclThreads;
     choice.warp = kRcclWarp;

@@ -189,14 +189,10 @@ std::optional<Protocol> rccl_protocol(const RcclModel& model, const NcclNodes& n
 }
 
 // 28 rings of one node of eight, 4 for each link: fewer GPUs have fewer in proportion (assumed). 64
-// over several nodes.
-int rccl_graph_channels(const NcclNodes& nodes) {
-  return nodes.count > 1 ? 64 : 4 * std::max(1, nodes.size - 1);
-}
-
-// They are duplicated where that makes no more than 64 (ncclTopoPostset of src/graph/connect.cc).
+// over several nodes. They are duplicated where that makes no more than 64 (ncclTopoPostset of
+// src/graph/connect.cc).
 int rccl_channels(const NcclNodes& nodes) {
-  const int channels = rccl_graph_channels(nodes);
+  const int channels = nodes.count > 1 ? 64 : 4 * std::max(1, nodes.size - 1);
   return 2 * channels <= 64 ? 2 * channels : channels;
 }
 

@@ -24,9 +24,8 @@ double rccl_time(const RcclModel& model, const NcclNodes& nodes, Collective coll
 std::optional<Protocol> rccl_protocol(const RcclModel& model, const NcclNodes& nodes,
                                       Collective collective, std::int64_t bytes);
 
-/// Channels, and how many of them are of the search graph.
+/// Channels, of which the trees of one half mirror those of the other.
 int rccl_channels(const NcclNodes& nodes);
-int rccl_graph_channels(const NcclNodes& nodes);
 
 /// Bytes that a thread has to have before a channel is used; see NcclChoice.
 std::int64_t rccl_least_per_thread(const RcclModel& model, const NcclNodes& nodes,

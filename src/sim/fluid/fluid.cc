@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 namespace hemiola::sim {
@@ -53,9 +52,11 @@ void Fluid::make_agents() {
       stream.copy_agent.assign(items.size(), -1);
     }
   }
+  const std::vector<UnitShare> units = share_units(program_, fold_, shares_);
   for (std::size_t a = 0; a < fold_.agents().size(); ++a) {
     const AgentClass& agents = fold_.agents()[a];
     Walker& walker = walkers_.emplace_back();
+    walker.unit = units[a];
     walker.number = static_cast<std::int32_t>(a);
     walker.agent = agents.first;
     walker.rank_class = fold_.rank_class(agents.first.rank);
@@ -80,53 +81,15 @@ void Fluid::make_agents() {
     walker.bare = kernel.bare;
     walker.cu = static_cast<std::int32_t>(agents.first.workgroup % model.cu_count);
     const std::size_t block = kernel.block_of(index(agents.first.workgroup));
-    walker.parts = static_cast<std::int64_t>(kernel.parts_from(block));
     const std::int64_t each =
         program::blocks_per_unit(program::occupancy_of_block(kernel, block, model), model);
-    walker.room = kRoomOfUnit / (each * walker.parts) * walker.per_rank;
+    walker.room = kRoomOfUnit / (each * walker.unit.parts) * walker.per_rank;
     walker.most_sharing = each;
     walker.sharing = std::clamp<std::int64_t>(
         (kernel.block_count() + model.cu_count - 1) / model.cu_count, 1, each);
     walker.has_products = kernel.largest_tile > 0;
     Kernel& run = stream.kernels[index(agents.first.item)];
     run.agents.push_back(walker.number);
-  }
-  share_units();
-}
-
-// What parts of a block do at different times they do with the whole unit. Classes of parts whose
-// blocks meet share one resource, of as many units.
-void Fluid::share_units() {
-  std::vector<std::size_t> joined(walkers_.size());
-  std::iota(joined.begin(), joined.end(), std::size_t{0});
-  const auto root = [&](std::size_t number) {
-    while (joined[number] != number) number = joined[number] = joined[joined[number]];
-    return number;
-  };
-  const auto first_part = [&](std::size_t member) {
-    const Agent& agent = fold_.members()[member];
-    const program::Kernel& kernel = program_.kernels()[index(agent.kernel)];
-    return member - index(agent.workgroup) + kernel.block_of(index(agent.workgroup));
-  };
-  const auto class_of = [&](std::size_t member) { return index(fold_.class_of_member(member)); };
-  std::vector<std::int64_t> blocks(walkers_.size());
-  for (const bool counts : {false, true}) {
-    for (std::size_t m = 0; m < fold_.members().size(); ++m) {
-      if (walkers_[class_of(m)].parts <= 1) continue;
-      const std::size_t first = first_part(m);
-      if (!counts)
-        joined[root(class_of(m))] = root(class_of(first));
-      else if (first == m)
-        ++blocks[root(class_of(m))];
-    }
-  }
-  std::vector<std::int32_t> units(walkers_.size(), -1);
-  for (Walker& walker : walkers_) {
-    if (walker.parts <= 1) continue;
-    const std::size_t number = root(index(walker.number));
-    if (units[number] < 0) units[number] = shares_.add_resource({kSecond}, Reason::issue);
-    walker.unit = units[number];
-    walker.blocks = blocks[number];
   }
 }
 

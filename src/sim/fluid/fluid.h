@@ -22,6 +22,7 @@
 #include "sim/alike/classes.h"
 #include "sim/fluid/shares.h"
 #include "sim/fluid/tile_reuse.h"
+#include "sim/fluid/unit_shares.h"
 #include "sim/fluid/ways.h"
 #include "sim/model/engines.h"
 #include "sim/model/power_budget.h"
@@ -116,9 +117,7 @@ class Fluid {
     std::int64_t op_began = -1;
     std::int32_t last_op = -1;
     std::int64_t waves = 1, movers = 1, grain = 16, unroll = 1;
-    std::int64_t parts = 1;         ///< of its block
-    std::int32_t unit = -1;         ///< resource: time of the compute units, which parts share
-    std::int64_t blocks = 1;        ///< that the resource stands for
+    UnitShare unit;
     std::int64_t sharing = 1;       ///< blocks on its compute unit; of products, when a tile begins
     std::int64_t most_sharing = 1;  ///< that it has room for
     bool has_products = false;
@@ -263,7 +262,6 @@ class Fluid {
                           const LoadWindow& window = {}, std::int64_t part = kEvenPart);
   void flow_over(std::int32_t flow, const Attribution& charged, std::int64_t now);
   void make_agents();
-  void share_units();
   Result result() const;
   [[noreturn]] void report_deadlock() const;
 
@@ -342,8 +340,6 @@ class Fluid {
   };
   Moved moved_by(const Walker& walker, const program::Primitive& primitive) const;
   /// `load_fs`: for how long a load keeps its slot.
-  /// Time that the ports of a compute unit, its issue and its arithmetic need at least, fs.
-  std::int64_t unit_time(const Walker& walker, const Moved& moved) const;
   std::int64_t limit_of(const Walker& walker, const Moved& moved, std::int64_t load_fs) const;
   LoadWindow window_of(const Walker& walker) const;
   bool runs_ahead(Walker& walker);

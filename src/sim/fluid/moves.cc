@@ -30,6 +30,18 @@ void limit(std::int64_t& least, __int128 other) {
   if (least == 0 || value < least) least = value;
 }
 
+/// Time that the ports of a compute unit, its issue and its arithmetic need at least, fs.
+template <class Moved>
+std::int64_t unit_time(const machine::GpuModel& model, const Moved& moved) {
+  const std::int64_t time = issue_time(model, moved.loads, moved.stores, moved.in, moved.out);
+  if (moved.sources <= 1) return time;
+  const int element = size_of(moved.type);
+  const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
+                    : element == 2 ? model.cu_reduce_rate_2byte
+                                   : model.cu_reduce_rate_1byte;
+  return std::max(time, rate.time_for(moved.bytes * (moved.sources - 1)).fs);
+}
+
 }  // namespace
 
 // A workgroup that sends the same to all peers in turn finds it in its L1, or at least in the L2.
@@ -112,11 +124,12 @@ Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool
       ways_.over_links(rank, span.rank, requests.bytes, requests.count, 0, false, total, members,
                        demands_);
   }
-  if (walker.unit >= 0) {
-    const __int128 time = unit_time(walker, moved_by(walker, primitive));
+  if (walker.unit.resource >= 0) {
+    const __int128 time = unit_time(model, moved_by(walker, primitive));
     demands_.push_back(
-        {walker.unit, static_cast<std::int64_t>((time * walker.sharing * members << kWeightBits) /
-                                                (static_cast<__int128>(total) * walker.blocks))});
+        {walker.unit.resource,
+         static_cast<std::int64_t>((time * walker.sharing * members << kWeightBits) /
+                                   (static_cast<__int128>(total) * walker.unit.blocks))});
   }
   return longest;
 }
@@ -142,24 +155,13 @@ Fluid::Moved Fluid::moved_by(const Walker& walker, const Primitive& primitive) c
   return moved;
 }
 
-std::int64_t Fluid::unit_time(const Walker& walker, const Moved& moved) const {
-  const machine::GpuModel& model = machine_.model(walker.agent.rank);
-  const std::int64_t time = issue_time(model, moved.loads, moved.stores, moved.in, moved.out);
-  if (moved.sources <= 1) return time;
-  const int element = size_of(moved.type);
-  const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
-                    : element == 2 ? model.cu_reduce_rate_2byte
-                                   : model.cu_reduce_rate_1byte;
-  return std::max(time, rate.time_for(moved.bytes * (moved.sources - 1)).fs);
-}
-
 // What the compute unit lets through, shared with the workgroups that are on it.
 std::int64_t Fluid::limit_of(const Walker& walker, const Moved& moved, std::int64_t load_fs) const {
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   const __int128 total = moved.bytes;
   std::int64_t least = 0;
   const auto shared = [&](__int128 rate) { limit(least, rate / walker.sharing); };
-  if (const std::int64_t time = unit_time(walker, moved); time > 0) shared(total * kSecond / time);
+  if (const std::int64_t time = unit_time(model, moved); time > 0) shared(total * kSecond / time);
   for (const std::int64_t bytes : {moved.from_peers, moved.to_peers}) {
     if (bytes > 0 && !model.cu_peer_rate.is_ideal())
       shared(total * model.cu_peer_rate.bytes_per_second / bytes);

@@ -235,7 +235,7 @@ void Fluid::take_room(const Walker& walker, std::int64_t sign) {
   state.room -= sign * walker.room;
   state.streams[index(walker.agent.stream)].room_used += sign * walker.room;
   if (walker.has_products)
-    state.blocks_of_products += sign * walker.per_rank * kRoomOfUnit / walker.parts;
+    state.blocks_of_products += sign * walker.per_rank * kRoomOfUnit / walker.unit.parts;
 }
 
 /// Kernels that wait, those of the highest priority first.
