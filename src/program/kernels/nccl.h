@@ -23,6 +23,9 @@ struct NcclNodes {
 /// Failure: nodes of different sizes, or mixed.
 NcclNodes nccl_nodes(const KernelArguments& arguments);
 
+/// GPUs of a node that reduce through its switch at most (NCCL_MAX_NVLS_ARITY).
+constexpr std::size_t kMostNvlsHeads = 32;
+
 struct NcclChoice {
   NcclAlgorithm algorithm = NcclAlgorithm::ring;
   Protocol protocol = Protocol::simple;

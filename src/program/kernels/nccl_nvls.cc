@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "program/kernels/nccl.h"
 #include "program/kernels/nccl_tree.h"
@@ -95,10 +96,13 @@ class NvlsWriter : public ProgramWriter {
 
   /// On one node all GPUs are heads, on several those with a NIC.
   static std::vector<int> heads_of(const NcclNodes& nodes) {
-    if (nodes.count > 1) return nodes.heads;
-    std::vector<int> all;
-    for (int i = 0; i < nodes.size; ++i) all.push_back(i);
-    return all;
+    std::vector<int> heads = nodes.heads;
+    if (nodes.count == 1) {
+      heads.resize(static_cast<std::size_t>(nodes.size));
+      std::iota(heads.begin(), heads.end(), 0);
+    }
+    heads.resize(std::min(heads.size(), kMostNvlsHeads));
+    return heads;
   }
 
   /// Heads of the same number on all nodes are a tree, every other channel in the other one.
@@ -125,7 +129,7 @@ class NvlsWriter : public ProgramWriter {
   }
 
   /// All ranks run the same code, and name themselves and each other by their numbers.
-  bool all_alike() const { return nodes_.count == 1; }
+  bool all_alike() const { return nodes_.count == 1 && std::ssize(heads_) == nodes_.size; }
   bool is_head(int position) const {
     return std::find(heads_.begin(), heads_.end(), position) != heads_.end();
   }

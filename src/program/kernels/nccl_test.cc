@@ -131,6 +131,16 @@ TEST(NcclKernels, nvls_over_nodes_has_a_tree_for_each_head) {
   EXPECT_EQ(messages, 16 * 8 * 2 * 3) << "channels, heads, up and down, edges";
 }
 
+TEST(NcclKernels, nvls_has_32_heads_at_most) {
+  const machine::SharedMachine machine = machine::share(machine::load("gb200-nvl72"));
+  const Bound program =
+      bind(load("all-reduce/nccl",
+                {.ranks = 72, .parameters = {{"algorithm", "nvls"}}, .machine = machine}),
+           machine, {.size = MiB(1)});
+  EXPECT_EQ(program.program().chunks_per_size, 32);
+  EXPECT_EQ(program.workgroups(31), 3 * program.workgroups(32) / 2) << "the others only copy";
+}
+
 // Chains through a mesh have second GPUs in common: where children began there, two NICs of eight
 // carried most of it a few levels on.
 TEST(NcclKernels, trees_over_nodes_load_all_rails_alike) {

@@ -202,8 +202,9 @@ double nvls_time(const KernelArguments& arguments, const Generation& found,
   if (nodes.count == 1) return kNvlsHop + kilobytes / (found.ring_bandwidth * switched * ratio);
   const double nic = nodes.nic_bandwidth / heads;
   const bool two = nodes.count == 2;
-  double bus = heads * std::min({nic * switched, nic * (two ? 2 : 1),
-                                 found.nvls_tree_channel.at(two ? 0 : 1)});
+  double bus =
+      std::min(heads, static_cast<double>(kMostNvlsHeads)) *
+      std::min({nic * switched, nic * (two ? 2 : 1), found.nvls_tree_channel.at(two ? 0 : 1)});
   const std::int64_t size = arguments.size.count;
   if (found.nvls_tree_sags) bus *= tree_share(size, Protocol::simple, kTreeShare[0].size() + 1);
   const int levels = std::bit_width(static_cast<unsigned>(nodes.count)) - 1;
