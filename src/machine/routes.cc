@@ -284,9 +284,10 @@ class PathGraph {
   /// one state side by side, in the order of their links; the first leaves the source.
   explicit PathGraph(std::vector<Edge> edges) : edges_(std::move(edges)) {
     std::vector<std::size_t> firsts;  // of states, by state
-    for (std::size_t i = 0; i < edges_.size(); i = end_of(i)) {
+    for (std::size_t i = 0, end = 0; i < edges_.size(); i = end) {
+      end = end_of(i);
       firsts.push_back(i);
-      number_lanes(i, end_of(i));
+      number_lanes(i, end);
     }
     std::sort(firsts.begin(), firsts.end(),
               [&](std::size_t a, std::size_t b) { return edges_[a].from < edges_[b].from; });
@@ -298,11 +299,13 @@ class PathGraph {
       const bool ends = next == firsts.end() || edges_[*next].from != edge.to;
       edge.next = ends ? edges_.size() : *next;
       edge.paths = ends ? 1 : 0;
-      for (std::size_t k = edge.next; k < end_of(edge.next); ++k) {
+      const std::size_t end = end_of(edge.next);
+      for (std::size_t k = edge.next; k < end; ++k) {
         if (continues(edge, edges_[k])) edge.paths = add(edge.paths, edges_[k].paths);
       }
     }
-    for (std::size_t i = 0; i < end_of(0); ++i) paths_ = add(paths_, edges_[i].paths);
+    const std::size_t end = end_of(0);
+    for (std::size_t i = 0; i < end; ++i) paths_ = add(paths_, edges_[i].paths);
   }
 
   std::int64_t paths() const { return paths_; }

@@ -12,6 +12,10 @@ namespace hemiola::program {
 
 /// nvls_tree: NVLS inside a node, a tree over the nodes.
 enum class NcclAlgorithm : std::uint8_t { ring, tree, nvls, nvls_tree };
+/// Whether switches add up what GPUs of a node have.
+constexpr bool is_nvls(NcclAlgorithm algorithm) {
+  return algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree;
+}
 
 /// Ranks that reach each other without a NIC are a node; nodes stand one after the other.
 struct NcclNodes {

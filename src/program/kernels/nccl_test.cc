@@ -34,6 +34,14 @@ Program nccl_program(const std::string& name, int ranks, std::int64_t size,
   return bind(kernel, nullptr, {.size = {size}}).program();
 }
 
+/// All-reduce over all GPUs of a machine.
+Bound nccl_on(const std::string& machine, Bytes size, const plan::Parameters& parameters) {
+  const machine::SharedMachine shared = machine::share(machine::load(machine));
+  const Program kernel = load(
+      "all-reduce/nccl", {.ranks = shared->ranks(), .parameters = parameters, .machine = shared});
+  return bind(kernel, shared, {.size = size});
+}
+
 std::string nccl_failure(const std::string& name, int ranks, const plan::Parameters& parameters) {
   try {
     nccl_program(name, ranks, 1 << 20, parameters);
@@ -111,11 +119,7 @@ TEST(NcclTuner, nvls_over_nodes_is_bound_by_a_constant_per_head) {
 }
 
 TEST(NcclKernels, nvls_over_nodes_has_a_tree_for_each_head) {
-  const machine::SharedMachine machine = machine::share(machine::load("dgx-h100:4"));
-  const Bound program =
-      bind(load("all-reduce/nccl",
-                {.ranks = 32, .parameters = {{"algorithm", "nvlstree"}}, .machine = machine}),
-           machine, {.size = MiB(16)});
+  const Bound program = nccl_on("dgx-h100:4", MiB(16), {{"algorithm", "nvlstree"}});
   EXPECT_EQ(program.groups().size(), 4U);
   int messages = 0;
   for (const Kernel& kernel : program.kernels()) {
@@ -132,11 +136,7 @@ TEST(NcclKernels, nvls_over_nodes_has_a_tree_for_each_head) {
 }
 
 TEST(NcclKernels, nvls_has_32_heads_at_most) {
-  const machine::SharedMachine machine = machine::share(machine::load("gb200-nvl72"));
-  const Bound program =
-      bind(load("all-reduce/nccl",
-                {.ranks = 72, .parameters = {{"algorithm", "nvls"}}, .machine = machine}),
-           machine, {.size = MiB(1)});
+  const Bound program = nccl_on("gb200-nvl72", MiB(1), {{"algorithm", "nvls"}});
   EXPECT_EQ(program.program().chunks_per_size, 32);
   EXPECT_EQ(program.workgroups(31), 3 * program.workgroups(32) / 2) << "the others only copy";
 }
@@ -145,12 +145,7 @@ TEST(NcclKernels, nvls_has_32_heads_at_most) {
 // carried most of it a few levels on.
 TEST(NcclKernels, trees_over_nodes_load_all_rails_alike) {
   for (const std::string name : {"mi300x-8:8", "dgx-h100:8", "a100-4nic:8"}) {
-    const machine::SharedMachine machine = machine::share(machine::load(name));
-    const Bound program =
-        bind(load("all-reduce/nccl", {.ranks = 64,
-                                      .parameters = {{"algorithm", "tree"}, {"protocol", "simple"}},
-                                      .machine = machine}),
-             machine, {.size = MiB(256)});
+    const Bound program = nccl_on(name, MiB(256), {{"algorithm", "tree"}, {"protocol", "simple"}});
     std::map<std::int64_t, int> messages, sent;  // by rail, by rank
     int busiest = 0;
     for (const Kernel& kernel : program.kernels()) {
@@ -168,7 +163,7 @@ TEST(NcclKernels, trees_over_nodes_load_all_rails_alike) {
         }
       }
     }
-    EXPECT_EQ(messages.size(), machine::nic_owners(*machine, 8).size()) << name;
+    EXPECT_EQ(messages.size(), machine::nic_owners(*program.machine(), 8).size()) << name;
     for (const auto& [rail, count] : messages)
       EXPECT_EQ(count, messages.begin()->second) << name << ", rail " << rail;
     // Inner nodes of one tree are leaves of the other: each sends to its parent in both, and to two

@@ -29,7 +29,8 @@ struct Generation {
   int nvls_channels;   ///< src/transport/nvls.cc
   bool pulls = false;  ///< src/graph/paths.cc: "Enable P2P Read for Ampere/NVLink only"
   std::array<double, 2> nvls_tree_channel{};  ///< cap of NVLSTree per head: two nodes, more
-  bool nvls_tree_sags = false;                ///< its bandwidth is that of kTreeShare: on x86 hosts
+  bool sm100 = false;  ///< NVLSTree has channels and chunks by the NICs (src/transport/nvls.cc)
+  bool nvls_tree_sags = false;  ///< its bandwidth is that of kTreeShare: on x86 hosts
 };
 
 // Hosts as DGX have them: of AMD with A100, of Intel else.
@@ -42,10 +43,20 @@ constexpr Generation kHopper{
     // 12 x 30
     360, 24,    {141.0, 39.0, 20.4}, 36.7, {38.7, 41.4, 36.0}, {36.7, 36.7, 29.0}, 1, 0.85,
     16,  false, {57.7, 45.5}};
-constexpr Generation kBlackwell{
-    // 16 x 45
-    720, 32,    {282.0, 39.0, 20.4}, 40.0, {70.0, 42.8, 24.0}, {55.6, 31.67, 20.0}, 1, 0.74,
-    24,  false, {96.0, 80.0},        true};
+// Rings of 16 x 45.
+constexpr Generation kBlackwell{720,
+                                32,
+                                {282.0, 39.0, 20.4},
+                                40.0,
+                                {70.0, 42.8, 24.0},
+                                {55.6, 31.67, 20.0},
+                                1,
+                                0.74,
+                                24,
+                                false,
+                                {96.0, 80.0},
+                                true,
+                                true};
 constexpr Generation kGraceBlackwell = [] {
   Generation grace = kBlackwell;
   grace.nvls_tree_sags = false;
@@ -165,7 +176,7 @@ double ring_latency(const Generation& found, const NcclNodes& nodes, Protocol pr
   return kRingBase.at(at) + (steps - far) * hop + far * net;
 }
 
-/// Log2 of a size in units of 64 B picks the share; -1: none.
+/// The share of trees at a size, as far as `sizes` powers of two from 64 B go; then all.
 double tree_share(std::int64_t size, Protocol protocol, std::size_t sizes) {
   const auto power =
       static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(size) >> 6));
@@ -216,7 +227,7 @@ double nvls_time(const KernelArguments& arguments, const Generation& found,
 void choose_nvls_tree(NcclChoice& choice, const Generation& found, const NcclNodes& nodes) {
   choice.channels = found.nvls_channels;
   std::int64_t most = nodes.count >= 4 ? 64 : 128;  // KiB
-  if (&found == &kBlackwell || &found == &kGraceBlackwell) {
+  if (found.sm100) {
     const double nic = nodes.nic_bandwidth / static_cast<double>(nodes.heads.size());
     choice.channels = 32;
     if (nodes.count == 2 && nic >= 48) {
@@ -343,7 +354,7 @@ double nccl_time(const KernelArguments& arguments, Collective collective, NcclAl
   const int steps = ring_steps(collective, arguments.ranks);
   const double share = static_cast<double>(arguments.ranks) / steps;
   const double kilobytes = static_cast<double>(arguments.size.count) / 1000;
-  if (algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree) {
+  if (is_nvls(algorithm)) {
     const bool is_tree = algorithm == NcclAlgorithm::nvls_tree;
     if (protocol != Protocol::simple || collective != Collective::all_reduce ||
         is_tree != (nodes.count > 1) || !has_nvls(arguments, nodes))
@@ -396,8 +407,7 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) 
           rccl_protocol(*rccl, nodes, collective, arguments.size.count).value_or(choice.protocol);
     shrink(choice, arguments, collective);
     limit_to_cells(choice, arguments, collective);
-  } else if (choice.algorithm == NcclAlgorithm::nvls ||
-             choice.algorithm == NcclAlgorithm::nvls_tree) {
+  } else if (is_nvls(choice.algorithm)) {
     const Generation& found = generation(arguments.machine.get());
     choice.channels = found.nvls_channels;
     if (nodes.count > 1) choose_nvls_tree(choice, found, nodes);

@@ -149,8 +149,7 @@ double rccl_time(const RcclModel& model, const NcclNodes& nodes, Collective coll
   const bool alone = nodes.count == 1;
   const double kilobytes = static_cast<double>(bytes) / 1000;
   // LL128 only in models with NICs (ll128Enabled).
-  const bool switched = algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree;
-  if (switched || (protocol == Protocol::ll128 && alone)) return -1;
+  if (is_nvls(algorithm) || (protocol == Protocol::ll128 && alone)) return -1;
   if (algorithm == NcclAlgorithm::tree) {
     if (collective != Collective::all_reduce || (alone && protocol == Protocol::simple)) return -1;
     const double bus = links_of(nodes) * (nodes.count > 2 ? kTreeRatioFar : kTreeRatio).at(at) *

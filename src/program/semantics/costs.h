@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "core/data_type.h"
 #include "core/time.h"
 #include "machine/devices/gpu_model.h"
 #include "program/semantics/primitive.h"
@@ -22,6 +23,17 @@ inline Time operation_overhead(const machine::GpuModel& model, bool bare,
                                const Primitive& primitive) {
   const std::int64_t fs = model.sync_op_overhead.fs;
   return {bare || primitive.posted || fs <= 1 ? 0 : fs};  // 1 fs: none
+}
+
+/// Arithmetic of a compute unit that adds up `bytes` of each of several sources: cu.reduce_rate_*
+/// by the size of an element, for each source after the first.
+inline Time reduce_time(const machine::GpuModel& model, DataType type, std::int64_t bytes,
+                        std::int64_t sources) {
+  const int element = size_of(type);
+  const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
+                    : element == 2 ? model.cu_reduce_rate_2byte
+                                   : model.cu_reduce_rate_1byte;
+  return rate.time_for(bytes * (sources - 1));
 }
 
 /// Of a release, a fence or a post, once all earlier stores of the workgroup are acknowledged:

@@ -376,13 +376,9 @@ void Cores::after_loads(std::int32_t id, std::int64_t now) {
       const std::int64_t begin = wave.next + u * grain.group;
       bytes += std::max<std::int64_t>(0, std::min(begin + grain.wave, primitive.bytes) - begin);
     }
-    const int element = size_of(primitive.type);
-    const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
-                      : element == 2 ? model.cu_reduce_rate_2byte
-                                     : model.cu_reduce_rate_1byte;
     Server& alu = matrix_units(group);
     const std::int64_t service =
-        rate.time_for(bytes * static_cast<std::int64_t>(primitive.src.size() - 1)).fs;
+        program::reduce_time(model, primitive.type, bytes, std::ssize(primitive.src)).fs;
     alu.free = std::max(now, alu.free) + service;
     alu.busy += service;
     ++alu.requests;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "program/semantics/costs.h"
 #include "sim/fluid/fluid.h"
 
 namespace hemiola::sim {
@@ -35,11 +36,7 @@ template <class Moved>
 std::int64_t unit_time(const machine::GpuModel& model, const Moved& moved) {
   const std::int64_t time = issue_time(model, moved.loads, moved.stores, moved.in, moved.out);
   if (moved.sources <= 1) return time;
-  const int element = size_of(moved.type);
-  const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
-                    : element == 2 ? model.cu_reduce_rate_2byte
-                                   : model.cu_reduce_rate_1byte;
-  return std::max(time, rate.time_for(moved.bytes * (moved.sources - 1)).fs);
+  return std::max(time, program::reduce_time(model, moved.type, moved.bytes, moved.sources).fs);
 }
 
 }  // namespace
@@ -237,13 +234,10 @@ bool Fluid::begin_move(std::int32_t number) {
   const Slices slices = slices_of(walker, primitive);
   const std::int64_t window = wave * walker.movers * walker.unroll;
   if (primitive.src.size() > 1) {  // a wavefront's own share of the arithmetic
-    const int element = size_of(primitive.type);
-    const Rate rate = element >= 4   ? model.cu_reduce_rate_4byte
-                      : element == 2 ? model.cu_reduce_rate_2byte
-                                     : model.cu_reduce_rate_1byte;
     const std::int64_t bytes = std::min(wave * walker.unroll, primitive.bytes);
-    walker.batch.add(Reason::compute,
-                     rate.time_for(bytes * static_cast<std::int64_t>(primitive.src.size() - 1)).fs);
+    walker.batch.add(
+        Reason::compute,
+        program::reduce_time(model, primitive.type, bytes, std::ssize(primitive.src)).fs);
   }
   // Wavefronts go through their batches one after the other: the last has its latency at the end.
   walker.batches = (primitive.bytes + window - 1) / window;
