@@ -80,7 +80,7 @@ Result run_fluid(const machine::Machine& machine, const program::Bound& program,
   result->links = std::move(carried.links);
   result->counters = std::move(carried.counters);
   result->line_hops = carried.hops;
-  result->bound = lower_bound(program, options);
+  if (options.bound) result->bound = lower_bound(program, options);
   return *std::move(result);
 }
 

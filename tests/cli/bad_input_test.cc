@@ -138,6 +138,7 @@ std::vector<BadInput> usage_rows() {
       {"warmup_alone", run + "--warmup 2", "", 2, {"--warmup", "--iterations"}},
       {"skew_without_unit", run + "--skew 0,5", "", 2, {"--skew", "'0' is not a time"}},
       {"skew_of_too_many_ranks", run + "--skew 0ns,0ns,0ns,0ns,5us", "", 2, {"--skew", "5", "4"}},
+      {"rank_without_record", run + "--record-rank 1", "", 2, {"--record"}},
       {"window_without_trace", run + "--trace-lines 0ns:1us", "", 2, {"--trace"}},
       {"window_backwards",
        run + "--trace t --trace-lines 2us:1us",

@@ -42,7 +42,7 @@ struct RunOptions {
   std::string threads = "1";
   std::string seed = "0";
   std::string json, csv, trace, trace_lines, record, report;
-  std::string record_rank = "0", record_at = "ingress";
+  std::string record_rank, record_at;
   bool no_check = false;
   // Of traces.
   IterationOptions iteration;
@@ -74,9 +74,9 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   add("--report", options.report, "write a page with tables and charts, for a browser", "FILE");
   add("--trace-lines", options.trace_lines, "requests too, in a window of time", "T0:T1");
   add("--record", options.record, "write what comes in at a rank's GPU, for 'replay'", "FILE");
-  add("--record-rank", options.record_rank, "of which rank, or ranks", "R,...");
-  add("--record-at", options.record_at, "ingress of that GPU, or the port of whoever sends",
-      "ingress|port");
+  add("--record-rank", options.record_rank, "of which rank, or ranks; else of rank 0", "R,...");
+  add("--record-at", options.record_at,
+      "ingress of that GPU (else it is), or the port of whoever sends", "ingress|port");
   add_iteration_options(verb, options.iteration);
   verb.add_option("--astra", options.astra,
                   "inputs of ASTRA-sim 2.x: its own model, and ours beside it (docs/astra.md)")
@@ -200,6 +200,21 @@ struct Plan {
   bool record_at_ports = false;
 };
 
+void understand_recording(const RunOptions& options, Plan& plan) {
+  for (const auto& [option, given] : {std::pair("--record-rank", &options.record_rank),
+                                      std::pair("--record-at", &options.record_at)}) {
+    if (options.record.empty() && !given->empty())
+      throw Failure("says what is recorded, and nothing is", SourceLocation{.file = option},
+                    "add --record FILE");
+  }
+  plan.record_ranks =
+      rank_list("--record-rank", options.record_rank.empty() ? "0" : options.record_rank);
+  if (!options.record.empty()) plan.request.recorded = plan.record_ranks;
+  plan.record_at_ports =
+      !options.record_at.empty() &&
+      choice_value("--record-at", options.record_at, {"ingress", "port"}) == "port";
+}
+
 Plan understand(const RunOptions& options, Notices& notices) {
   check_output("--json", options.json);
   check_output("--csv", options.csv);
@@ -250,10 +265,7 @@ Plan understand(const RunOptions& options, Notices& notices) {
       throw Failure(std::string(option) + " is of one run, not of several",
                     SourceLocation{.file = option}, "give one --size and one value of each --set");
   }
-  plan.record_ranks = rank_list("--record-rank", options.record_rank);
-  if (!options.record.empty()) request.recorded = plan.record_ranks;
-  plan.record_at_ports =
-      choice_value("--record-at", options.record_at, {"ingress", "port"}) == "port";
+  understand_recording(options, plan);
   request.machine = machine_choice(options.machine);
   request.parameters = parameter_values(options.program.parameters);
   return plan;
@@ -311,14 +323,13 @@ std::vector<study::RunTable> Runner::tables(Progress& progress) {
         session_.laboratory, plan_.request,
         {.experiments = watch_,
          .on_part = [&](double begin, double end) { progress.part(begin, end); },
-         .on_runs = [&](std::int64_t done,
-                        std::int64_t all) { progress.parts(done, all, "runs"); },
+         .on_runs = [&](std::int64_t done, std::int64_t all) { progress.parts(done, all, "runs"); },
          .on_result =
              [&](const study::RunTable& table) {
                const sim::Result& result = table.results.back();
                progress.finished(fmt::format("done: {} on {}, {} B: {:.3f} us",
-                                             table.winners.back(), table.machine,
-                                             result.size.count, result.time.us()));
+                                             table.winners.back(), table.machine, result.size.count,
+                                             result.time.us()));
              }});
   } catch (const study::WrongProgram& wrong) {
     report::print_proof(std::cout, wrong.proof());

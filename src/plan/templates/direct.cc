@@ -1,5 +1,4 @@
-// Direct exchanges: every rank talks to every other, starting with a neighbour, so that in each
-// step all ranks have different partners.
+// Direct exchanges: every rank talks to every other, in each step all to different ones.
 #include "plan/build.h"
 #include "plan/templates/families.h"
 #include "plan/templates/gather.h"
@@ -7,17 +6,13 @@
 namespace hemiola::plan {
 namespace {
 
-Affine peers_in_order(const TemplateArguments& arguments) {
-  return is_clockwise(arguments) ? around(arguments.ranks, 1, 1) : around(arguments.ranks, -1, -1);
-}
-
 Plan make_all_gather_direct(const TemplateArguments& arguments) {
   const std::int64_t ranks = arguments.ranks;
   Plan plan = start_plan(arguments, ranks);
   plan.tensors = {{"input", Role::input, 1}, {"output", Role::output, ranks}};
   plan.in_place_safe = true;
   const std::int32_t input = 0, output = 1;
-  const Affine peer = peers_in_order(arguments);
+  const Affine peer = partners(arguments, is_clockwise(arguments));
   Stream stream{"exchange", {}};
   repeat(stream, ranks - 1,
          arguments.word("transfer") == "push"
@@ -33,7 +28,7 @@ Plan make_all_to_all_direct(const TemplateArguments& arguments) {
   Plan plan = start_plan(arguments, ranks);
   plan.tensors = {{"input", Role::input, ranks}, {"output", Role::output, ranks}};
   const std::int32_t input = 0, output = 1;
-  const Affine peer = peers_in_order(arguments);
+  const Affine peer = partners(arguments, is_clockwise(arguments));
   Stream stream{"exchange", {}};
   repeat(stream, ranks - 1,
          arguments.word("transfer") == "push"
@@ -50,7 +45,7 @@ Plan make_all_to_all_waves(const TemplateArguments& arguments) {
   Plan plan = start_plan(arguments, ranks * waves);
   plan.tensors = {{"input", Role::input, ranks * waves}, {"output", Role::output, ranks * waves}};
   const std::int32_t input = 0, output = 1;
-  const Affine peer = peers_in_order(arguments);
+  const Affine peer = partners(arguments, is_clockwise(arguments));
   Stream stream{"exchange", {}};
   for (std::int64_t wave = 0; wave < waves; ++wave) {
     const auto part = [&](std::int32_t tensor, const Affine& owner) {
@@ -87,7 +82,7 @@ Plan make_reduce_scatter_direct(const TemplateArguments& arguments) {
   const std::int32_t input = 0, output = 1, slots = 2;
   const Region own = chunk_of(input, own_rank());
   const Region result = chunk_of(output);
-  const Affine peer = around(ranks, 1, 1);
+  const Affine peer = partners(arguments);
   Stream stream{"exchange", {}};
   if (arguments.word("transfer") == "pull") {
     stream.items.push_back(copy(own, result));
@@ -97,7 +92,7 @@ Plan make_reduce_scatter_direct(const TemplateArguments& arguments) {
     repeat(stream, ranks - 1, push(peer, chunk_of(input, peer), chunk_of(slots, counting())));
     stream.items.push_back(copy(own, result));
     repeat(stream, ranks - 1,
-           after(accumulating(copy(chunk_of(slots, counting()), result)), around(ranks, -1, -1),
+           after(accumulating(copy(chunk_of(slots, counting()), result)), partner_of(arguments),
                  counting()));
   }
   run_everywhere(plan, stream);

@@ -1,6 +1,7 @@
 #include "plan/templates/gather.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "plan/build.h"
@@ -14,12 +15,30 @@ Affine peers(std::int64_t ranks, bool clockwise) {
   return clockwise ? around(ranks, 1, 1) : around(ranks, -1, -1);
 }
 
+std::int64_t stride_of_partners(const TemplateArguments& arguments) {
+  const std::int64_t ranks = arguments.ranks;
+  const std::int64_t inner = arguments.machine == nullptr ? 1 : node_size(*arguments.machine);
+  if (inner == 1 || inner >= ranks || ranks % inner != 0) return 1;
+  std::int64_t stride = inner + 1;
+  while (std::gcd(stride, ranks) != 1) ++stride;
+  return stride;
+}
+
 /// Number `first` + i * `step`, with i the counter of the outermost loop.
 Affine numbered(std::int64_t first, std::int64_t step) {
   return {.constant = first, .loop = {step, 0}};
 }
 
 }  // namespace
+
+Affine partners(const TemplateArguments& arguments, bool clockwise) {
+  const std::int64_t stride = stride_of_partners(arguments) * (clockwise ? 1 : -1);
+  return around(arguments.ranks, stride, stride);
+}
+
+Affine partner_of(const TemplateArguments& arguments, bool clockwise) {
+  return partners(arguments, !clockwise);
+}
 
 void set_codes_by_inner_index(Plan& plan, std::vector<Code> codes) {
   const auto inner = static_cast<std::int32_t>(codes.size());

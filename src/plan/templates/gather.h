@@ -17,6 +17,15 @@ struct Blocks {
   std::int64_t parts = 1;
 };
 
+/// The partners of a direct exchange, by the counter of the outermost loop from 0 to ranks - 2: in
+/// each step all ranks have different ones. On one node they are the next ranks (not clockwise: the
+/// ones before). Over nodes what goes inside is soon over, so ranks of a node that took the next
+/// ones would come to the first rank of the next node together, and one NIC of it would do all the
+/// work: a step goes to another node and to another place in it.
+Affine partners(const TemplateArguments& arguments, bool clockwise = true);
+/// The rank whose partner this rank is, in the same step.
+Affine partner_of(const TemplateArguments& arguments, bool clockwise = true);
+
 /// Every rank exchanges with all others directly: transfers (ranks - 1) x parts, in this order.
 Stream exchange_blocks(std::int64_t ranks, const Blocks& blocks, bool push, bool clockwise);
 

@@ -2,6 +2,7 @@
 // custom_all_reduce.cuh, MSCCL++ allreduce_rsag_zero_copy.cu and its packet kernels).
 #include "plan/build.h"
 #include "plan/templates/families.h"
+#include "plan/templates/gather.h"
 
 namespace hemiola::plan {
 namespace {
@@ -12,7 +13,7 @@ Plan make_all_reduce_one_shot(const TemplateArguments& arguments) {
   Plan plan = start_plan(arguments, 1);
   plan.tensors = {{"input", Role::input, 1}, {"output", Role::output, 1}};
   const std::int32_t input = 0, output = 1, slots = 2;
-  const Affine peer = around(ranks, 1, 1);
+  const Affine peer = partners(arguments);
   Stream stream{"exchange", {}};
   if (arguments.word("transfer") == "pull") {
     stream.items.push_back(copy(chunk_of(input), chunk_of(output)));
@@ -24,7 +25,7 @@ Plan make_all_reduce_one_shot(const TemplateArguments& arguments) {
     stream.items.push_back(copy(chunk_of(input), chunk_of(output)));
     repeat(stream, ranks - 1,
            after(accumulating(copy(chunk_of(slots, counting()), chunk_of(output))),
-                 around(ranks, -1, -1), counting()));
+                 partner_of(arguments), counting()));
   }
   run_everywhere(plan, stream);
   return plan;
@@ -43,7 +44,7 @@ Plan make_all_reduce_two_shot(const TemplateArguments& arguments) {
     plan.tensors.push_back({name, Role::scratch, chunks});
     return static_cast<std::int32_t>(plan.tensors.size() - 1);
   };
-  const Affine peer = around(ranks, 1, 1);
+  const Affine peer = partners(arguments);
   const Region own = chunk_of(input, own_rank());
   // Peers pull the result from scratch, so that nobody reads an output after its owner has gone on.
   const Region result =
@@ -58,7 +59,7 @@ Plan make_all_reduce_two_shot(const TemplateArguments& arguments) {
     repeat(stream, ranks - 1, push(peer, chunk_of(input, peer), chunk_of(slots, counting())));
     stream.items.push_back(copy(own, result));
     repeat(stream, ranks - 1,
-           after(accumulating(copy(chunk_of(slots, counting()), result)), around(ranks, -1, -1),
+           after(accumulating(copy(chunk_of(slots, counting()), result)), partner_of(arguments),
                  counting()));
   }
   const std::int64_t reduced = count_transfers(stream) - 1;

@@ -25,9 +25,6 @@ constexpr std::size_t kMostReferences = 8'000'000;
 /// this, it is given up after the rounds that small programs need.
 constexpr int kFewRounds = 40;
 constexpr std::size_t kMostLooks = 200'000'000;
-/// Ranks whose messages meet may be alike if a multiple of that is between them: what it costs
-/// grows with the square, and how near it comes does not.
-constexpr int kApart = 64;
 
 std::size_t distinct(std::vector<Colour> colours) {
   std::sort(colours.begin(), colours.end());
@@ -173,7 +170,6 @@ class Refinement {
 Colour Refinement::colour_of_rank(int rank) const {
   if (alone()) return static_cast<Colour>(rank);
   Colour colour = static_cast<Colour>(machine_.gpu_models[index(rank)]);
-  if (fold_.apart_) colour = mix(colour, static_cast<Colour>(rank % kApart));
   if (index(rank) < options_.skew.size())
     colour = mix(colour, static_cast<std::uint64_t>(options_.skew[index(rank)].fs));
   colour =
@@ -459,11 +455,8 @@ Classes::Classes(const machine::Machine& machine, const program::Bound& program,
   if (by == AlikeBy::time && addresses_matter(program)) by = AlikeBy::nothing;
   // What lines of a job's programs go where is not known by its addresses.
   if (by_path && (!program.groups().empty() || program.linked() != nullptr)) by = AlikeBy::nothing;
-  const bool apart = by != AlikeBy::addresses && messages_meet(machine, program);
-  apart_ = apart;
   if (Refinement(machine, program, options, by, by_path, *this).run()) return;
   *this = Classes();
-  apart_ = apart;
   if (by != AlikeBy::nothing &&
       Refinement(machine, program, options, AlikeBy::nothing, by_path, *this).run())
     return;

@@ -50,8 +50,6 @@ class Classes {
           AlikeBy by);
 
   bool folded() const { return folded_; }
-  /// Ranks of different nodes are alike only far apart: see messages_meet().
-  bool tells_nodes_apart() const { return apart_; }
   const std::vector<AgentClass>& agents() const { return classes_; }
   /// Every agent, rank by rank, and the class of each.
   const std::vector<Agent>& members() const { return members_; }
@@ -81,7 +79,7 @@ class Classes {
  private:
   Classes() = default;
   friend class Refinement;
-  bool folded_ = false, apart_ = false;
+  bool folded_ = false;
   std::size_t semaphores_ = 0;  ///< of a rank
   std::vector<AgentClass> classes_;
   std::vector<Agent> members_;
@@ -94,12 +92,6 @@ class Classes {
   std::vector<std::int32_t> link_class_;
   std::vector<std::int64_t> links_in_;
 };
-
-/// Whether ranks send messages that fill a NIC's window to several ranks of other nodes, each of
-/// its own accord. Then ranks of several nodes send to the same one at once, come apart by chance,
-/// and are soon at different ones, so that none stands for others. (Kernels with FIFOs keep in
-/// step.)
-bool messages_meet(const machine::Machine& machine, const program::Bound& program);
 
 /// The paths of what a rank sends to another: all, or over a network the one that messages take.
 struct PathChoice {

@@ -192,10 +192,11 @@ void Cores::handle_core(EventKind kind, std::int64_t now, std::int32_t a, std::i
       return;
     case kEngine:
       if (b >= 0) {
-        engines_[index(a)].queue.push_back(b);
-        if (!engines_[index(a)].active) engine_start(a, now);
+        SendQueue& queue = engines_[index(a)].queue_of(descriptors_[index(b)]);
+        queue.descriptors.push_back(b);
+        if (!queue.active) engine_start(a, queue, now);
       } else {
-        engine_inject(a, now);
+        engine_inject(a, engines_[index(a)].queues[0], now);
       }
       return;
     case kEngineDone:

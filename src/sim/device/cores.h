@@ -367,7 +367,7 @@ class Cores {
   void count_left_out(const Counters& counted, Result& result) const;
   // --- cores_trains.cc: packets of engines that go together
   std::int64_t packets_together(const EngineRun& engine, const Descriptor& descriptor,
-                                std::int64_t now) const;
+                                std::int64_t offset, std::int64_t now) const;
   std::int64_t begin_train(Request& request, const Server& server, std::int64_t packets,
                            std::int64_t departure);
   void look_up_train(std::int32_t id, std::int64_t ready);
@@ -399,11 +399,10 @@ class Cores {
   void make_engines();
   void post(std::int32_t wave, const program::Primitive& primitive, std::int64_t now);
   void at_proxy(std::int32_t descriptor, std::int64_t now);
-  void engine_start(std::int32_t engine, std::int64_t now);
-  void engine_inject(std::int32_t engine, std::int64_t now);
+  void engine_start(std::int32_t engine, SendQueue& queue, std::int64_t now);
+  void engine_inject(std::int32_t engine, SendQueue& queue, std::int64_t now);
   void burst_done(std::int32_t id, std::int64_t now);
-  void inject_burst(std::int32_t engine, std::int32_t descriptor, std::int64_t together,
-                    std::int64_t now);
+  void inject_burst(std::int32_t engine, SendQueue& queue, std::int64_t together, std::int64_t now);
   void delivered(const Request& request, std::int64_t now);
   void finish(std::int32_t engine, std::int32_t descriptor, std::int64_t time);
   void posted_done(std::int32_t group, const LatencyBreakdown& spent, std::int64_t now);

@@ -14,29 +14,29 @@ namespace hemiola::sim {
 namespace {
 
 /// The bytes of the leg that an engine is at; none: all bursts are under way.
-bool has_more(const EngineRun& engine, const Descriptor& descriptor) {
-  if (!descriptor.legs.empty()) return engine.leg < descriptor.legs.size();
-  return engine.offset < std::max<std::int64_t>(descriptor.bytes, 1);  // an empty message, too
+bool has_more(const SendQueue& queue, const Descriptor& descriptor) {
+  if (!descriptor.legs.empty()) return queue.leg < descriptor.legs.size();
+  return queue.offset < std::max<std::int64_t>(descriptor.bytes, 1);  // an empty message, too
 }
 
 /// Behind a burst of `bytes`: the same place of the next leg of the command, or further on.
-void pass_burst(EngineRun& engine, const Descriptor& descriptor, std::int64_t bytes) {
+void pass_burst(SendQueue& queue, const Descriptor& descriptor, std::int64_t bytes) {
   const auto beside = [&](std::size_t leg) {
     return leg < descriptor.legs.size() && descriptor.legs[leg].beside;
   };
-  if (beside(engine.leg + 1)) {
-    ++engine.leg;
+  if (beside(queue.leg + 1)) {
+    ++queue.leg;
     return;
   }
-  engine.offset += bytes;
+  queue.offset += bytes;
   if (descriptor.legs.empty()) return;
-  const bool over = engine.offset >= descriptor.legs[engine.leg].bytes;
+  const bool over = queue.offset >= descriptor.legs[queue.leg].bytes;
   if (over) {
-    ++engine.leg;
-    engine.offset = 0;
+    ++queue.leg;
+    queue.offset = 0;
     return;
   }
-  while (beside(engine.leg)) --engine.leg;
+  while (beside(queue.leg)) --queue.leg;
 }
 
 }  // namespace
@@ -166,59 +166,59 @@ std::int32_t Cores::engine_for(const Descriptor& descriptor) const {
   return first_engine_[index(rank)] + relative % fabric_.layout[index(rank)]->engines;
 }
 
-void Cores::engine_start(std::int32_t id, std::int64_t now) {
-  EngineRun& engine = engines_[index(id)];
-  const std::int32_t descriptor_id = engine.queue.front();
+void Cores::engine_start(std::int32_t id, SendQueue& queue, std::int64_t now) {
+  const EngineRun& engine = engines_[index(id)];
+  const std::int32_t descriptor_id = queue.descriptors.front();
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
-  if (!engine.active) engine.spent = descriptor.spent;
-  engine.active = true;
-  engine.leg = 0;
-  engine.offset = 0;
+  if (!queue.active) queue.spent = descriptor.spent;
+  queue.active = true;
+  queue.leg = 0;
+  queue.offset = 0;
   descriptor.began = now;
   if (tracing()) descriptor.flow.span = ++spans_;
   descriptor.message = engine.pipelined;
   descriptor.packet = engine.packet;
   if (engine.pipelined) {
-    const int rank = descriptor.rank;
-    descriptor.number = engine.messages[pair_key(rank, descriptor.target)]++;
-    engine_inject(id, now);
+    descriptor.number = queue.sent++;
+    engine_inject(id, queue, now);
     return;
   }
   const std::int64_t latency =
       descriptor.start_latency < 0 ? engine.start_latency : descriptor.start_latency;
-  engine.spent.charge(engine.reason, latency);
+  queue.spent.charge(engine.reason, latency);
   if (descriptor.bytes > 0) {
     push(now + latency, kEngine, id, -1);
     return;
   }
-  descriptor.spent = engine.spent;
+  descriptor.spent = queue.spent;
   finish(id, descriptor_id, now + latency);
 }
 
-void Cores::engine_inject(std::int32_t id, std::int64_t now) {
-  EngineRun& engine = engines_[index(id)];
-  const std::int32_t descriptor_id = engine.queue.front();
+void Cores::engine_inject(std::int32_t id, SendQueue& queue, std::int64_t now) {
+  const EngineRun& engine = engines_[index(id)];
+  const std::int32_t descriptor_id = queue.descriptors.front();
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
-  while (has_more(engine, descriptor)) {
-    engine.held = engine.outstanding_limit != 0 && engine.in_flight >= engine.outstanding_limit;
-    if (engine.held) return;
-    inject_burst(id, descriptor_id, packets_together(engine, descriptor, now), now);
+  while (has_more(queue, descriptor)) {
+    queue.held = engine.outstanding_limit != 0 && queue.in_flight >= engine.outstanding_limit;
+    if (queue.held) return;
+    inject_burst(id, queue, packets_together(engine, descriptor, queue.offset, now), now);
   }
   if (!engine.pipelined) return;
   descriptor.injected = true;
-  engine.queue.pop_front();
-  if (engine.queue.empty()) {
-    engine.active = false;
+  queue.descriptors.pop_front();
+  if (queue.descriptors.empty()) {
+    queue.active = false;
     return;
   }
-  engine_start(id, now);
+  engine_start(id, queue, now);
 }
 
-void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64_t together,
+void Cores::inject_burst(std::int32_t id, SendQueue& queue, std::int64_t together,
                          std::int64_t now) {
-  EngineRun& engine = engines_[index(id)];
+  const EngineRun& engine = engines_[index(id)];
+  const std::int32_t descriptor_id = queue.descriptors.front();
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
-  const CopyLeg* const leg = descriptor.legs.empty() ? nullptr : &descriptor.legs[engine.leg];
+  const CopyLeg* const leg = descriptor.legs.empty() ? nullptr : &descriptor.legs[queue.leg];
   const program::Span& src = leg != nullptr ? leg->src : descriptor.src;
   const program::Span& dst = leg != nullptr ? leg->dst : descriptor.dst;
   const std::int64_t bytes = leg != nullptr ? leg->bytes : descriptor.bytes;
@@ -236,17 +236,17 @@ void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64
   burst.descriptor = descriptor_id;
   const bool empty = bytes == 0;
   const std::int64_t run = src.run;  // a row of both sides
-  const std::int64_t in_row = run > 0 ? (src.skip + engine.offset) % run : 0;
+  const std::int64_t in_row = run > 0 ? (src.skip + queue.offset) % run : 0;
   const std::int64_t rest_of_row = run > 0 ? run - in_row : bytes;
   request.bytes = static_cast<std::int32_t>(
-      empty ? sector_ : std::min({together * engine.burst, bytes - engine.offset, rest_of_row}));
-  request.line = empty ? -1 : line_of(addresses_.of(src, engine.offset));
-  burst.destination = empty ? -1 : line_of(addresses_.of(dst, engine.offset));
+      empty ? sector_ : std::min({together * engine.burst, bytes - queue.offset, rest_of_row}));
+  request.line = empty ? -1 : line_of(addresses_.of(src, queue.offset));
+  burst.destination = empty ? -1 : line_of(addresses_.of(dst, queue.offset));
   request.slice = static_cast<std::int16_t>(empty ? 0 : slice_of(rank, request.line));
   burst.destination_slice =
       static_cast<std::int16_t>(empty ? 0 : slice_of(request.target, burst.destination));
   request.reads_source = true;
-  request.spent = engine.spent;
+  request.spent = queue.spent;
   request.carried = request.bytes;
   if (request.target != rank) {
     if (!empty) tally().counters.injected += request.bytes;
@@ -259,20 +259,20 @@ void Cores::inject_burst(std::int32_t id, std::int32_t descriptor_id, std::int64
       path = machine::select_path(burst.destination * line_size_ / (together * engine.burst),
                                   paths.count);
     else if (path < 0)
-      path = engine.offset / (together * engine.burst) % paths.count;
+      path = queue.offset / (together * engine.burst) % paths.count;
     request.route = paths.first + static_cast<std::int32_t>(path);
   }
   tally().counters.bursts += together;
-  engine.in_flight += together;
+  queue.in_flight += together;
   descriptor.unacknowledged += together;
   descriptor.packets += together;
-  if (engine.offset + request.bytes >= bytes) burst.packets = descriptor.packets;
+  if (queue.offset + request.bytes >= bytes) burst.packets = descriptor.packets;
   if (run > 0 && in_row == 0 && engine.row_time > 0 && (leg == nullptr || !leg->beside)) {
     Server& server = fabric_.servers[index(engine.server)];
     server.free = std::max(server.free, now) + engine.row_time;
     server.busy += engine.row_time;
   }
-  pass_burst(engine, descriptor, request.bytes);
+  pass_burst(queue, descriptor, request.bytes);
   const std::int64_t departure = begin_train(request, fabric_.servers[index(engine.server)],
                                              together, serve(engine.server, request, now));
   request.stage = Stage::in;
@@ -379,10 +379,11 @@ void Cores::burst_done(std::int32_t request_id, std::int64_t now) {
   EngineRun& engine = engines_[index(id)];
   const std::int32_t descriptor_id = detail(request).descriptor;
   Descriptor& descriptor = descriptors_[index(descriptor_id)];
+  SendQueue& queue = engine.queue_of(descriptor);
   const LatencyBreakdown spent = request.spent;
   const std::int64_t together = detail(request).together;
   release(request_id);
-  engine.in_flight -= together;
+  queue.in_flight -= together;
   descriptor.unacknowledged -= together;
   if (engine.pipelined) {
     descriptor.spent = spent;
@@ -390,20 +391,20 @@ void Cores::burst_done(std::int32_t request_id, std::int64_t now) {
       descriptor.spent.charge(engine.reason, engine.end_latency);
       finish(id, descriptor_id, now + engine.end_latency);
     }
-    if (engine.active && std::exchange(engine.held, false)) {
-      engine.spent = spent;
-      engine_inject(id, now);
+    if (queue.active && std::exchange(queue.held, false)) {
+      queue.spent = spent;
+      engine_inject(id, queue, now);
     }
     return;
   }
-  engine.spent = spent;
-  if (has_more(engine, descriptor)) {
-    engine_inject(id, now);
+  queue.spent = spent;
+  if (has_more(queue, descriptor)) {
+    engine_inject(id, queue, now);
     return;
   }
-  if (engine.in_flight > 0) return;
-  engine.spent.charge(engine.reason, engine.end_latency);
-  descriptor.spent = engine.spent;
+  if (queue.in_flight > 0) return;
+  queue.spent.charge(engine.reason, engine.end_latency);
+  descriptor.spent = queue.spent;
   finish(id, descriptor_id, now + engine.end_latency);
 }
 
@@ -430,11 +431,12 @@ void Cores::engine_done(std::int32_t id, std::int32_t descriptor_id, std::int64_
   }
   descriptors_.give_back(descriptor_id);
   if (!engine.pipelined) {
-    engine.queue.pop_front();
-    if (engine.queue.empty()) {
-      engine.active = false;
+    SendQueue& queue = engine.queues[0];
+    queue.descriptors.pop_front();
+    if (queue.descriptors.empty()) {
+      queue.active = false;
     } else {
-      engine_start(id, now);  // it waited for this one
+      engine_start(id, queue, now);  // it waited for this one
     }
   }
   if (descriptor.queue < 0) return;

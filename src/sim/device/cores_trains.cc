@@ -9,13 +9,13 @@
 
 namespace hemiola::sim {
 
-// How many packets the engine sends next as one request.
+// How many packets the engine sends next as one request, `offset` bytes into the descriptor.
 std::int64_t Cores::packets_together(const EngineRun& engine, const Descriptor& descriptor,
-                                     std::int64_t now) const {
+                                     std::int64_t offset, std::int64_t now) const {
   if (sampling_ == nullptr || !sampling_->skips(now) || !fabric_.arbiters.empty()) return 1;
   if (!descriptor.legs.empty() || descriptor.src.run > 0 || descriptor.dst.run > 0) return 1;
   if (engine.packet == 0 || engine.burst % engine.packet != 0) return 1;
-  const std::int64_t left = (descriptor.bytes - engine.offset + engine.burst - 1) / engine.burst;
+  const std::int64_t left = (descriptor.bytes - offset + engine.burst - 1) / engine.burst;
   return std::clamp<std::int64_t>(
       Trains::length(descriptor.bytes, engine.burst, engine.outstanding_limit), 1,
       std::max<std::int64_t>(1, left));

@@ -402,7 +402,7 @@ bool Fluid::wait(std::int32_t number) {
     for (const program::SemaphoreId id : primitive.semaphores)
       add_to(semaphore_class(id), 1, now_, walker.spent);
   }
-  const Latency poll = ways_.load(walker.agent.rank, owner, false);
+  const Latency poll = ways_.load(walker.agent.rank, owner, Depth::l2);
   charge(walker.spent, poll);
   walker.time += poll.fs;
   return true;
@@ -420,7 +420,7 @@ void Fluid::seen(Walker& walker, std::int64_t now, const Attribution& cause) {
     return;
   }
   const int owner = walker.present.semaphores.front().rank;
-  const Latency poll = ways_.load(walker.agent.rank, owner, false);
+  const Latency poll = ways_.load(walker.agent.rank, owner, Depth::l2);
   const std::int64_t there = ways_.store(walker.agent.rank, owner).fs;
   if (now <= walker.wait_began + there) {
     charge(walker.spent, poll);

@@ -7,7 +7,6 @@
 #include <span>
 #include <utility>
 
-#include "core/random.h"
 #include "machine/network_routing.h"
 #include "sim/fluid/fluid.h"
 #include "sim/model/engines.h"
@@ -152,7 +151,14 @@ void Fluid::to_engine(std::int32_t id, std::int64_t now) {
   const std::int32_t number = engine_for(descriptors_[index(id)]);
   Engine& engine = engines_[index(number)];
   engine.queue.push_back(id);
-  if (engine.active || engine.waits) return;
+  if (engine.nic) {
+    Descriptor& message = descriptors_[index(id)];
+    const auto pair = std::ranges::find(engine.pairs, message.to, &QueuePair::to);
+    message.pair = static_cast<std::size_t>(pair - engine.pairs.begin());
+    if (pair == engine.pairs.end()) engine.pairs.push_back({.to = message.to});
+    if (engine.pairs[message.pair].waits) return;
+  }
+  if (engine.active) return;
   engine.active = true;
   engine.spent = descriptors_[index(id)].spent;
   start_transfer(number, now);
@@ -185,33 +191,46 @@ std::int64_t Fluid::bytes_of(const Descriptor& message) const {
 std::int64_t Fluid::next_part(const Engine& nic, const Descriptor& message) const {
   const std::int64_t window = std::max(nic.burst, nic.outstanding * nic.burst / message.per_nic);
   const std::int64_t left = bytes_of(message) - message.injected;
-  return left > window ? left - window : std::min(left, std::max(nic.burst, window / 8));
+  return left > window ? left - window : std::min(left, std::max(nic.burst, window / 2));
+}
+
+/// The first message whose queue pair has room in its window.
+std::deque<std::int32_t>::iterator Fluid::next_message(Engine& nic) const {
+  const std::int64_t window = nic.outstanding * nic.burst;
+  return std::ranges::find_if(nic.queue, [&](std::int32_t id) {
+    const Descriptor& message = descriptors_[index(id)];
+    QueuePair& pair = nic.pairs[message.pair];
+    if (pair.waits) return false;
+    const std::int64_t least = std::min(next_part(nic, message) * message.per_nic, window / 2);
+    pair.waits = pair.in_flight > 0 && pair.in_flight + least > window;
+    return !pair.waits;
+  });
 }
 
 // A NIC goes on once a part of a message has left it, whatever holds that up further on, as long as
-// its window is not full. Parts to one rank arrive one after the other.
+// the window of the queue pair is not full; then others may go. Parts to one rank arrive one after
+// the other. Of what is longer than a window the rest leaves as acknowledgements come, between
+// messages to others.
 void Fluid::send_messages(std::int32_t number, std::int64_t now) {
-  while (!engines_[index(number)].queue.empty()) {
+  while (true) {
     Engine& engine = engines_[index(number)];
-    engine.active = true;
-    if (now < engine.free) return push(engine.free, Kind::transfer, number);
-    const std::int32_t id = engine.queue.front();
+    engine.active = now < engine.free && !engine.queue.empty();
+    if (engine.active) return push(engine.free, Kind::transfer, number);
+    const auto next = next_message(engine);
+    if (next == engine.queue.end()) return;
+    const std::int32_t id = *next;
     Descriptor& message = descriptors_[index(id)];
+    QueuePair& pair = engine.pairs[message.pair];
     const std::int64_t part = next_part(engine, message);
     const std::int64_t window = engine.outstanding * engine.burst;
-    engine.active = false;
-    engine.waits = engine.in_flight > 0 &&
-                   engine.in_flight + std::min(part * message.per_nic, window / 8) > window;
-    if (engine.waits) return;
-    engine.in_flight += part * message.per_nic;
-    engine.free = now + engine.rate.time_for(part * message.per_nic).fs;
+    pair.in_flight += part * message.per_nic;
+    engine.free = now + engine.rate.time_for(std::min(part * message.per_nic, window)).fs;
     message.injected += part;
-    if (message.injected == bytes_of(message)) engine.queue.pop_front();
-    if (std::ranges::find(engine.under_way, message.to) != engine.under_way.end()) {
-      engine.behind.push_back({id, part});
+    if (message.injected == bytes_of(message)) engine.queue.erase(next);
+    if (std::exchange(pair.under_way, true)) {
+      pair.behind.push_back({id, part});
       continue;
     }
-    engine.under_way.push_back(message.to);
     message.part = part;
     Attribution spent = message.spent;
     const std::int64_t known = std::accumulate(spent.begin(), spent.end(), std::int64_t{0});
@@ -224,19 +243,16 @@ void Fluid::send_messages(std::int32_t number, std::int64_t now) {
 void Fluid::part_arrived(std::int32_t number, const Descriptor& message, const Attribution& spent,
                          std::int64_t now) {
   Engine& engine = engines_[index(number)];
-  engine.in_flight -= message.part * message.per_nic;
-  const auto next = std::ranges::find_if(engine.behind, [&](const Part& part) {
-    return descriptors_[index(part.descriptor)].to == message.to;
-  });
-  if (next == engine.behind.end()) {
-    std::erase(engine.under_way, message.to);
-  } else {
-    const Part part = *next;
-    engine.behind.erase(next);
+  QueuePair& pair = engine.pairs[message.pair];
+  pair.in_flight -= message.part * message.per_nic;
+  pair.under_way = !pair.behind.empty();
+  if (pair.under_way) {
+    const Part part = pair.behind.front();
+    pair.behind.pop_front();
     descriptors_[index(part.descriptor)].part = part.bytes;
     start_transfer_flow(number, part.descriptor, spent);
   }
-  if (std::exchange(engine.waits, false)) send_messages(number, now);
+  if (std::exchange(pair.waits, false) && !engine.active) send_messages(number, now);
 }
 
 /// What an engine moves at most, of rows of `run` bytes (0: no rows), with acknowledgements back
@@ -250,16 +266,6 @@ std::int64_t Fluid::rate_limit(const Engine& engine, std::int64_t run, std::int6
   if (engine.outstanding > 0) at_most(engine.outstanding * engine.burst, back);
   if (run > 0 && engine.row > 0) at_most(run, engine.rate.time_for(run).fs + engine.row);
   return limit;
-}
-
-// Messages of several NICs that meet in a queue do not pass it at one rate: windows come in clumps,
-// over links that more or fewer others share, and acknowledgements wait behind what comes the other
-// way. Whoever is through first has the next destination for itself, and gets further ahead.
-std::int64_t Fluid::part_of(int from, int to) const {
-  constexpr std::int64_t kApart = 300;  // at most, of kEvenPart
-  if (!fold_.tells_nodes_apart()) return kEvenPart;
-  const auto pair = static_cast<std::uint64_t>(from) << 32 | static_cast<std::uint64_t>(to);
-  return kEvenPart - kApart + static_cast<std::int64_t>(splitmix64(pair) % (2 * kApart + 1));
 }
 
 // What queues in front of the L2 passes it in the order in which it came, so whoever has more under
@@ -280,8 +286,8 @@ void Fluid::start_transfer_flow(std::int32_t number, std::int32_t id, const Attr
   const auto add = [&](int from, int to, std::int64_t bytes, std::int64_t total) {
     const std::int64_t bursts = (bytes + engine.burst - 1) / engine.burst;
     if (descriptor.bytes > 0) {
-      ways_.at_memory(from, bytes, false, total, descriptor.members, demands_);
-      ways_.at_memory(to, bytes, false, total, descriptor.members, demands_);
+      ways_.at_memory(from, bytes, Depth::l2, total, descriptor.members, demands_);
+      ways_.at_memory(to, bytes, Depth::l2, total, descriptor.members, demands_);
     }
     if (from == to) {
       back = std::max(back, ways_.acknowledgement(from, to).fs);
@@ -304,8 +310,7 @@ void Fluid::start_transfer_flow(std::int32_t number, std::int32_t id, const Attr
     descriptor.leg = end;
   }
   start_flow(FlowKind::transfer, number, id, total, rate_limit(engine, descriptor.run, back),
-             engine.reason, spent, {},
-             engine.nic ? part_of(descriptor.from, descriptor.to) : part_of_engine(engine));
+             engine.reason, spent, {}, engine.nic ? kEvenPart : part_of_engine(engine));
 }
 
 // The last burst has left.

@@ -178,6 +178,7 @@ class Fluid {
     std::int64_t start = -1;    ///< latency before the first byte; -1: the engine's own
     // A message: how many of them a NIC has of it; bytes that left it, that arrived, of its flow.
     std::int64_t per_nic = 1, injected = 0, arrived = 0, part = 0;
+    std::size_t pair = 0;  ///< ... and its queue pair
     std::vector<program::SemaphoreId> semaphores;
     Attribution spent{};
   };
@@ -186,16 +187,21 @@ class Fluid {
     std::int32_t descriptor = 0;
     std::int64_t bytes = 0;
   };
+  /// Messages of a NIC to one rank, which arrive one after the other.
+  struct QueuePair {
+    int to = 0;
+    bool under_way = false;      ///< a flow is
+    bool waits = false;          ///< its window is full
+    std::deque<Part> behind{};   ///< parts that left the NIC and wait for that flow
+    std::int64_t in_flight = 0;  ///< bytes of both
+  };
   struct Engine {
     std::int32_t rank_class = 0;
     std::deque<std::int32_t> queue;
     bool active = false, nic = false;
     // A NIC: its own port is free again at `free`, while parts may still be on their way.
-    std::vector<int> under_way{};  ///< ranks to which flows go
-    std::deque<Part> behind{};     ///< parts that left it and wait for these
+    std::vector<QueuePair> pairs{};
     std::int64_t free = 0;
-    std::int64_t in_flight = 0;  ///< bytes of both
-    bool waits = false;          ///< there are too many of them to go on
     std::int64_t burst = 0, packet = 0, outstanding = 0, start = 0, end = 0, row = 0;
     Rate rate{};
     Reason reason = Reason::dma;
@@ -398,13 +404,13 @@ class Fluid {
   void start_transfer(std::int32_t engine, std::int64_t now);
   void begin_transfer(std::int32_t engine, std::int64_t now);
   void send_messages(std::int32_t nic, std::int64_t now);
+  std::deque<std::int32_t>::iterator next_message(Engine& nic) const;
   std::int64_t bytes_of(const Descriptor& message) const;
   std::int64_t next_part(const Engine& nic, const Descriptor& message) const;
   void start_transfer_flow(std::int32_t engine, std::int32_t descriptor, const Attribution& spent);
   void part_arrived(std::int32_t nic, const Descriptor& message, const Attribution& spent,
                     std::int64_t now);
   std::int64_t by_host(std::int64_t now, std::int64_t time, Attribution& spent);
-  std::int64_t part_of(int from, int to) const;
   std::int64_t part_of_engine(const Engine& engine) const;
   std::int64_t rate_limit(const Engine& engine, std::int64_t run, std::int64_t back) const;
   void transferred(std::int32_t engine, std::int32_t descriptor, const Attribution& spent,

@@ -50,27 +50,23 @@ TEST(Shares, parts_leave_nothing_over) {
   EXPECT_NEAR(static_cast<double>(shares.rate(1)), 80, 1);  // rounded down
 }
 
-TEST(FluidMessages, meet_where_ranks_push_to_several_of_other_nodes) {
-  const auto meet = [](const char* program, const char* machine, Bytes size) {
-    const program::Bound bound = over_nodes(program, machine, size);
-    return messages_meet(*bound.machine(), bound);
-  };
-  EXPECT_TRUE(meet("all-to-all/direct", "dgx-h100:2", MiB(16)));
-  EXPECT_FALSE(meet("all-to-all/direct", "dgx-h100:2", MiB(1)));  // soon over
-  EXPECT_FALSE(meet("all-to-all/direct", "dgx-h100", MiB(64)));   // no NIC
-  EXPECT_FALSE(meet("all-gather/hierarchical", "dgx-h100:2", MiB(64)));
-  EXPECT_FALSE(meet("all-to-all/nccl", "dgx-h100:2", MiB(64)));  // FIFOs keep them in step
+// With one window for all receivers a rank waited for one while others had nothing: 2.7 ms.
+TEST(FluidMessages, of_a_full_window_hold_up_none_to_others) {
+  const program::Bound program = over_nodes("all-gather/direct", "dgx-h100:2", MiB(64));
+  const Result fluid = simulate(program, {.engine = Engine::fluid});
+  EXPECT_NEAR(static_cast<double>(fluid.time.fs) / 888e9, 1, 0.1) << "the line engine's, 10 s";
+  EXPECT_GT(fluid.bound.time().fs * 10, fluid.time.fs * 6);
 }
 
-// All ranks of a node send to the same rank of the other one first. If they stayed together, one
-// NIC of eight would receive at a time: fluid said 667 us. The line engine says 537.
-TEST(FluidMessages, of_ranks_that_send_to_the_same_one_come_apart) {
+// All ranks of a node send to the same rank of the other one first.
+TEST(FluidMessages, of_ranks_that_send_to_the_same_one_share_its_nic) {
   const program::Bound program = over_nodes("all-to-all/direct", "dgx-h100:2", MiB(16));
   const Result line = simulate(program, {.engine = Engine::line});
   const Result fluid = simulate(program, {.engine = Engine::fluid});
   const double error = static_cast<double>(fluid.time.fs) / static_cast<double>(line.time.fs) - 1;
-  EXPECT_LT(std::abs(error), 0.12) << error;
-  EXPECT_EQ(simulate(program, {.engine = Engine::fluid, .fold = false}).time, fluid.time);
+  EXPECT_LT(std::abs(error), 0.13) << error;
+  const Time apart = simulate(program, {.engine = Engine::fluid, .fold = false}).time;
+  EXPECT_NEAR(static_cast<double>(apart.fs) / static_cast<double>(fluid.time.fs), 1, 1e-6);
 }
 
 // The parts of a block wait for each other most of the time, so each has the unit for itself. With

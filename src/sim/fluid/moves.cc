@@ -83,23 +83,23 @@ Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool
     if (!operands && walker.again == Walker::Again::in_l1) {
       latency.add(Reason::l1, model.l1_latency.fs);
     } else if (span.rank < 0) {
-      const bool memory = ways_.beyond_l2(rank, span.buffer, true, repetition);
-      ways_.over_group(rank, span.group, bytes, requests.count, true, memory, total, members,
+      const Depth depth = ways_.depth_of(rank, span.buffer, true, repetition);
+      ways_.over_group(rank, span.group, bytes, requests.count, true, depth, total, members,
                        demands_);
-      latency = ways_.group(rank, span.group, true, memory,
-                            memory && ways_.cold(span.buffer, repetition));
+      latency = ways_.group(rank, span.group, true, depth);
     } else {
       const bool again = !operands && walker.again == Walker::Again::in_l2;
-      const bool memory = !again && ways_.beyond_l2(span.rank, span.buffer, true, repetition);
+      const Depth depth =
+          again ? Depth::l2 : ways_.depth_of(span.rank, span.buffer, true, repetition);
       if (operands && span.rank == rank) {
-        ways_.at_operands(span.rank, bytes, memory, total, members, demands_);
+        ways_.at_operands(span.rank, bytes, depth, total, members, demands_);
       } else {
-        ways_.at_memory(span.rank, bytes, memory, total, members, demands_);
+        ways_.at_memory(span.rank, bytes, depth, total, members, demands_);
       }
       if (span.rank != rank)
         ways_.over_links(span.rank, rank, requests.bytes, requests.count, 0, true, total, members,
                          demands_);
-      latency = ways_.load(rank, span.rank, memory, memory && ways_.cold(span.buffer, repetition));
+      latency = ways_.load(rank, span.rank, depth);
       // The threads that see the flags of LL128 lines load the lines again.
       if (span.access == Access::ll128) latency += latency;
     }
@@ -109,14 +109,14 @@ Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool
     const std::int64_t bytes = memory_of(span, total);
     const Requests requests = requests_of(span, total, wave, model, slices);
     if (span.rank < 0) {
-      const bool memory = ways_.beyond_l2(rank, span.buffer, false, repetition);
-      ways_.over_group(rank, span.group, bytes, requests.count, false, memory, total, members,
+      const Depth depth = ways_.depth_of(rank, span.buffer, false, repetition);
+      ways_.over_group(rank, span.group, bytes, requests.count, false, depth, total, members,
                        demands_);
       continue;
     }
-    const bool memory =
-        ways_.beyond_l2(span.rank, span.buffer, false, repetition) && !walker.results_stay;
-    ways_.at_memory(span.rank, bytes, memory, total, members, demands_);
+    const Depth depth =
+        walker.results_stay ? Depth::l2 : ways_.depth_of(span.rank, span.buffer, false, repetition);
+    ways_.at_memory(span.rank, bytes, depth, total, members, demands_);
     if (span.rank != rank)
       ways_.over_links(rank, span.rank, requests.bytes, requests.count, 0, false, total, members,
                        demands_);

@@ -103,22 +103,22 @@ Fluid::LoadLatency Fluid::demands_of_tile(const Walker& walker, const Moved& mov
     if (owner == rank) continue;
     const std::int64_t bytes =
         program::memory_size(read.bytes, read.first.access) * read.times * walker.tile.tiles;
-    ways_.at_memory(owner, bytes, false, total, walker.members, demands_);
+    ways_.at_memory(owner, bytes, Depth::l2, total, walker.members, demands_);
     ways_.over_links(owner, rank, bytes, (bytes + line - 1) / line, 0, true, total, walker.members,
                      demands_);
-    add(bytes, ways_.load(rank, owner, false));
+    add(bytes, ways_.load(rank, owner, Depth::l2));
   }
   if (const std::int64_t local = moved.bytes - moved.from_peers; local > 0) {
-    ways_.at_operands(rank, local, false, total, walker.members, demands_);
+    ways_.at_operands(rank, local, Depth::l2, total, walker.members, demands_);
     const auto part = [&](std::int64_t share) {
       return static_cast<std::int64_t>(static_cast<__int128>(local) * share >> kWeightBits);
     };
     const std::int64_t cold = part(missed.cold), known = part(missed.all) - cold;
-    if (known > 0) ways_.behind_l2(rank, known, false, total, walker.members, demands_);
-    if (cold > 0) ways_.behind_l2(rank, cold, true, total, walker.members, demands_);
+    if (known > 0) ways_.behind_l2(rank, known, Depth::cache, total, walker.members, demands_);
+    if (cold > 0) ways_.behind_l2(rank, cold, Depth::memory, total, walker.members, demands_);
     const std::int64_t waits = part(missed.waits);
-    add(local - waits, ways_.load(rank, rank, false));
-    add(waits, ways_.load(rank, rank, true, cold > 0));
+    add(local - waits, ways_.load(rank, rank, Depth::l2));
+    add(waits, ways_.load(rank, rank, cold > 0 ? Depth::memory : Depth::cache));
   }
   return {longest, static_cast<std::int64_t>(kept / total)};
 }
@@ -147,9 +147,9 @@ bool Fluid::stay_in_l2(const Walker& walker, const Primitive& results) const {
 void Fluid::write_back(const Walker& walker, const Primitive& results) {
   const program::Span& there = results.dst.front();
   RankState& state = ranks_[index(walker.rank_class)];
-  if (!ways_.beyond_l2(there.rank, there.buffer, false, state.repetition)) return;
+  if (ways_.depth_of(there.rank, there.buffer, false, state.repetition) == Depth::l2) return;
   demands_.clear();
-  ways_.behind_l2(there.rank, results.bytes, false, results.bytes, walker.members, demands_);
+  ways_.behind_l2(there.rank, results.bytes, Depth::cache, results.bytes, walker.members, demands_);
   const std::int64_t bytes = results.bytes * walker.per_rank;
   state.written_back += bytes;
   start_flow(FlowKind::write_back, walker.rank_class, static_cast<std::int32_t>(bytes),

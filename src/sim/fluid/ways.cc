@@ -69,6 +69,27 @@ void charge(Attribution& spent, const Latency& latency, std::int64_t fs) {
   spent[largest] += left;
 }
 
+namespace {
+
+/// Bytes of buffers on a rank.
+struct Touched {
+  std::int64_t data = 0, fifos = 0;
+};
+
+Touched touched_by(const program::Frame& frame, int own_rank) {
+  Touched touched;
+  const std::vector<program::Buffer>& buffers = frame.program->buffers;
+  for (std::size_t b = 0; b < buffers.size(); ++b) {
+    if (buffers[b].alias >= 0) continue;
+    const bool is_fifo = buffers[b].kind == program::BufferKind::fifo;
+    (is_fifo ? touched.fifos : touched.data) +=
+        frame.memory_bytes(static_cast<std::int32_t>(b), own_rank);
+  }
+  return touched;
+}
+
+}  // namespace
+
 Ways::Ways(const machine::Machine& machine, const program::Bound& program, const Classes& fold,
            Shares& shares, std::int64_t touched)
     : machine_(machine), program_(program), fold_(fold), reverse_(reverse_links(machine)) {
@@ -100,16 +121,23 @@ Ways::Ways(const machine::Machine& machine, const program::Bound& program, const
   for (std::int32_t c = 0; c < fold.rank_classes(); ++c) {
     const int rank = fold.first_rank(c);
     const machine::GpuModel& model = machine.model(rank);
-    std::int64_t bytes = 0;
-    for (std::size_t b = 0; b < program.buffers().size(); ++b)
-      if (program.buffers()[b].alias < 0)
-        bytes += program.memory_bytes(static_cast<std::int32_t>(b), rank);
-    footprint_.push_back(std::max(bytes, touched));
+    const Touched all = touched_by(program.frame(), rank);
+    footprint_.push_back(std::max(all.data + all.fifos, touched));
+    in_fifos_.push_back(std::min(all.data, all.fifos));
+    if (program.linked() != nullptr) {  // of its launches, one after the other
+      in_fifos_.back() = 0;
+      for (const program::Frame& frame : program.linked()->frames) {
+        const std::int32_t own = frame.own_of(rank);
+        if (own < 0) continue;
+        const Touched part = touched_by(frame, own);
+        in_fifos_.back() = std::max(in_fifos_.back(), std::min(part.data, part.fifos));
+      }
+    }
     l2_.push_back(shares.add_resource(times(model.l2_slice_rate, model.l2_slices), Reason::l2));
     hbm_.push_back(
         shares.add_resource(times(model.hbm_rate, 1, model.hbm_efficiency_permille), Reason::hbm));
-    memory_.push_back(has_cache(rank) ? shares.add_resource(model.msc_rate, Reason::msc)
-                                      : hbm_.back());
+    memory_.push_back(model.msc_size.count > 0 ? shares.add_resource(model.msc_rate, Reason::msc)
+                                               : hbm_.back());
   }
   for (std::size_t n = 0; n < machine.nodes.size() && !program.groups().empty(); ++n) {
     const machine::Node& node = machine.nodes[n];
@@ -119,43 +147,44 @@ Ways::Ways(const machine::Machine& machine, const program::Bound& program, const
   }
 }
 
-bool Ways::beyond_l2(int rank, std::int32_t buffer, bool load, int repetition) const {
+Depth Ways::depth_of(int rank, std::int32_t buffer, bool load, int repetition) const {
   const machine::GpuModel& model = machine_.model(rank);
-  if (model.l2_size.count == 0) return true;
-  if (program_.buffers()[index(buffer)].kind == program::BufferKind::fifo) return false;
-  if (footprint_[index(fold_.rank_class(rank))] > model.l2_size.count) return true;
-  return load && cold(buffer, repetition);
-}
-
-bool Ways::cold(std::int32_t buffer, int repetition) const {
   const program::BufferKind kind = program_.buffers()[index(buffer)].kind;
-  return repetition == 0 &&
-         (kind == program::BufferKind::input || kind == program::BufferKind::resident);
+  if (load && repetition == 0 &&
+      (kind == program::BufferKind::input || kind == program::BufferKind::resident))
+    return Depth::memory;
+  if (model.l2_size.count == 0) return Depth::cache;
+  const auto c = index(fold_.rank_class(rank));
+  const std::int64_t touched = kind == program::BufferKind::fifo ? in_fifos_[c] : footprint_[c];
+  return touched > model.l2_size.count ? Depth::cache : Depth::l2;
 }
 
-void Ways::at_memory(int rank, std::int64_t bytes, bool memory, std::int64_t total,
+void Ways::at_memory(int rank, std::int64_t bytes, Depth depth, std::int64_t total,
                      std::int64_t members, std::vector<Demand>& out) const {
   const std::int32_t c = fold_.rank_class(rank);
   const std::int64_t weight =
       scaled(static_cast<__int128>(bytes) * kOne, members, total * fold_.ranks_in(c));
   out.push_back({l2_[index(c)], weight});
-  if (memory) out.push_back({memory_[index(c)], weight});
+  if (depth != Depth::l2) behind_l2(rank, bytes, depth, total, members, out);
 }
 
-void Ways::behind_l2(int rank, std::int64_t bytes, bool cold, std::int64_t total,
+// What is evicted from the memory-side cache is written back, or has to be loaded again.
+void Ways::behind_l2(int rank, std::int64_t bytes, Depth depth, std::int64_t total,
                      std::int64_t members, std::vector<Demand>& out) const {
   const std::size_t c = index(fold_.rank_class(rank));
   const std::int64_t weight = scaled(static_cast<__int128>(bytes) * kOne, members,
                                      total * fold_.ranks_in(static_cast<std::int32_t>(c)));
   out.push_back({memory_[c], weight});
-  if (cold && hbm_[c] != memory_[c]) out.push_back({hbm_[c], weight});
+  if (hbm_[c] == memory_[c]) return;
+  const std::int64_t further = depth == Depth::memory ? kOne : spilled(rank);
+  if (further > 0) out.push_back({hbm_[c], scaled(weight, further, kOne)});
 }
 
-void Ways::at_operands(int rank, std::int64_t bytes, bool memory, std::int64_t total,
+void Ways::at_operands(int rank, std::int64_t bytes, Depth depth, std::int64_t total,
                        std::int64_t members, std::vector<Demand>& out) const {
   const machine::GpuModel& model = machine_.model(rank);
   const std::size_t before = out.size();
-  at_memory(rank, bytes, memory, total, members, out);
+  at_memory(rank, bytes, depth, total, members, out);
   if (model.gemm_l2_rate.is_ideal() || model.l2_slice_rate.is_ideal()) return;
   out[before].weight =
       scaled(out[before].weight, model.l2_slice_rate.bytes_per_second * model.l2_slices,
@@ -269,25 +298,26 @@ Latency Ways::burst(int from, int to, std::int64_t bytes, std::int64_t packet) c
   return latency;
 }
 
-bool Ways::has_cache(int rank) const {
-  const machine::GpuModel& model = machine_.model(rank);
-  return model.msc_size.count > 0 &&
-         footprint_[index(fold_.rank_class(rank))] <= model.msc_size.count;
+std::int64_t Ways::spilled(int rank) const {
+  const std::int64_t size = machine_.model(rank).msc_size.count;
+  const std::int64_t touched = footprint_[index(fold_.rank_class(rank))];
+  return touched <= size ? 0 : scaled(static_cast<__int128>(touched - size) * kOne, 1, touched);
 }
 
-void Ways::add_memory(int owner, bool memory, bool cold, Latency& latency) const {
-  if (!memory) return;
+void Ways::add_memory(int owner, Depth depth, Latency& latency) const {
+  if (depth == Depth::l2) return;
   const machine::GpuModel& model = machine_.model(owner);
   // What the cache on the memory's side does not hold is looked for there all the same.
   if (model.msc_size.count > 0) latency.add(Reason::msc, model.msc_latency.fs);
-  if (!has_cache(owner) || cold) latency.add(Reason::hbm, model.hbm_latency.fs);
+  const std::int64_t further = depth == Depth::memory ? kOne : spilled(owner);
+  latency.add(Reason::hbm, scaled(model.hbm_latency.fs, further, kOne));
 }
 
-Latency Ways::load(int rank, int owner, bool memory, bool cold) {
+Latency Ways::load(int rank, int owner, Depth depth) {
   Latency latency = store(rank, owner);
   latency += acknowledgement(rank, owner);
   const machine::GpuModel& model = machine_.model(owner);
-  add_memory(owner, memory, cold, latency);
+  add_memory(owner, depth, latency);
   if (rank != owner) {  // the answer has the data
     const Latency empty = over(owner, rank, 0), full = over(owner, rank, model.line_size.count);
     latency.add(Reason::link, std::max<std::int64_t>(0, full.fs - empty.fs));
@@ -295,7 +325,7 @@ Latency Ways::load(int rank, int owner, bool memory, bool cold) {
   return latency;
 }
 
-Latency Ways::group(int rank, std::int32_t group, bool load, bool memory, bool cold) {
+Latency Ways::group(int rank, std::int32_t group, bool load, Depth depth) {
   Latency latency = on_chip(rank, 2);
   const machine::GpuModel& model = machine_.model(rank);
   const MulticastPlane& plane = planes_.of(group, rank).front();
@@ -307,7 +337,7 @@ Latency Ways::group(int rank, std::int32_t group, bool load, bool memory, bool c
               2 * node.switch_model.latency.fs + (load ? node.switch_model.reduce_latency.fs : 0));
   latency.add(Reason::io, 4 * model.noc_io_latency.fs);
   latency.add(Reason::l2, model.l2_latency.fs);
-  if (load) add_memory(rank, memory, cold, latency);
+  if (load) add_memory(rank, depth, latency);
   return latency;
 }
 
@@ -342,7 +372,7 @@ void Ways::over_links(int from, int to, std::int64_t bytes, std::int64_t request
 }
 
 void Ways::over_group(int rank, std::int32_t group, std::int64_t bytes, std::int64_t requests,
-                      bool load, bool memory, std::int64_t total, std::int64_t alike,
+                      bool load, Depth depth, std::int64_t total, std::int64_t alike,
                       std::vector<Demand>& out) {
   const std::vector<int>& members = program_.groups()[index(group)];
   const std::vector<MulticastPlane>& planes = planes_.of(group, rank);
@@ -362,7 +392,7 @@ void Ways::over_group(int rank, std::int32_t group, std::int64_t bytes, std::int
   const std::int64_t control = machine_.model(rank).noc_control_size.count;
   add(there, machine_, load ? 0 : bytes, requests, 0, total, alike, control, out);
   add(back, machine_, load ? bytes : 0, requests, 0, total, alike, control, out);
-  for (const int member : members) at_memory(member, bytes, memory, total, alike, out);
+  for (const int member : members) at_memory(member, bytes, depth, total, alike, out);
 }
 
 }  // namespace hemiola::sim

@@ -68,41 +68,44 @@ Requests requests_of(const program::Span& span, std::int64_t data, std::int64_t 
 std::int64_t issue_time(const machine::GpuModel& model, std::int64_t loads, std::int64_t stores,
                         std::int64_t in, std::int64_t out);
 
+/// How far behind the L2 an access gets: not at all; to the memory-side cache and, as far as what
+/// the program touches does not fit there, to memory; to memory, as no cache has it yet. Where
+/// there is no such cache the last two are one.
+enum class Depth : std::uint8_t { l2, cache, memory };
+
 class Ways {
  public:
   /// `touched`: as Options::touched.
   Ways(const machine::Machine& machine, const program::Bound& program, const Classes& fold,
        Shares& shares, std::int64_t touched);
 
-  /// What `bytes` of memory cost at the L2 of a rank, and behind it if `memory`; per byte of a flow
-  /// of `total` bytes that `members` agents have at once.
-  void at_memory(int rank, std::int64_t bytes, bool memory, std::int64_t total,
+  /// What `bytes` of memory cost at the L2 of a rank, and behind it; per byte of a flow of `total`
+  /// bytes that `members` agents have at once.
+  void at_memory(int rank, std::int64_t bytes, Depth depth, std::int64_t total,
                  std::int64_t members, std::vector<Demand>& out) const;
   /// Operands of a matrix product, which the L2 serves at gemm.l2_rate.
-  void at_operands(int rank, std::int64_t bytes, bool memory, std::int64_t total,
+  void at_operands(int rank, std::int64_t bytes, Depth depth, std::int64_t total,
                    std::int64_t members, std::vector<Demand>& out) const;
-  /// `bytes` behind the L2 alone: in the memory-side cache, if what the program touches fits;
-  /// `cold`: also in the memory behind that.
-  void behind_l2(int rank, std::int64_t bytes, bool cold, std::int64_t total, std::int64_t members,
-                 std::vector<Demand>& out) const;
+  /// `bytes` behind the L2 alone.
+  void behind_l2(int rank, std::int64_t bytes, Depth depth, std::int64_t total,
+                 std::int64_t members, std::vector<Demand>& out) const;
   /// `bytes` in `requests` requests from one rank to another over links and ports, each followed by
   /// an answer without payload, or (`pulled`) asked for by one. `packet`: payload of a packet, 0
   /// the link's own.
   void over_links(int from, int to, std::int64_t bytes, std::int64_t requests, std::int64_t packet,
                   bool pulled, std::int64_t total, std::int64_t members, std::vector<Demand>& out);
-  /// The same through the switches of a multicast group, from or (loads) to `rank`; `memory`: of
-  /// the members, behind their L2.
+  /// The same through the switches of a multicast group, from or (loads) to `rank`; `depth`: of
+  /// the members.
   void over_group(int rank, std::int32_t group, std::int64_t bytes, std::int64_t requests,
-                  bool load, bool memory, std::int64_t total, std::int64_t alike,
+                  bool load, Depth depth, std::int64_t total, std::int64_t alike,
                   std::vector<Demand>& out);
 
   /// From the issue of a store to its acceptance at the memory of `to`.
   const Latency& store(int from, int to);
   /// From there until its acknowledgement is back at `from`.
   const Latency& acknowledgement(int from, int to);
-  /// From the issue of a load until its data are back; `memory`: they come from behind the L2;
-  /// `cold`: and were in no cache.
-  Latency load(int rank, int owner, bool memory, bool cold = false);
+  /// From the issue of a load until its data are back.
+  Latency load(int rank, int owner, Depth depth);
   /// Over the links and ports alone, without the network on chip of either end.
   const Latency& links(int from, int to);
   /// links() for a burst of so many bytes, in packets of `packet`: it goes on once it is whole.
@@ -110,20 +113,19 @@ class Ways {
   /// What a flag's bytes take on the slowest link.
   std::int64_t flag_time(int from, int to) { return way(from, to).flag_time; }
   /// Through a multicast group and back; the rest as of load().
-  Latency group(int rank, std::int32_t group, bool load, bool memory = false, bool cold = false);
+  Latency group(int rank, std::int32_t group, bool load, Depth depth = Depth::l2);
   Latency on_chip(int rank, int times = 1) const;
 
-  /// Whether a load of the buffer finds it behind the L2, and whether stores to it get there: by
-  /// the size of what the rank's program touches (docs/fluid.md).
   /// Bytes that the program of a rank touches, by class of ranks.
   const std::vector<std::int64_t>& footprint() const { return footprint_; }
-  bool beyond_l2(int rank, std::int32_t buffer, bool load, int repetition) const;
-  /// Whether no cache has what the caller put into a buffer: before its first repetition is over.
-  bool cold(std::int32_t buffer, int repetition) const;
+  /// Where a load of the buffer finds it, or how far stores to it get: by the size of what the
+  /// rank's program touches (docs/fluid.md). No cache has what the caller put into a buffer before
+  /// its first repetition is over.
+  Depth depth_of(int rank, std::int32_t buffer, bool load, int repetition) const;
 
  private:
   /// To a load that finds its line behind the L2 of `owner`.
-  void add_memory(int owner, bool memory, bool cold, Latency& latency) const;
+  void add_memory(int owner, Depth depth, Latency& latency) const;
   struct Share {
     std::int32_t resource;
     std::int64_t share;       ///< of a byte, times 2^20; of all links of the class, by one agent
@@ -138,7 +140,8 @@ class Ways {
     bool made = false;
   };
   Way& way(int from, int to);
-  bool has_cache(int rank) const;  ///< memory-side, that what the program touches fits in
+  /// Of what comes to the memory-side cache, times kOne: what does not stay there.
+  std::int64_t spilled(int rank) const;
   /// A link; the ports of GPUs at its ends where the way begins or ends there.
   void add_shares(machine::LinkId link, std::int64_t share, bool begins, bool ends,
                   std::vector<Share>& out) const;
@@ -160,6 +163,7 @@ class Ways {
   std::vector<std::int32_t> l2_, memory_, hbm_;     ///< by class of ranks; the last two may be one
   std::map<machine::NodeId, std::int32_t> reduce_;  ///< by switch
   std::vector<std::int64_t> footprint_;             ///< by class of ranks: bytes
+  std::vector<std::int64_t> in_fifos_;              ///< ... under way in FIFOs at most
   std::unordered_map<std::uint64_t, Way> ways_;
 };
 

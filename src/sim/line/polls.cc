@@ -55,6 +55,7 @@ bool Line::poll_again(int rank, std::int32_t id, std::int64_t now) {
   request.spent.charge(Reason::noc, returned - now);
   request.spent.charge(Reason::poll, interval);
   wave.spent = request.spent;
+  wave.doze.looked = returned + interval;
   request.spent.charge(Reason::issue, issued - returned - interval);
   request.spent.charge(Reason::noc, time - issued);
   request.stage = Stage::out;

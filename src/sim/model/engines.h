@@ -12,10 +12,12 @@
 #include "program/walk/cursor.h"
 #include "sim/result/latency_breakdown.h"
 #include "sim/result/trace.h"
+#include "sim/support/index.h"
 
 namespace hemiola::sim {
 
-/// Packets that a NIC keeps in flight: enough for 400 Gb/s x 20 us (assumed).
+/// Packets that a queue pair of a NIC keeps in flight: enough for 400 Gb/s x 20 us (assumed). Each
+/// pair of ranks has a queue pair, and one whose window is full holds up no other.
 constexpr std::int64_t kNicOutstanding = 256;
 
 /// A part of what an engine is given at once: `bytes` from one place to another.
@@ -51,6 +53,19 @@ struct Descriptor {
   LatencyBreakdown spent{};
 };
 
+/// What an engine does one after the other: all that a copy engine has, or what a NIC has to send
+/// from one rank to another (a queue pair).
+struct SendQueue {
+  std::deque<std::int32_t> descriptors;
+  bool active = false;
+  std::size_t leg = 0;      ///< of the descriptor in front
+  std::int64_t offset = 0;  ///< in the leg
+  std::int64_t in_flight = 0;
+  bool held = false;      ///< by what may be in flight
+  std::int64_t sent = 0;  ///< messages of a NIC
+  LatencyBreakdown spent{};
+};
+
 /// A copy engine of a GPU, or a NIC.
 struct EngineRun {
   std::int32_t server = 0;
@@ -59,15 +74,13 @@ struct EngineRun {
   std::int64_t row_time = 0;  ///< for each row of a strided copy
   Reason reason = Reason::dma;
   std::string name;
-  std::deque<std::int32_t> queue;  ///< descriptors
-  bool active = false;
-  bool pipelined = false;   ///< a NIC
-  std::size_t leg = 0;      ///< of the descriptor in front
-  std::int64_t offset = 0;  ///< in the leg
-  std::int64_t in_flight = 0;
-  bool held = false;                                           ///< by what may be in flight
-  std::unordered_map<std::uint64_t, std::int64_t> messages{};  ///< by (from, to): sent so far
-  LatencyBreakdown spent{};
+  bool pipelined = false;  ///< a NIC
+  /// By (from, to), that of a NIC; the one of a copy engine is 0.
+  std::unordered_map<std::uint64_t, SendQueue> queues{};
+
+  SendQueue& queue_of(const Descriptor& descriptor) {
+    return queues[pipelined ? pair_key(descriptor.rank, descriptor.target) : 0];
+  }
 };
 
 /// Whether some rank gives copies to its engines itself, by a host stream.

@@ -70,10 +70,12 @@ struct Options {
   TableKind table = TableKind::heap;     ///< replay: where rows wait for their time
   /// Told how far the run is: `done` of `total` in bytes that its operations move. Null: nobody.
   Monitor* monitor = nullptr;
-  /// The fluid engine's: what links carry, counters, `line_hops` and the bound, none of which a
-  /// time depends on. Who compares many schedules by their time does without: it is a fifth of the
-  /// work.
+  /// The fluid engine's: what links carry, counters and `line_hops`, none of which a time depends
+  /// on. Who compares many schedules by their time does without: it is a fifth of the work.
   bool counts = true;
+  /// The fluid engine's: the bound, if `counts`. A time that is less than 2 % below is raised to
+  /// it.
+  bool bound = true;
   /// The fluid engine's: bytes that others touch on each GPU before and after, between what the
   /// program touches. With them, the program's own may no longer fit into caches.
   std::int64_t touched = 0;

@@ -92,14 +92,17 @@ class ClassTouches {
 std::int64_t cache_footprint(const Workload& workload, const machine::SharedMachine& machine,
                              LaunchPrograms& programs) {
   const machine::GpuModel& model = machine->model(0);
+  // An L2 has all or nothing; of what is larger than a memory-side cache a part stays in it.
+  constexpr std::int64_t kMost = 16;
   const std::int64_t l2 = model.l2_size.count, behind = model.msc_size.count;
-  const std::int64_t largest = std::max(l2, behind);
+  const std::int64_t enough = behind > 0 ? kMost * behind : l2;
   std::int64_t most = 0;
   for (const RankClass& one : workload.classes) {
-    most = std::max(most, ClassTouches(workload, machine, programs, one).bytes(largest));
-    if (most > largest) return 2 * largest;
+    most = std::max(most, ClassTouches(workload, machine, programs, one).bytes(enough));
+    if (most > enough) return 2 * enough;
   }
-  return most > l2 ? l2 + 1 : 0;
+  if (most <= l2) return 0;
+  return behind > 0 ? most : l2 + 1;
 }
 
 }  // namespace hemiola::workload
