@@ -124,15 +124,16 @@ ClosedForm::Rates busiest_of(plan::Fabric& fabric, const Peers& peers) {
       for (const plan::Way::Use& use : way.uses) {
         const double wire = blocks * static_cast<double>(fabric.wire(way, use, kProbe).fs) / kProbe;
         Busy& there = busy[use.trunk];
-        there.wire += wire;
         there.port += blocks * static_cast<double>(fabric.busy(way, use, kProbe).fs) / kProbe;
         const machine::LinkClass& kind = kind_of(use.trunk);
         const double raw = wire * kProbe / static_cast<double>(kind.wire_bytes(kProbe));
         const auto of = [&](std::int64_t bytes, std::int64_t unit) {
           return raw * static_cast<double>(bytes) / static_cast<double>(unit);
         };
+        const double of_burst = of(kind.wire_bytes(burst, model.dma_max_payload.count), burst);
+        there.wire += std::min(wire, of_burst);  // larger packets have fewer headers
         there.lines += of(kind.wire_bytes(line), line);
-        there.bursts += of(kind.wire_bytes(burst, model.dma_max_payload.count), burst);
+        there.bursts += of_burst;
         Busy& back = busy[reverse_of(use.trunk)];
         back.lines += of(kind.wire_bytes(0), line);
         back.bursts += of(kind.wire_bytes(0), burst);

@@ -30,6 +30,18 @@ bool has_switches(const machine::Machine& machine, const Plan& plan) {
   });
 }
 
+std::int64_t transfers_of(const Plan& plan) {
+  std::vector<std::int64_t> of_code;
+  for (const Code& code : plan.codes) {
+    std::int64_t transfers = 0;
+    for (const Stream& stream : code.streams) transfers += count_transfers(stream);
+    of_code.push_back(transfers);
+  }
+  std::int64_t sum = 0;
+  for (const std::int32_t code : plan.code_of) sum += of_code[static_cast<std::size_t>(code)];
+  return sum;
+}
+
 // Units of work: an estimate, and a judgement.
 constexpr std::int64_t kEstimate = 1, kJudgement = 8;
 
@@ -119,6 +131,8 @@ std::optional<std::size_t> Choice::best_by_judge() const {
   // Own schedules; more where they are for several sizes.
   const std::size_t most_judged = arguments_.word("blocks") == "equal" ? 8 : 12;
   constexpr std::size_t kMostJudgedInPart = 4;  // ... and templates, where the size is too large
+  // Of what is judged: lowering a schedule of 4,000 transfers and simulating it takes seconds.
+  constexpr std::int64_t kMostTransfers = 10'000;
   const Time slack = Time::from_us(8);
   if (!arguments_.judge || arguments_.word("judge") == "estimate") return std::nullopt;
   std::vector<std::size_t> order(candidates_.size());
@@ -131,6 +145,7 @@ std::optional<std::size_t> Choice::best_by_judge() const {
   Time least{0};
   struct Seen {
     std::size_t all = 0, in_part = 0;
+    std::int64_t transfers = 0;
   } own, templates;
   for (const std::size_t i : order) {
     worked(kJudgement);
@@ -138,12 +153,14 @@ std::optional<std::size_t> Choice::best_by_judge() const {
     const bool is_own = candidate.plan.name == arguments_.name;
     Seen& seen = is_own ? own : templates;
     if (seen.in_part == kMostJudgedInPart || (is_own && seen.all == most_judged)) continue;
+    if (seen.transfers > kMostTransfers) continue;
     const Time limit = is_own ? Time{shortest.fs + shortest.fs / 2} : 3 * shortest;
     if (candidate.estimate > limit + slack) continue;
     const std::optional<Judgement> judged = arguments_.judge(candidate.plan, size_);
     if (!judged) continue;
     Time time = judged->time;
     ++seen.all;
+    seen.transfers += transfers_of(candidate.plan);
     if (judged->size < size_) {
       time += beyond(candidate, *judged);
       ++seen.in_part;

@@ -329,13 +329,27 @@ TEST(NcclKernels, chains_of_nodes_begin_at_the_gpu_of_the_nic_and_two_trees_have
 }
 
 TEST(NcclKernels, trees_over_nodes_are_binary_and_the_second_one_is_mirrored) {
-  const machine::Machine six = machine::load("clos:6x1x1");
+  machine::Machine six = machine::load("clos:6x1x1"), five = machine::load("clos:5x1x1");
+  for (machine::Machine* machine : {&six, &five}) machine->set("link.*.bandwidth", "50GB/s");
   const Program program = tree(six, 6, "simple");
   // 0 - 4, which has 2 (1, 3) and 5; one NIC per node: the second tree follows the first.
   EXPECT_EQ(parents(program, 0), (std::vector{-1, 2, 4, 2, 0, 4}));
   EXPECT_EQ(parents(program, 1), (std::vector{1, 5, 3, 1, 3, -1}));
-  const machine::Machine five = machine::load("clos:5x1x1");
   EXPECT_EQ(parents(tree(five, 5, "simple"), 1), (std::vector{1, -1, 3, 0, 3})) << "shifted";
+}
+
+// As many rings as the NIC carries at 48 GB/s each: 4 channels took 155 of 450 GB/s.
+TEST(NcclKernels, a_fast_nic_has_several_channels) {
+  machine::Machine clos = machine::load("clos:2x2x4");
+  const auto channels = [&] {
+    return load("all-reduce/nccl", {.ranks = 8,
+                                    .parameters = {{"algorithm", "ring"}, {"protocol", "simple"}},
+                                    .machine = machine::share(clos)})
+        .workgroups(0);
+  };
+  EXPECT_EQ(channels(), 18);
+  clos.set("link.*.bandwidth", "50GB/s");
+  EXPECT_EQ(channels(), 4);
 }
 
 // crossNic 0 in NCCL: GPU g of one node speaks over the network with GPU g of others alone.

@@ -122,9 +122,15 @@ bool has_nvls(const KernelArguments& arguments, const NcclNodes& nodes) {
   return nodes.count == 1 || nodes.heads.size() >= 2;
 }
 
-/// Rings and trees of the search graph: a node's own, or one for each of its NICs.
+/// Rings and trees of the search graph: a node's own, or so many for each of its NICs as it carries
+/// at the highest speed of one (the speed arrays of src/graph/search.cc), at least one.
 int graph_channels(const Generation& found, const NcclNodes& nodes) {
-  return nodes.count == 1 ? found.channels / 2 : static_cast<int>(nodes.heads.size());
+  if (nodes.count == 1) return found.channels / 2;
+  constexpr int kMost = 32;  // half of MAXCHANNELS
+  const int heads = static_cast<int>(nodes.heads.size());
+  const double speed = found.sm100 ? 96 : 48;
+  const int each = std::max(1, static_cast<int>(nodes.nic_bandwidth / heads / speed));
+  return std::max(heads, std::min(kMost, heads * each));
 }
 
 /// Twice as many are used; over several nodes from Hopper on at least 16.

@@ -22,18 +22,24 @@ using program::Primitive;
 using program::PrimitiveKind;
 using program::Span;
 
+/// Where so much is moved that what does not divide by links is nothing, members by time will do.
+AlikeBy alike_by(const program::Bound& program) {
+  const Bytes much{std::int64_t{program.groups().empty() ? 1024 : 64} << 20};
+  return program.linked() == nullptr && program.size() >= much ? AlikeBy::time : AlikeBy::addresses;
+}
+
 class Counter {
  public:
   Counter(const machine::Machine& machine, const program::Bound& program, const Options& options)
       : machine_(machine),
         program_(program),
         addresses_(program, program::rotation_of(program, machine.model(0).line_size.count)),
-        fold_(machine, program, options, AlikeBy::addresses),
+        fold_(machine, program, options, alike_by(program)),
         reverse_(reverse_links(machine)),
         by_class_(index(fold_.link_classes())) {
     line_ = machine.model(0).line_size.count;
     sector_ = std::min(machine.model(0).sector_size.count, line_);
-    repetitions_ = options.iterations > 0 ? options.warmup + options.iterations : 1;
+    if (options.iterations > 0) repetitions_ = options.warmup + options.iterations;
   }
 
   Carried run() {
@@ -110,11 +116,9 @@ class Counter {
   Classes fold_;
   std::vector<LinkId> reverse_;
   std::vector<RequestHistogram> by_class_;  ///< over all links of the class
-  /// For the bound: wire bytes over all links of the class, and those of pairs with one path.
   std::int64_t line_ = 128, sector_ = 32;
   int repetitions_ = 1;
-  // Of the agent under way.
-  int rank_ = 0;
+  int rank_ = 0;  ///< this and the next ones: of the agent under way
   std::int64_t members_ = 1, grain_ = 16;
   bool queue_ = false;
   std::vector<PairRequests> ways_;
@@ -357,11 +361,11 @@ void Counter::count_multicast(const Span& span, std::int64_t line, std::int64_t 
                               std::int64_t bytes, bool load) {
   const std::vector<MulticastPlane>& planes = planes_.of(span.group, rank_);
   const RequestSize there{load ? 0 : bytes, 0}, back{load ? bytes : 0, 0};
-  multicasts_ += requests;
+  multicasts_ += requests * members_;
   const std::vector<std::int64_t>& by_plane = spreads_.of(line, requests, std::ssize(planes));
   for (std::size_t p = 0; p < planes.size(); ++p) {
     const MulticastPlane& plane = planes[p];
-    const std::int64_t count = by_plane[p];
+    const std::int64_t count = by_plane[p] * members_;
     if (count == 0) continue;
     on_link(plane.up, there, count);
     on_link(reverse_[index(plane.up)], back, count);

@@ -114,7 +114,8 @@ class Judge : public Evaluator {
   Judge(Laboratory& laboratory, const std::atomic<bool>* stop)
       : laboratory_(laboratory),
         by_line_(laboratory, sim::Engine::line, {.ranks = 8, .bytes = kByLine}, stop),
-        by_fluid_(laboratory, sim::Engine::fluid, {.ranks = 32, .bytes = kMost}, stop) {}
+        by_fluid_(laboratory, sim::Engine::fluid, {.ranks = kMostJudgedRanks, .bytes = kMost},
+                  stop) {}
 
   std::string_view name() const override { return "judge"; }
   CostError error() const override { return by_fluid_.error(); }

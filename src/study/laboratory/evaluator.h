@@ -53,6 +53,9 @@ std::unique_ptr<Evaluator> make_evaluator(Laboratory& laboratory, sim::Engine en
                                           EvaluationLimits limits = {},
                                           const std::atomic<bool>* stop = nullptr);
 
+/// Of more ranks a judge judges nothing, and nothing needs to be lowered for it.
+constexpr int kMostJudgedRanks = 32;
+
 /// What `*/synth` chooses by: up to eight ranks and 32 MiB of all of them the line engine, else
 /// fluid; of more than 32 ranks nothing.
 std::unique_ptr<Evaluator> make_judge(Laboratory& laboratory,

@@ -198,6 +198,7 @@ program::LoadOptions Laboratory::load_options(const Experiment& experiment,
     load.parameters.emplace_back("size", std::to_string(experiment.size->count));
     if (!stated("blocks")) load.parameters.emplace_back("blocks", "uneven");
   }
+  if (machine->ranks() > kMostJudgedRanks) return load;
   load.judge = [judge = std::shared_ptr(make_judge(*this, stop)), machine, type = experiment.type,
                 op = experiment.op](const program::Program& program, Bytes size) {
     return judge->cost({.machine = {.given = machine},
