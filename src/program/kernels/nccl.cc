@@ -45,6 +45,8 @@ Program ring(const KernelArguments& arguments, Collective collective, const Nccl
   options.threads = choice.threads;
   const bool simple = choice.protocol == Protocol::simple;
   if (simple && has_slices(collective)) options.piece = MiB(2);
+  if (simple && !has_slices(collective) && rccl_model(arguments.machine.get()) != nullptr)
+    options.piece = rccl_chain_chunk(arguments.size, choice.channels, Fifo{}.step);
   const std::string plan = fmt::format("{}/ring", name_of(collective));
   const machine::Machine* machine = arguments.machine.get();
   if (machine != nullptr && machine->ranks() != arguments.ranks) machine = nullptr;

@@ -11,6 +11,7 @@
 #include "plan/node_paths.h"
 #include "program/kernels/nccl.h"
 #include "program/kernels/nccl_tree.h"
+#include "program/kernels/rccl_tuner.h"
 #include "program/lower/lower.h"
 
 namespace hemiola::program {
@@ -102,11 +103,13 @@ std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const Nc
   return places;
 }
 
-/// A step, except that with LL128 it is halved while there are few for the depth of the tree
-/// (src/enqueue.cc, calcCollChunking).
+/// A step, except that with LL128 (RCCL: with Simple) it is halved while there are few for the
+/// depth of the tree (src/enqueue.cc, calcCollChunking).
 Bytes chunk_of(const KernelArguments& arguments, const NcclNodes& nodes, const NcclChoice& choice,
                const Fifo& fifo) {
   std::int64_t chunk = fifo.step.count;
+  if (choice.protocol == Protocol::simple && rccl_model(arguments.machine.get()) != nullptr)
+    return rccl_tree_chunk(arguments.size, choice.channels, fifo.step, nodes);
   if (choice.protocol != Protocol::ll128) return {chunk};
   const double steps =
       1 + std::bit_width(static_cast<unsigned>(nodes.count)) - 1 + 0.1 * nodes.size;

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <initializer_list>
 #include <string>
 
 #include "machine/machine.h"
@@ -211,6 +212,34 @@ std::int64_t rccl_least_per_thread(const RcclModel& model, const NcclNodes& node
 
 int rccl_unroll(const RcclModel& model, const NcclNodes& nodes) {
   return nodes.count == 1 ? model.unroll_alone : model.unroll;
+}
+
+namespace {
+
+/// While there are fewer chunks than ..., down to so many KiB.
+struct Halving {
+  std::int64_t chunks = 0, least = 0;
+};
+
+Bytes halved(Bytes size, int channels, Bytes step, std::initializer_list<Halving> rules) {
+  std::int64_t chunk = step.count;
+  for (const Halving& rule : rules) {
+    while (size.count / (channels * chunk) < rule.chunks && chunk > rule.least << 10) chunk /= 2;
+  }
+  return {chunk};
+}
+
+}  // namespace
+
+Bytes rccl_tree_chunk(Bytes size, int channels, Bytes step, const NcclNodes& nodes) {
+  // As far as RCCL knows: the chain of a node, and levels over nodes (src/graph/connect.cc).
+  const std::int64_t depth =
+      nodes.size - 1 + std::bit_width(static_cast<unsigned>(nodes.count)) - 1;
+  return halved(size, channels, step, {{depth * 8, 128}, {depth * 4, 64}, {depth, 32}});
+}
+
+Bytes rccl_chain_chunk(Bytes size, int channels, Bytes step) {
+  return halved(size, channels, step, {{64, 256}, {32, 128}, {16, 64}, {8, 32}});
 }
 
 }  // namespace hemiola::program

@@ -38,4 +38,9 @@ int rccl_unroll(const RcclModel& model, const NcclNodes& nodes);
 constexpr int kRcclThreads = 256;  ///< of every block (NCCL_MAX_NTHREADS), never fewer
 constexpr int kRcclWarp = 64;
 
+/// Bytes of a chunk with Simple: a step, halved while a call has few for the depth of its tree or
+/// for its chain (src/enqueue.cc, calcCollChunking; NCCL 2.30 does that with LL128 alone).
+Bytes rccl_tree_chunk(Bytes size, int channels, Bytes step, const NcclNodes& nodes);
+Bytes rccl_chain_chunk(Bytes size, int channels, Bytes step);
+
 }  // namespace hemiola::program

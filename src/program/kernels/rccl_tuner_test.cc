@@ -101,5 +101,16 @@ TEST(NcclTuner, says_where_it_does_not_know_the_gpu) {
     EXPECT_EQ(warnings_of("switch:4", gpu), "") << gpu;
 }
 
+// A tree of 2 nodes of 8 is 8 deep: 64 MiB over 62 channels are 2 chunks of a step.
+TEST(Rccl, chunks_are_small_where_a_tree_or_a_chain_has_few) {
+  const Bytes step{512 << 10};
+  const NcclNodes two{.count = 2, .size = 8};
+  EXPECT_EQ(rccl_tree_chunk({std::int64_t{64} << 20}, 62, step, two).count, 64 << 10);
+  EXPECT_EQ(rccl_tree_chunk({std::int64_t{1} << 20}, 62, step, two).count, 32 << 10);
+  EXPECT_EQ(rccl_tree_chunk({std::int64_t{8} << 30}, 62, step, two), step);
+  EXPECT_EQ(rccl_chain_chunk({std::int64_t{32} << 20}, 28, step).count, 64 << 10);
+  EXPECT_EQ(rccl_chain_chunk({std::int64_t{4} << 30}, 28, step), step);
+}
+
 }  // namespace
 }  // namespace hemiola::program
