@@ -81,12 +81,7 @@ std::int64_t Plan::chunks_per_size() const {
 }
 
 std::int64_t Plan::transfers() const {
-  std::int64_t all = 0;
-  for (int rank = 0; rank < ranks(); ++rank) {
-    for (const plan::Stream& stream : self_->plan->code(rank).streams)
-      all += plan::count_transfers(stream);
-  }
-  return all;
+  return plan::count_transfers(*self_->plan);
 }
 
 }  // namespace hemiola

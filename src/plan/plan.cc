@@ -131,6 +131,13 @@ std::int64_t count_transfers(const Stream& stream) {
   return count_items(stream.items);
 }
 
+std::int64_t count_transfers(const Plan& plan) {
+  std::int64_t transfers = 0;
+  for (int rank = 0; rank < plan.ranks; ++rank)
+    for (const Stream& stream : plan.code(rank).streams) transfers += count_transfers(stream);
+  return transfers;
+}
+
 void for_each_transfer(const Stream& stream, int rank,
                        const std::function<void(const Transfer&, const Indices&)>& visit) {
   Indices at;

@@ -290,6 +290,8 @@ struct Plan {
 
 /// Number of transfers of a stream, loops unrolled.
 std::int64_t count_transfers(const Stream& stream);
+/// ... of all streams of all ranks.
+std::int64_t count_transfers(const Plan& plan);
 
 /// Calls `visit` for every transfer of the stream in order, loops unrolled.
 void for_each_transfer(const Stream& stream, int rank,

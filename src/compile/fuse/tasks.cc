@@ -36,12 +36,8 @@ class TaskMaker {
   }
 
   void check_size() const {
-    std::int64_t tasks = 0;
-    for (int rank = 0; rank < plan_.ranks; ++rank) {
-      for (const plan::Stream& stream : plan_.code(rank).streams)
-        tasks += plan::count_transfers(stream);
-      tasks += std::ssize(plan_.code(rank).computes);
-    }
+    std::int64_t tasks = plan::count_transfers(plan_);
+    for (int rank = 0; rank < plan_.ranks; ++rank) tasks += std::ssize(plan_.code(rank).computes);
     if (tasks > kMostTasks)
       refuse(fmt::format("has {} transfers and launches over all ranks, more than {}", tasks,
                          kMostTasks),

@@ -30,18 +30,6 @@ bool has_switches(const machine::Machine& machine, const Plan& plan) {
   });
 }
 
-std::int64_t transfers_of(const Plan& plan) {
-  std::vector<std::int64_t> of_code;
-  for (const Code& code : plan.codes) {
-    std::int64_t transfers = 0;
-    for (const Stream& stream : code.streams) transfers += count_transfers(stream);
-    of_code.push_back(transfers);
-  }
-  std::int64_t sum = 0;
-  for (const std::int32_t code : plan.code_of) sum += of_code[static_cast<std::size_t>(code)];
-  return sum;
-}
-
 // Units of work: an estimate, and a judgement.
 constexpr std::int64_t kEstimate = 1, kJudgement = 8;
 
@@ -160,7 +148,7 @@ std::optional<std::size_t> Choice::best_by_judge() const {
     if (!judged) continue;
     Time time = judged->time;
     ++seen.all;
-    seen.transfers += transfers_of(candidate.plan);
+    seen.transfers += count_transfers(candidate.plan);
     if (judged->size < size_) {
       time += beyond(candidate, *judged);
       ++seen.in_part;

@@ -17,8 +17,11 @@ Affine peers(std::int64_t ranks, bool clockwise) {
 
 std::int64_t stride_of_partners(const TemplateArguments& arguments) {
   const std::int64_t ranks = arguments.ranks;
-  const std::int64_t inner = arguments.machine == nullptr ? 1 : node_size(*arguments.machine);
-  if (inner == 1 || inner >= ranks || ranks % inner != 0) return 1;
+  if (arguments.machine == nullptr) return 1;
+  const int inner = node_size(*arguments.machine);
+  if (inner == 1 || inner >= ranks || ranks % inner != 0 ||
+      arguments.machine->reach(0, inner) != machine::Reach::network)
+    return 1;
   std::int64_t stride = inner + 1;
   while (std::gcd(stride, ranks) != 1) ++stride;
   return stride;

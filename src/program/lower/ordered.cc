@@ -32,11 +32,7 @@ void check_ordered(const plan::Plan& plan, const LowerOptions& options) {
            "choose realization=load-store or multicast");
   if (options.realization == Realization::multicast && plan.groups.empty())
     refuse("has no groups, so nothing can go through the switch", "choose realization=load-store");
-  std::int64_t transfers = 0;
-  for (const std::int32_t code : plan.code_of) {
-    for (const plan::Stream& stream : plan.codes[index(code)].streams)
-      transfers += plan::count_transfers(stream);
-  }
+  const std::int64_t transfers = plan::count_transfers(plan);
   if (transfers > kMostTransfers)
     refuse(fmt::format("has {} transfers; executors list them one by one, {} at most here",
                        transfers, kMostTransfers),

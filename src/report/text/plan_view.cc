@@ -63,13 +63,8 @@ std::string shape_text(const plan::Tensor& tensor) {
 }
 
 void print_head(std::ostream& out, const Plan& plan) {
-  std::int64_t transfers = 0;
-  for (int rank = 0; rank < plan.ranks; ++rank) {
-    for (const plan::Stream& stream : plan.code(rank).streams)
-      transfers += plan::count_transfers(stream);
-  }
   out << fmt::format("{}: {} on {} ranks, {} transfers", plan.name, name_of(plan.collective),
-                     plan.ranks, transfers);
+                     plan.ranks, plan::count_transfers(plan));
   if (!plan.of_elements()) out << fmt::format(", size = {} chunks", plan.chunks_per_size);
   out << '\n';
   for (const plan::Tensor& tensor : plan.tensors)

@@ -24,7 +24,9 @@ struct Carried {
 };
 
 /// Links' payload, wire bytes, requests and busy times are those of the line-level engines, but for
-/// polls of other ranks' flags and packets, which depend on time.
+/// polls of other ranks' flags and packets, which depend on time. From 1 GiB on (64 MiB where a
+/// switch multicasts) one of the ranks that take the same time is counted for all: each link is
+/// within 0.1 %.
 Carried count_requests(const machine::Machine& machine, const program::Bound& program,
                        const Options& options);
 

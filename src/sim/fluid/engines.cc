@@ -191,17 +191,17 @@ std::int64_t Fluid::bytes_of(const Descriptor& message) const {
 std::int64_t Fluid::next_part(const Engine& nic, const Descriptor& message) const {
   const std::int64_t window = std::max(nic.burst, nic.outstanding * nic.burst / message.per_nic);
   const std::int64_t left = bytes_of(message) - message.injected;
-  return left > window ? left - window : std::min(left, std::max(nic.burst, window / 2));
+  return left > window ? left - window : std::min(left, std::max(nic.burst, window / 8));
 }
 
-/// The first message whose queue pair has room in its window.
+/// The first message whose queue pair has room in its window; those before it wait.
 std::deque<std::int32_t>::iterator Fluid::next_message(Engine& nic) const {
   const std::int64_t window = nic.outstanding * nic.burst;
   return std::ranges::find_if(nic.queue, [&](std::int32_t id) {
     const Descriptor& message = descriptors_[index(id)];
     QueuePair& pair = nic.pairs[message.pair];
     if (pair.waits) return false;
-    const std::int64_t least = std::min(next_part(nic, message) * message.per_nic, window / 2);
+    const std::int64_t least = std::min(next_part(nic, message) * message.per_nic, window / 8);
     pair.waits = pair.in_flight > 0 && pair.in_flight + least > window;
     return !pair.waits;
   });

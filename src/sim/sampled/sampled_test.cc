@@ -117,18 +117,20 @@ TEST(Sampled, says_the_same_each_time) {
 
 // Messages between nodes, most of whose packets go in trains. Pieces have 512 packets.
 TEST(Sampled, sends_packets_of_nics_in_trains) {
-  // Two GPUs of each of eight nodes.
+  // Two GPUs of each of eight nodes, whose L2 holds all of it: no window sees the lines that a
+  // smaller one writes back later.
   std::vector<int> ranks;
   for (int node = 0; node < 8; ++node) ranks.insert(ranks.end(), {8 * node, 8 * node + 1});
-  const machine::SharedMachine shared =
-      machine::select_ranks(machine::share(machine::load("dgx-h100:8")), ranks);
+  machine::Machine machine = machine::load("dgx-h100:8");
+  machine.set("gpu.l2.size", "256MiB");
+  const machine::SharedMachine shared = machine::select_ranks(machine::share(machine), ranks);
   const program::Bound program = program::bind(
       program::load("all-gather/direct", {.ranks = shared->ranks(), .machine = shared}), shared,
       {.size = MiB(128)});
   const Result line = run_in(program, Engine::line), sampled = run_in(program, Engine::sampled);
   EXPECT_GT(sampled.sampled.windows, 0);
   EXPECT_LT(sampled.sampled.share, 0.4);
-  EXPECT_LT(sampled.visited_hops, line.visited_hops * 6 / 10);
+  EXPECT_LT(sampled.visited_hops, line.visited_hops * 8 / 10);
   EXPECT_EQ(wrong_in(sampled), "");
   const double error = static_cast<double>(sampled.time.fs) / static_cast<double>(line.time.fs) - 1;
   EXPECT_LT(std::abs(error), sampled.sampled.error) << error;
@@ -137,8 +139,7 @@ TEST(Sampled, sends_packets_of_nics_in_trains) {
                            "stores.injected_bytes", "stores.delivered_bytes"})
     EXPECT_EQ(sampled.counters.at(name), line.counters.at(name)) << name;
   const auto hops = static_cast<double>(line.line_hops);
-  // An estimate of work: copies inside GPUs that are left out count as what all bytes pass.
-  EXPECT_NEAR(static_cast<double>(sampled.line_hops), hops, 0.3 * hops);
+  EXPECT_NEAR(static_cast<double>(sampled.line_hops), hops, 0.05 * hops);
   // Polls that are passed over are counted.
   const auto polls = static_cast<double>(line.counters.at("requests.polls"));
   EXPECT_NEAR(static_cast<double>(sampled.counters.at("requests.polls")), polls, 0.05 * polls);

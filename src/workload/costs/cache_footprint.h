@@ -10,7 +10,8 @@
 namespace hemiola::workload {
 
 /// Bytes that the launches of a class touch on each of its ranks, at most: 0 where a GPU's L2 holds
-/// all of them, and otherwise a number that says which caches they are too large for. A launch that
+/// all of them. Behind an L2 without a memory-side cache any number above the L2 says the same; of
+/// more than 16 times such a cache it is not counted how much more. A launch that
 /// is simulated by itself would find these caches empty, and what it writes would stay there;
 /// in the iteration it displaces what launches before have left.
 std::int64_t cache_footprint(const Workload& workload, const machine::SharedMachine& machine,

@@ -29,7 +29,7 @@ sim::Engine engine_of(Level level) {
 
 /// A call of very many ranks or bytes and nothing else. As a program and not as a job the engines
 /// fold it: an all-reduce of 1,024 ranks takes a second, and as a job, where all pairs of ranks
-/// count, hours; one of 10 GB on 32 ranks four seconds instead of 77.
+/// count, hours; one of 10 GB on 32 ranks eight seconds instead of 77.
 bool is_large(const Scene& scene) {
   constexpr std::size_t kManyRanks = 64;
   constexpr std::int64_t kManyBytes = std::int64_t{256} << 20;  // how it begins hardly matters
