@@ -29,9 +29,17 @@ BoundWalk::BoundWalk(const machine::Machine& machine, const program::Bound& prog
       traffic_(machine),
       latencies_(machine, program, alike ? program.ranks() : period) {}
 
+BoundWalk::BoundWalk(const machine::Machine& machine, const program::Bound& program,
+                     const Options& options, const Addresses& addresses, const Classes& classes)
+    : BoundWalk(machine, program, options, addresses, program.ranks(), true) {
+  classes_ = &classes;
+}
+
 LowerBound BoundWalk::run() {
   if (program_.linked() != nullptr) {
     start_hosts();
+  } else if (classes_ != nullptr) {
+    add_classes();
   } else {
     for (int rank = 0; rank < period_; ++rank) add_rank(rank);
   }
@@ -43,7 +51,7 @@ LowerBound BoundWalk::run() {
   }
   count_posts();
   traffic_.repeat(period_, program_.ranks(), program_.groups());
-  LowerBound bound = traffic_.bound(program_.groups());
+  LowerBound bound = traffic_.bound(program_.groups(), classes_);
   bound.moved_bytes = moved_bytes_;
   bound.posted_bytes = posted_bytes_;
   bound.ranks = period_;
@@ -151,8 +159,7 @@ void BoundWalk::add_rank(int rank) {
 void BoundWalk::add_queue(int rank, const program::StreamItem& item, std::int64_t start) {
   Agent agent;
   agent.rank = rank;
-  agent.copies = true;
-  agent.prelaunched = item.prelaunched;
+  agent.copies = Agent::Copies{.prelaunched = item.prelaunched};
   agent.cursor = std::make_unique<program::Cursor>(program_, rank, item.index, item.frame);
   agent.lead = agent.rest = start;
   agents_.push_back(std::move(agent));
@@ -175,30 +182,57 @@ void BoundWalk::add_workgroup(int rank, const program::Kernel& kernel, std::size
   agents_.push_back(std::move(agent));
 }
 
+void BoundWalk::add_classes() {
+  for (const AgentClass& agents : classes_->agents()) {
+    const sim::Agent& first = agents.first;
+    if (first.kernel < 0) {
+      add_queue(first.rank,
+                program_.codes()[index(program_.code_of()[index(first.rank)])]
+                    .streams[index(first.stream)][index(first.item)],
+                start_of(first.rank));
+    } else {
+      add_workgroup(first.rank, program_.kernels()[index(first.kernel)], index(first.workgroup), 0,
+                    start_of(first.rank));
+    }
+    agents_.back().stands_for = &agents;
+  }
+}
+
+std::int64_t BoundWalk::users(const WalkedAgent& agent, program::SemaphoreId id) const {
+  if (classes_ == nullptr) return 1;
+  return std::max<std::int64_t>(
+      1, agent.members() / classes_->semaphores_in(classes_->semaphore_class(id)));
+}
+
 Signals& BoundWalk::signals_of(program::SemaphoreId id) {
+  if (classes_ != nullptr) return signals_[classes_->semaphore_class(id)];
   return signals_[pair_number(id.rank % period_, id.index)];
 }
 
 void BoundWalk::arrive(const WalkedAgent& agent, program::SemaphoreId id, std::int64_t value,
                        std::int64_t at) {
-  signals_of(id).add((agent.rank - id.rank + program_.ranks()) % program_.ranks(), value, at);
+  const int from = classes_ != nullptr
+                       ? static_cast<int>(agent.stands_for - classes_->agents().data())
+                       : (agent.rank - id.rank + program_.ranks()) % program_.ranks();
+  signals_of(id).add(from, value * users(agent, id), at);
 }
 
 bool BoundWalk::advance(Agent& agent) {
   bool moved = false;
   while (!agent.done) {
     if (!agent.loaded) {
-      if (!agent.copies) pass_tiles(agent);
+      if (!agent.copies.has_value()) pass_tiles(agent);
       if (!agent.cursor->next(agent.primitive)) {
         agent.done = true;
-        agent.end = std::max({agent.lead, agent.rest, agent.stores, agent.stores_lead,
-                              agent.stores_joined, agent.posts_apart ? agent.poster : 0}) +
-                    (agent.copies ? 0 : machine_.model(agent.rank).launch_end_latency.fs);
+        agent.end =
+            std::max({agent.lead, agent.rest, agent.stores, agent.stores_lead, agent.stores_joined,
+                      agent.posts_apart ? agent.poster : 0}) +
+            (agent.copies.has_value() ? 0 : machine_.model(agent.rank).launch_end_latency.fs);
         return true;
       }
       agent.loaded = true;
     }
-    if (!(agent.copies ? interpret_copy(agent) : interpret(agent))) return moved;
+    if (!(agent.copies.has_value() ? interpret_copy(agent) : interpret(agent))) return moved;
     agent.loaded = false;
     moved = true;
   }
@@ -219,7 +253,7 @@ void BoundWalk::pass_tiles(Agent& agent) {
   }
   const std::int64_t tiles = left - 1;  // the last one is walked
   agent.shift(tiles * took);
-  moved_bytes_ += tiles * (moved_bytes_ - moved_before);
+  moved_bytes_ += tiles * (moved_bytes_ - moved_before);  // of all its members
   agent.cursor->skip_iterations(tiles);
   agent.tile_began = {};
 }
@@ -232,7 +266,7 @@ void BoundWalk::count_posts() {
     }
     if (post->flushed) awaited.insert({post->agent, post->to});
     if (awaited.contains({post->agent, post->to}))
-      traffic_.add(post->from, post->to, post->bytes, 1);
+      carry(agents_[post->agent], post->from, post->to, post->bytes, 1);
   }
 }
 
@@ -246,6 +280,18 @@ bool start_together(const machine::Machine& machine, const program::Bound& progr
   return true;
 }
 
+/// So many that those who are alike are found sooner than all are walked.
+bool has_many(const program::Bound& program) {
+  constexpr std::size_t kMany = 2048;
+  std::size_t workgroups = 0;
+  for (int rank = 0; rank < program.ranks(); ++rank)
+    for (const program::Stream& stream : program.code(rank).streams)
+      for (const program::StreamItem& item : stream)
+        if (item.kind == program::StreamItem::Kind::kernel)
+          workgroups += program.kernels()[index(item.index)].bodies.size();
+  return workgroups > kMany;
+}
+
 }  // namespace
 
 LowerBound lower_bound(const machine::Machine& machine, const program::Bound& program,
@@ -254,6 +300,11 @@ LowerBound lower_bound(const machine::Machine& machine, const program::Bound& pr
   const int ranks = program.ranks();
   int period = fold.period;
   bool alike = true;
+  const bool apart = period == ranks && program.linked() == nullptr;
+  if (apart && program.program().protocol != program::Protocol::ll && has_many(program)) {
+    const Classes classes(machine, program, options, AlikeBy::time);
+    if (classes.folded()) return BoundWalk(machine, program, options, addresses, classes).run();
+  }
   if (period == ranks && rotation.period < ranks && program.linked() == nullptr &&
       start_together(machine, program, options)) {
     // Nothing is folded, but ranks that do the same have one bound; on a machine whose ways differ

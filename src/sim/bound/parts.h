@@ -1,4 +1,4 @@
-// The two ingredients of a program's bounds: traffic over cuts, and times of single requests.
+// Times of single requests, and what the walk of a bound keeps of signals, packets and workgroups.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,224 +14,12 @@
 
 #include "machine/machine.h"
 #include "program/walk/cursor.h"
+#include "sim/bound/traffic.h"
 #include "sim/result/result.h"
 #include "sim/support/index.h"
 #include "sim/support/line_map.h"
 
 namespace hemiola::sim {
-
-/// Of an ordered pair of ranks, for a LineMap.
-inline std::int64_t pair_number(int from, int to) {
-  return static_cast<std::int64_t>(pair_key(from, to));
-}
-
-inline std::pair<int, int> ranks_of(std::int64_t pair_number) {
-  const auto key = static_cast<std::uint64_t>(pair_number);
-  return {first_of(key), second_of(key)};
-}
-
-/// Wire bytes by cut: what leaves or enters a node, over all links that its traffic may use there;
-/// and single links that traffic without a choice takes.
-class LinkTraffic {
- public:
-  explicit LinkTraffic(const machine::Machine& machine) : machine_(machine) {}
-
-  /// `requests` packets of together `payload` bytes from one rank to another.
-  void add(int from, int to, std::int64_t payload, std::int64_t requests) {
-    if (from == to || requests == 0) return;
-    pairs_[pair_number(from, to)].add(payload, requests);
-  }
-
-  /// The same through the switches of a group: a load brings what all members have to `rank`, added
-  /// up; a store takes it to all of them.
-  void add_group(int rank, std::int32_t group, bool load, std::int64_t payload,
-                 std::int64_t requests) {
-    groups_[{rank, group, load}].add(payload, requests);
-  }
-
-  /// What was added is that of the first `period` ranks: adds the same for all periods behind.
-  /// `groups`: of the program.
-  void repeat(int period, int ranks, const std::vector<std::vector<int>>& groups) {
-    for (const auto& [key, pair] : std::map(groups_)) {
-      for (int by = period; by < ranks; by += period) {
-        std::vector<int> moved;
-        for (const int member : groups[index(key.group)]) moved.push_back((member + by) % ranks);
-        const auto same = [&](const std::vector<int>& other) {
-          return std::is_permutation(other.begin(), other.end(), moved.begin(), moved.end());
-        };
-        const auto found = std::find_if(groups.begin(), groups.end(), same);
-        if (found == groups.end()) continue;  // then the bound is lower
-        groups_[{(key.rank + by) % ranks, static_cast<std::int32_t>(found - groups.begin()),
-                 key.load}]
-            .add(pair.payload, pair.requests);
-      }
-    }
-    LineMap<Pair> all = pairs_;
-    pairs_.for_each([&](std::int64_t number, const Pair& pair) {
-      const auto [from, to] = ranks_of(number);
-      for (int by = period; by < ranks; by += period) {
-        const int moved = (from + by) % ranks, other = (to + by) % ranks;
-        // Lines become packets of a NIC, which are fewer.
-        const bool as_lines = machine_.reach(from, to) == machine_.reach(moved, other);
-        all[pair_number(moved, other)].add(pair.payload, as_lines ? pair.requests : 1);
-      }
-    });
-    std::swap(pairs_, all);
-  }
-
-  LowerBound bound(const std::vector<std::vector<int>>& groups) const {
-    Cuts cuts;
-    std::map<std::vector<machine::NodeId>, std::int64_t> reduced;  // operands, by switches
-    for (const auto& [key, pair] : groups_) add_group_cuts(key, pair, groups, cuts, reduced);
-    std::map<machine::LinkId, std::int64_t> single;
-    std::vector<Crossing> out, in;  // of all paths of a pair
-    pairs_.for_each([&](std::int64_t number, const Pair& pair) {
-      const auto [from, to] = ranks_of(number);
-      const machine::Routes& routes = machine_.routes(from, to);
-      if (routes.count == 0) return;
-      out.clear();
-      in.clear();
-      for (std::int32_t p = 0; p < routes.count; ++p) {
-        for (const machine::LinkId link : routes.path(p)) {
-          const machine::Link& l = machine_.links[static_cast<std::size_t>(link)];
-          out.push_back({l.from, link});
-          in.push_back({l.to, link});
-          if (routes.count == 1) single[link] += wire(link, pair);
-        }
-      }
-      add_cuts(out, true, routes.count, pair, cuts);
-      add_cuts(in, false, routes.count, pair, cuts);
-    });
-    LowerBound bound;
-    const auto consider = [&bound](Time time, std::string name) {
-      if (time <= bound.bandwidth) return;
-      bound.bandwidth = time;
-      bound.bottleneck = std::move(name);
-    };
-    for (const auto& [key, cut] : cuts) {
-      std::int64_t rate = 0;
-      bool ideal = false;
-      for (const machine::LinkId link : cut.links) {
-        const Rate bandwidth = machine_.class_of(link).bandwidth;
-        ideal = ideal || bandwidth.is_ideal();
-        rate += bandwidth.bytes_per_second;
-      }
-      if (ideal || rate == 0) continue;
-      // Each of the requests is rounded up to a femtosecond at most: stay below.
-      consider(below(Rate{rate}.time_for(cut.wire)),
-               (key.second ? "out of " : "into ") +
-                   machine_.nodes[static_cast<std::size_t>(key.first)].name);
-    }
-    for (const auto& [switches, bytes] : reduced) {
-      Rate rate{};
-      bool ideal = false;
-      for (const machine::NodeId node : switches) {
-        const Rate one = machine_.nodes[index(node)].switch_model.reduce_rate;
-        ideal = ideal || one.is_ideal();
-        rate.bytes_per_second += one.bytes_per_second;
-      }
-      if (!ideal && !switches.empty())
-        consider(below(rate.time_for(bytes)),
-                 "added up in " + machine_.nodes[index(switches.front())].name);
-    }
-    for (const auto& [link, bytes] : single) {
-      const Rate bandwidth = machine_.class_of(link).bandwidth;
-      if (bandwidth.is_ideal()) continue;
-      const machine::Link& l = machine_.links[static_cast<std::size_t>(link)];
-      consider(below(bandwidth.time_for(bytes)),
-               machine_.nodes[static_cast<std::size_t>(l.from)].name + " -> " +
-                   machine_.nodes[static_cast<std::size_t>(l.to)].name);
-    }
-    return bound;
-  }
-
- private:
-  struct Pair {
-    std::int64_t payload = 0;
-    std::int64_t requests = 0;
-    void add(std::int64_t more_payload, std::int64_t more_requests) {
-      payload += more_payload;
-      requests += more_requests;
-    }
-  };
-  using Crossing = std::pair<machine::NodeId, machine::LinkId>;
-  struct Cut {
-    std::vector<machine::LinkId> links;  ///< ascending
-    std::int64_t wire = 0;
-    void add(std::span<const Crossing> used, std::int64_t bytes) {
-      wire += bytes;
-      for (const auto& [node, link] : used) {
-        const auto at = std::lower_bound(links.begin(), links.end(), link);
-        if (at == links.end() || *at != link) links.insert(at, link);
-      }
-    }
-  };
-  using Cuts = std::map<std::pair<machine::NodeId, bool>, Cut>;  ///< true: what leaves the node
-
-  struct GroupKey {
-    int rank = 0;
-    std::int32_t group = 0;
-    bool load = false;
-    auto operator<=>(const GroupKey&) const = default;
-  };
-
-  /// Lanes between a GPU and the switches of its group, one direction.
-  std::vector<Crossing> lanes_of(int rank, const std::vector<machine::NodeId>& switches,
-                                 bool leaves) const {
-    const machine::NodeId gpu = machine_.gpus[index(rank)];
-    std::vector<Crossing> lanes;
-    for (const machine::NodeId node : switches) {
-      for (const machine::LinkId link :
-           leaves ? machine_.lanes(gpu, node) : machine_.lanes(node, gpu))
-        lanes.push_back({gpu, link});
-    }
-    return lanes;
-  }
-
-  void add_group_cuts(const GroupKey& key, const Pair& pair,
-                      const std::vector<std::vector<int>>& groups, Cuts& cuts,
-                      std::map<std::vector<machine::NodeId>, std::int64_t>& reduced) const {
-    const std::vector<int>& members = groups[index(key.group)];
-    const std::vector<machine::NodeId> switches = machine_.multicast_switches(members);
-    const auto cross = [&](int rank, bool leaves, bool data) {
-      const std::vector<Crossing> lanes = lanes_of(rank, switches, leaves);
-      if (lanes.empty()) return;
-      const Pair carried{data ? pair.payload : 0, pair.requests};
-      cuts[{lanes.front().first, leaves}].add(lanes, wire(lanes.front().second, carried));
-    };
-    cross(key.rank, true, !key.load);
-    cross(key.rank, false, key.load);
-    for (const int member : members) {
-      cross(member, false, !key.load);
-      cross(member, true, key.load);
-    }
-    if (key.load) reduced[switches] += pair.payload * std::ssize(members);
-  }
-
-  /// The traffic of a pair crosses the cut at every node that all of its paths pass.
-  void add_cuts(std::vector<Crossing>& crossings, bool leaves, std::int32_t paths, const Pair& pair,
-                Cuts& cuts) const {
-    std::sort(crossings.begin(), crossings.end());
-    for (auto begin = crossings.begin(); begin != crossings.end();) {
-      const auto end = std::find_if(begin, crossings.end(), [&](const Crossing& crossing) {
-        return crossing.first != begin->first;
-      });
-      if (end - begin == paths)
-        cuts[{begin->first, leaves}].add({begin, end}, wire(begin->second, pair));
-      begin = end;
-    }
-  }
-  // Rounding to whole femtoseconds per request may go down: half of one for each of them.
-  static Time below(Time time) { return {time.fs - time.fs / 20'000}; }
-  std::int64_t wire(machine::LinkId link, const Pair& pair) const {
-    const machine::LinkClass& c = machine_.class_of(link);
-    return pair.payload + pair.requests * std::min(c.header.count, c.wire_bytes(0));
-  }
-
-  const machine::Machine& machine_;
-  LineMap<Pair> pairs_;  ///< by pair_number()
-  std::map<GroupKey, Pair> groups_;
-};
 
 /// Unloaded times of single requests.
 class Latencies {
@@ -412,14 +201,18 @@ class PacketArrivals {
 /// A workgroup (the wavefront that synchronises, and the others) or a copy queue that is walked.
 struct WalkedAgent {
   int rank = 0;
+  const AgentClass* stands_for = nullptr;  ///< all of it; null: itself
+  std::int64_t members() const { return stands_for == nullptr ? 1 : stands_for->members; }
   std::unique_ptr<program::Cursor> cursor;
   program::Primitive primitive;
   bool loaded = false, done = false;
-  bool copies = false;         ///< a copy queue
-  bool prelaunched = false;    ///< ... whose commands are there before it is its turn
-  bool in_batch = false;       ///< ... in the middle of a submission
-  std::int64_t batch_way = 0;  ///< the longest way of its copies so far
-  bool bare = false;           ///< Kernel::bare
+  struct Copies {
+    bool prelaunched = false;    ///< commands are there before it is the queue's turn
+    bool in_batch = false;       ///< in the middle of a submission
+    std::int64_t batch_way = 0;  ///< the longest way of its copies so far
+  };
+  std::optional<Copies> copies{};  ///< of a copy queue
+  bool bare = false;               ///< Kernel::bare
   std::int64_t waves = 1, grain = 16, unroll = 1;
   std::int32_t last_op = -1;
   std::int64_t lead = 0, rest = 0;  ///< time of the lead wavefront, of the others
@@ -452,12 +245,13 @@ struct WalkedAgent {
 /// Arrivals at a barrier among workgroups, of all its rounds.
 class BarrierRounds {
  public:
-  /// The last arrival of its round releases the agent; false: it has not come yet.
-  bool join(WalkedAgent& agent, std::int32_t workgroups) {
+  /// The last arrival of its round releases the agent, which stands for so many of its rank; false:
+  /// it has not come yet.
+  bool join(WalkedAgent& agent, std::int64_t of_rank, std::int32_t workgroups) {
     const auto [place, fresh] = places_.try_emplace(&agent, arrivals_.size());
     if (fresh) {
       agent.lead = std::max(agent.lead, agent.rest);
-      arrivals_.push_back(agent.lead);
+      arrivals_.insert(arrivals_.end(), index(of_rank), agent.lead);
     }
     const auto width = static_cast<std::size_t>(workgroups);
     const std::size_t first = place->second / width * width;

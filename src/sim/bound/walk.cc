@@ -45,7 +45,7 @@ bool BoundWalk::interpret(Agent& agent) {
         return false;
       }
       for (const auto* spans : {&p.src, &p.dst})
-        for (const Span& span : *spans) moved_bytes_ += memory(span, p.bytes);
+        for (const Span& span : *spans) moved_bytes_ += memory(span, p.bytes) * agent.members();
       return true;
     case PrimitiveKind::signal:
     case PrimitiveKind::fence:
@@ -57,18 +57,15 @@ bool BoundWalk::interpret(Agent& agent) {
       return true;
     case PrimitiveKind::wait: {
       std::int64_t seen = 0;
-      if (!reached(p, seen)) return false;
+      if (!reached(agent, p, seen)) return false;
       overhead(agent, false);
       const std::int64_t back = model.l2_latency.fs + latencies_.on_chip(agent.rank);
       agent.accepted = std::max(agent.lead + latencies_.on_chip(agent.rank), seen);
       agent.lead = agent.accepted + back;
       return true;
     }
-    case PrimitiveKind::barrier: {
-      // All workgroups of the barrier: the last arrival releases them.
-      auto& round = rounds_[{agent.rank, p.barrier_id}];
-      return round.join(agent, p.workgroups);
-    }
+    case PrimitiveKind::barrier:
+      return join(agent);
     case PrimitiveKind::compute:
       overhead(agent, false);
       if (p.posted) {
@@ -81,6 +78,15 @@ bool BoundWalk::interpret(Agent& agent) {
   return true;
 }
 
+// All workgroups of the barrier: the last arrival releases them.
+bool BoundWalk::join(Agent& agent) {
+  const Primitive& p = agent.primitive;
+  std::int64_t of_rank = 1;
+  if (classes_ != nullptr)
+    of_rank = agent.members() / classes_->ranks_in(classes_->rank_class(agent.rank));
+  return rounds_[{agent.rank, p.barrier_id}].join(agent, of_rank, p.workgroups);
+}
+
 void BoundWalk::interpret_post(Agent& agent) {
   const Primitive& p = agent.primitive;
   if (p.kind == PrimitiveKind::signal && p.swap) {  // by the access that ended the wait before it
@@ -88,7 +94,7 @@ void BoundWalk::interpret_post(Agent& agent) {
     return;
   }
   if (p.kind == PrimitiveKind::post) {
-    posted_bytes_ += p.bytes;
+    posted_bytes_ += p.bytes * agent.members();
     return post(agent);
   }
   overhead(agent, false);
@@ -103,7 +109,7 @@ void BoundWalk::interpret_post(Agent& agent) {
     flag(agent, p.semaphores[s], p.values[s], agent.lead);
 }
 
-bool BoundWalk::reached(const Primitive& p, std::int64_t& seen) {
+bool BoundWalk::reached(const WalkedAgent& agent, const Primitive& p, std::int64_t& seen) {
   for (std::size_t s = 0; s < p.semaphores.size(); ++s) {
     const std::int64_t initial = program_.semaphores()[index(p.semaphores[s].index)].initial;
     Signals& signals = signals_of(p.semaphores[s]);
@@ -119,7 +125,7 @@ bool BoundWalk::reached(const Primitive& p, std::int64_t& seen) {
       signals.forget_before(needed);
   }
   for (const program::SemaphoreId id : p.semaphores) {
-    if (p.consume) ++signals_of(id).consumed;
+    if (p.consume) signals_of(id).consumed += users(agent, id);
   }
   return true;
 }
@@ -130,23 +136,24 @@ bool BoundWalk::interpret_copy(Agent& agent) {
   switch (p.kind) {
     case PrimitiveKind::move: {
       // Copies of a submission may all be under way at a time: the farthest counts.
-      if (!agent.in_batch && !agent.prelaunched)
+      if (!agent.copies->in_batch && !agent.copies->prelaunched)
         agent.lead += model.dma_control_latency.fs + model.dma_schedule_latency.fs;
       for (std::size_t d = 0; d < p.dst.size(); ++d) {
         const int from = p.src[p.exchanges ? d : 0].rank, to = p.dst[d].rank;
-        if (from != to) traffic_.add(from, to, p.bytes, 1);
-        moved_bytes_ += p.bytes;
-        agent.batch_way = std::max(agent.batch_way, latencies_.links(from, to, 1));
+        carry(agent, from, to, p.bytes, 1);
+        moved_bytes_ += p.bytes * agent.members();
+        agent.copies->batch_way = std::max(agent.copies->batch_way, latencies_.links(from, to, 1));
       }
-      agent.in_batch = p.batched;
-      if (!p.batched) agent.lead += std::exchange(agent.batch_way, 0) + model.dma_sync_latency.fs;
+      agent.copies->in_batch = p.batched;
+      if (!p.batched)
+        agent.lead += std::exchange(agent.copies->batch_way, 0) + model.dma_sync_latency.fs;
       return true;
     }
     case PrimitiveKind::post: {
       const int from = p.bytes > 0 ? p.src.front().rank : agent.rank;
       const int to = p.bytes > 0 ? p.dst.front().rank : p.semaphores.front().rank;
-      if (from != to) traffic_.add(from, to, std::max<std::int64_t>(1, p.bytes), 1);
-      moved_bytes_ += p.bytes;
+      carry(agent, from, to, std::max<std::int64_t>(1, p.bytes), 1);
+      moved_bytes_ += p.bytes * agent.members();
       agent.lead += latencies_.links(from, to, 1);
       for (const program::SemaphoreId id : p.semaphores) arrive(agent, id, 1, agent.lead);
       return true;
@@ -159,7 +166,7 @@ bool BoundWalk::interpret_copy(Agent& agent) {
       return true;
     case PrimitiveKind::wait: {
       std::int64_t seen = 0;
-      if (!reached(p, seen)) return false;
+      if (!reached(agent, p, seen)) return false;
       agent.lead = std::max(agent.lead, seen);
       return true;
     }
@@ -178,8 +185,8 @@ void BoundWalk::flag(const WalkedAgent& agent, program::SemaphoreId id, std::int
   const int from = agent.rank;
   const std::int64_t sector = machine_.model(from).sector_size.count;
   arrive(agent, id, value, at + latencies_.store_arrival(from, id.rank, sector));
-  traffic_.add(from, id.rank, sector, 1);
-  traffic_.add(id.rank, from, 0, 1);
+  carry(agent, from, id.rank, sector, 1);
+  carry(agent, id.rank, from, 0, 1);
 }
 
 void BoundWalk::post(Agent& agent) {
@@ -189,7 +196,7 @@ void BoundWalk::post(Agent& agent) {
   const machine::GpuModel& model = machine_.model(agent.rank);
   const int to = p.bytes > 0 ? p.dst.front().rank : p.semaphores.front().rank;
   const std::int64_t factor = p.bytes > 0 && p.src.front().access != Access::plain ? 2 : 1;
-  moved_bytes_ += p.bytes * factor;
+  moved_bytes_ += p.bytes * factor * agent.members();
   std::int64_t time = agent.lead + model.proxy_fifo_latency.fs +
                       (p.remote ? model.proxy_network_time.fs : model.proxy_request_time.fs);
   const auto number = static_cast<std::size_t>(&agent - agents_.data());
@@ -240,9 +247,9 @@ bool BoundWalk::move(Agent& agent) {
       std::min(agent.lead, rest_batches > 0 ? agent.rest : agent.lead) + batch;
   agent.lead = std::max(agent.lead + batch * lead_batches, ready);
   if (rest_batches > 0) agent.rest = std::max(agent.rest + batch * rest_batches, ready);
-  for (const Span& span : p.src) account(agent.rank, span, p.bytes, true);
+  for (const Span& span : p.src) account(agent, span, p.bytes, true);
   for (const Span& span : p.dst) {
-    account(agent.rank, span, p.bytes, false);
+    account(agent, span, p.bytes, false);
     std::span<const int> targets(&span.rank, 1);
     if (span.rank < 0) targets = program_.groups()[index(span.group)];
     for (const int target : targets) {
@@ -265,13 +272,16 @@ std::tuple<int, std::int32_t, std::int64_t> BoundWalk::space(int rank, const Spa
   return {rank % period_, span.buffer, span.flag};
 }
 
-void BoundWalk::account(int rank, const Span& span, std::int64_t bytes, bool load) {
+void BoundWalk::account(const WalkedAgent& agent, const Span& span, std::int64_t bytes, bool load) {
+  const int rank = agent.rank;
   const std::int64_t size = memory(span, bytes);
   const std::int64_t line = machine_.model(rank).line_size.count;
   const std::int64_t requests = (size + line - 1) / line;
-  if (span.rank < 0) return traffic_.add_group(rank, span.group, load, size, requests);
-  traffic_.add(rank, span.rank, load ? 0 : size, requests);
-  traffic_.add(span.rank, rank, load ? size : 0, requests);
+  if (span.rank < 0)
+    return traffic_.add_group(rank, span.group, load, size * agent.members(),
+                              requests * agent.members());
+  carry(agent, rank, span.rank, load ? 0 : size, requests);
+  carry(agent, span.rank, rank, load ? size : 0, requests);
 }
 
 }  // namespace hemiola::sim

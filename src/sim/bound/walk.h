@@ -11,9 +11,11 @@
 #include "machine/machine.h"
 #include "program/bind/bound.h"
 #include "program/semantics/primitive.h"
+#include "sim/alike/classes.h"
 #include "sim/alike/fold.h"
 #include "sim/bound/lower_bound.h"
 #include "sim/bound/parts.h"
+#include "sim/bound/traffic.h"
 #include "sim/result/options.h"
 #include "sim/result/result.h"
 
@@ -27,6 +29,10 @@ class BoundWalk {
   /// those that they stand for; else the shortest counts.
   BoundWalk(const machine::Machine& machine, const program::Bound& program, const Options& options,
             const Addresses& addresses, int period, bool alike);
+  /// The first of each class of workgroups and queues, which is dispatched before the others. Not
+  /// of programs that say in their addresses who waits for what (packets).
+  BoundWalk(const machine::Machine& machine, const program::Bound& program, const Options& options,
+            const Addresses& addresses, const Classes& classes);
   LowerBound run();
 
  private:
@@ -51,12 +57,15 @@ class BoundWalk {
   /// False: it has to wait.
   bool start(Host& host, const program::StreamItem& item);
   void add_rank(int rank);
+  void add_classes();
   void add_queue(int rank, const program::StreamItem& item, std::int64_t start);
   void add_workgroup(int rank, const program::Kernel& kernel, std::size_t w, std::int32_t frame,
                      std::int64_t start);
 
-  /// Of what stands for it: in a fold the semaphore of rank modulo period.
+  /// Of what stands for it: in a fold the semaphore of rank modulo period, or of its class.
   Signals& signals_of(program::SemaphoreId id);
+  /// Of the workgroups for which an agent stands, those that use each semaphore of a class.
+  std::int64_t users(const Agent& agent, program::SemaphoreId id) const;
   void arrive(const Agent& agent, program::SemaphoreId id, std::int64_t value, std::int64_t at);
 
   // Interprets primitives until one has to wait; true if any was done.
@@ -71,12 +80,13 @@ class BoundWalk {
   // --- bound/walk.cc: primitives
   void overhead(Agent& agent, bool all);
   bool interpret(Agent& agent);
+  bool join(Agent& agent);
 
   // Of the wavefront that posts.
   void interpret_post(Agent& agent);
 
   // Whether the wait can end, and when its last flag can have arrived.
-  bool reached(const program::Primitive& p, std::int64_t& seen);
+  bool reached(const Agent& agent, const program::Primitive& p, std::int64_t& seen);
 
   // A copy queue: one copy after the other, its flags behind it.
   bool interpret_copy(Agent& agent);
@@ -93,13 +103,18 @@ class BoundWalk {
     return program::memory_size(bytes, span.access);
   }
 
-  void account(int rank, const program::Span& span, std::int64_t bytes, bool load);
+  void account(const Agent& agent, const program::Span& span, std::int64_t bytes, bool load);
+  /// For all members of its class.
+  void carry(const Agent& agent, int from, int to, std::int64_t payload, std::int64_t requests) {
+    traffic_.add(from, to, payload * agent.members(), requests * agent.members());
+  }
 
   const machine::Machine& machine_;
   const program::Bound& program_;
   const Options& options_;
   const Addresses& addresses_;
-  const int period_;  ///< ranks that are walked: the others behave as these do
+  const int period_;                  ///< ranks that are walked: the others behave as these do
+  const Classes* classes_ = nullptr;  ///< ... or classes, of all ranks
   LinkTraffic traffic_;
   Latencies latencies_;
   std::vector<Agent> agents_;
