@@ -74,6 +74,13 @@ class Grid:
     def _reads(self, path):
         return subprocess.run([str(self.binary), "machine", "validate", path], capture_output=True, cwd=ROOT, timeout=60).returncode == 0
 
+    def written(self, machine):
+        """The name of a file that holds the machine as InfraGraph, or None where it cannot be written."""
+        name = re.sub(r"[^\w.-]", "_", machine) + ".infragraph.yaml"
+        if name not in GENERATED:
+            GENERATED[name] = self._ask("machine", "convert", machine)
+        return name if GENERATED[name] else None
+
     def classes(self, machine):
         """Link classes of a machine: {name: GB/s}."""
         if machine not in self._classes:

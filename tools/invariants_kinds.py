@@ -162,6 +162,21 @@ def permuted(draw, places, small):
     return Trial([cell(program, (name, ()), size), cell(program, (name, ()), size, "--ranks", ",".join(map(str, ranks)))], judge)
 
 
+def written(draw, places, small):
+    machine, own = places.machine(draw, 144)
+    name = places.written(machine)
+    if own or not name:
+        return None
+    program, size = places.program(draw), places.size(draw)
+
+    def judge(one, other):
+        if one.time != other.time or one.bound != other.bound:
+            return f"as InfraGraph {us(other.time)}, without {us(one.time)}"
+        return None
+
+    return Trial([cell(program, (machine, ()), size), cell(program, (name, ()), size)], judge)
+
+
 # ------------------------------------------------------------------------------------------------ choices
 
 def bytes_over_bandwidth(collective, size, node, count):
@@ -370,6 +385,7 @@ ALL = [
     Kind("fat-link", "bytes are striped over links: only the sum of their bandwidths counts", fat_link, weight=1),
     Kind("more-links", "more wires carry at least as much", more_links, weight=1),
     Kind("permuted", "numbers of equal GPUs mean nothing", permuted, weight=1),
+    Kind("written", "a machine is what its InfraGraph file says", written, weight=1),
     Kind("closed", "large collectives come near their bytes over the slower of node and network", closed, weight=1),
     Kind("own-cut", "a large program keeps its busiest link busy", own_cut, weight=1),
     Kind("best", "the best of all is no slower than one of them", best, weight=1),

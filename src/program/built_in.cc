@@ -11,6 +11,7 @@
 #include "core/units.h"
 #include "machine/machine.h"
 #include "plan/in_place.h"
+#include "plan/plan_json.h"
 #include "program/bind/check.h"
 #include "program/kernels/kernel.h"
 #include "program/lower/lower.h"
@@ -338,7 +339,7 @@ void check_switches(const plan::Plan& plan, const LowerOptions& options) {
     throw Failure(
         fmt::format("'{}' lets a switch reduce and multicast (NVLS), and '{}' has none that "
                     "reaches the ranks {}",
-                    plan.name, machine->name, fmt::join(group, ", ")),
+                    plan.name, machine->name, plan::ranks_text(group)),
         kOption, "--param realization=load-store does the same by loads and stores of the ranks");
   }
 }
