@@ -245,6 +245,21 @@ def best(draw, places, small):
     return Trial([cell((collective,), machine, size), cell((f"{collective}/nccl",), machine, size)], judge)
 
 
+def synth(draw, places, small):
+    """All templates are candidates of a synthesis, judged by a simulation at the size of the run: from these sizes on by fluid."""
+    machine = places.machine(draw, most_gpus=16)
+    template = draw.choice(("all-reduce/two-shot", "all-reduce/ring", "all-gather/direct", "all-gather/ring", "reduce-scatter/direct", "reduce-scatter/collective",
+                            "all-to-all/direct", "all-to-all/waves"))
+    size = 16 * MIB if small else places.size(draw, least=64 * MIB)
+
+    def judge(made, of_template):
+        if made.time > of_template.time * 1.02:
+            return f"the synthesis takes {us(made.time)}, a template {us(of_template.time)}"
+        return None
+
+    return Trial([cell((f"{template.split('/')[0]}/synth",), machine, size), cell((template,), machine, size)], judge)
+
+
 def choice(draw, places, small):
     machine, size = places.machine(draw), places.size(draw)
     words = ("all-reduce/nccl", "--param", f"algorithm={draw.choice(('ring', 'tree'))}", "--param", f"protocol={draw.choice(grid.PROTOCOLS)}")
@@ -389,6 +404,7 @@ ALL = [
     Kind("closed", "large collectives come near their bytes over the slower of node and network", closed, weight=1),
     Kind("own-cut", "a large program keeps its busiest link busy", own_cut, weight=1),
     Kind("best", "the best of all is no slower than one of them", best, weight=1),
+    Kind("synth", "what is made for a machine is no slower than what it was chosen among", synth, weight=1),
     Kind("choice", "the library's choice is near the best of its own", choice, weight=1),
     Kind("engines", "engines of one machine agree", engines, engine="line", weight=3),
     Kind("parameters", "a parameter means the same to every engine", parameters, engine="line", weight=3),

@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "core/monitor.h"
+#include "core/time.h"
+#include "core/units.h"
 #include "machine/machine.h"
-#include "plan/judgement.h"
 #include "plan/plan.h"
 
 namespace hemiola::plan {
@@ -32,8 +33,9 @@ struct ParameterInfo {
 using Parameters =
     std::vector<std::pair<std::string, std::string>>;  ///< name, value; the last one wins
 
-/// For templates that choose among plans: knows better than estimate(). Nothing where it does not.
-using Judge = std::function<std::optional<Judgement>(const Plan&, Bytes size)>;
+/// For templates that choose among plans: the time at `size`, better known than by estimate().
+/// Nothing where it is not.
+using Judge = std::function<std::optional<Time>(const Plan&, Bytes size)>;
 
 /// What a template is made for. Parameters are complete and valid: defaults are filled in.
 struct TemplateArguments {

@@ -308,7 +308,7 @@ std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadO
 plan::Judge judge_of_plans(const LoadOptions& options, const plan::Parameters& lowering) {
   if (!options.judge) return {};
   return [judge = options.judge, machine = options.machine, lowering](
-             const plan::Plan& plan, Bytes size) -> std::optional<plan::Judgement> {
+             const plan::Plan& plan, Bytes size) -> std::optional<Time> {
     plan::Parameters fitting = lowering;
     fit(fitting, shape_of(plan));
     try {

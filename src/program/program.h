@@ -14,7 +14,6 @@
 #include "core/data_type.h"
 #include "core/diagnostics.h"
 #include "core/units.h"
-#include "plan/judgement.h"
 
 namespace hemiola::machine {
 class Machine;
@@ -483,7 +482,7 @@ struct LoadOptions {
   DataType type = DataType::float32;
   Collective collective = Collective::custom;  ///< custom: the name says it
   /// For names that choose among plans (`*/synth`): how long a program takes, see plan::Judge.
-  std::function<std::optional<plan::Judgement>(const Program&, Bytes)> judge;
+  std::function<std::optional<Time>(const Program&, Bytes)> judge;
 };
 Program load(const std::string& name_or_file, const LoadOptions& options = {});
 bool is_built_in(const std::string& name);

@@ -73,14 +73,14 @@ void Choice::worked(std::int64_t work) const {
 }
 
 /// What plans are lowered to unless told otherwise: loads and stores, or the switch.
-Time Choice::estimate_of(const Plan& plan, Bytes size) const {
-  const std::int64_t chunk_bytes = std::max<std::int64_t>(1, size.count / plan.chunks_per_size);
+Time Choice::estimate_of(const Plan& plan) const {
+  const std::int64_t chunk_bytes = std::max<std::int64_t>(1, size_.count / plan.chunks_per_size);
   return estimate(plan, fabric_, chunk_bytes, goes_through_switch(plan));
 }
 
 void Choice::consider(std::optional<Plan> plan) {
   if (plan) {
-    const Time time = estimate_of(*plan, size_);
+    const Time time = estimate_of(*plan);
     candidates_.push_back({*std::move(plan), time});
   }
   worked(kEstimate);
@@ -98,27 +98,12 @@ std::size_t Choice::best_by_estimate() const {
   return best;
 }
 
-/// In proportion to what the second half of the judged size took, which knows how well links are
-/// used, but no less than estimated: where latencies decide the half, bytes do not yet.
-Time Choice::beyond(const Candidate& candidate, const Judgement& judged) const {
-  const Time estimated = candidate.estimate - estimate_of(candidate.plan, judged.size);
-  if (judged.size.count < 2) return estimated;
-  const std::optional<Judgement> half =
-      arguments_.judge(candidate.plan, Bytes{judged.size.count / 2});
-  if (!half || half->size >= judged.size) return estimated;
-  const Time added{static_cast<std::int64_t>(static_cast<__int128>(judged.time.fs - half->time.fs) *
-                                             (size_.count - judged.size.count) /
-                                             (judged.size.count - half->size.count))};
-  return std::max(added, estimated);
-}
-
 /// Own schedules whose estimate is not much longer than the shortest, which leaves out launches and
 /// the like; templates whose estimate is not hopeless, for it may be far off: what is chosen shall
 /// be no slower than they are.
 std::optional<std::size_t> Choice::best_by_judge() const {
   // Own schedules; more where they are for several sizes.
   const std::size_t most_judged = arguments_.word("blocks") == "equal" ? 8 : 12;
-  constexpr std::size_t kMostJudgedInPart = 4;  // ... and templates, where the size is too large
   // Of what is judged: lowering a schedule of 4,000 transfers and simulating it takes seconds.
   constexpr std::int64_t kMostTransfers = 10'000;
   const Time slack = Time::from_us(8);
@@ -132,7 +117,7 @@ std::optional<std::size_t> Choice::best_by_judge() const {
   std::optional<std::size_t> best;
   Time least{0};
   struct Seen {
-    std::size_t all = 0, in_part = 0;
+    std::size_t all = 0;
     std::int64_t transfers = 0;
   } own, templates;
   for (const std::size_t i : order) {
@@ -140,22 +125,17 @@ std::optional<std::size_t> Choice::best_by_judge() const {
     const Candidate& candidate = candidates_[i];
     const bool is_own = candidate.plan.name == arguments_.name;
     Seen& seen = is_own ? own : templates;
-    if (seen.in_part == kMostJudgedInPart || (is_own && seen.all == most_judged)) continue;
+    if (is_own && seen.all == most_judged) continue;
     if (seen.transfers > kMostTransfers) continue;
     const Time limit = is_own ? Time{shortest.fs + shortest.fs / 2} : 3 * shortest;
     if (candidate.estimate > limit + slack) continue;
-    const std::optional<Judgement> judged = arguments_.judge(candidate.plan, size_);
-    if (!judged) continue;
-    Time time = judged->time;
+    const std::optional<Time> time = arguments_.judge(candidate.plan, size_);
+    if (!time) continue;
     ++seen.all;
     seen.transfers += count_transfers(candidate.plan);
-    if (judged->size < size_) {
-      time += beyond(candidate, *judged);
-      ++seen.in_part;
-    }
-    if (best && time >= least) continue;
+    if (best && *time >= least) continue;
     best = i;
-    least = time;
+    least = *time;
   }
   return best;
 }

@@ -31,11 +31,9 @@ class Choice {
     Plan plan;
     Time estimate{0};
   };
-  Time estimate_of(const Plan& plan, Bytes size) const;
+  Time estimate_of(const Plan& plan) const;
   /// To be called where it can be left, after so much of the work.
   void worked(std::int64_t work) const;
-  /// What a plan takes from the size that it was judged on to the whole one.
-  Time beyond(const Candidate& candidate, const Judgement& judged) const;
   std::size_t best_by_estimate() const;
   std::optional<std::size_t> best_by_judge() const;
 

@@ -57,9 +57,9 @@ TEST(Synthesis, plans_of_the_switch_are_candidates_only_where_a_switch_multicast
     const Machine machine = machine::load(name);
     bool seen = false;
     make("all-reduce/synth", 8, {{"size", "1048576"}}, &machine,
-         [&](const Plan& plan, Bytes size) -> std::optional<Judgement> {
+         [&](const Plan& plan, Bytes) -> std::optional<Time> {
            seen = seen || plan.name == "all-reduce/nvls";
-           return Judgement{Time::from_us(1), size};
+           return Time::from_us(1);
          });
     return seen;
   };
@@ -72,9 +72,9 @@ TEST(Synthesis, tells_who_watches_how_far_it_is_and_stops_when_told_to) {
   std::atomic<bool> stop{false};
   Monitor monitor{.stop = &stop};
   std::vector<double> seen;
-  const auto judge = [&](const Plan&, Bytes size) -> std::optional<Judgement> {
+  const auto judge = [&](const Plan&, Bytes) -> std::optional<Time> {
     seen.push_back(monitor.fraction());
-    return Judgement{Time::from_us(1), size};
+    return Time::from_us(1);
   };
   make("all-reduce/synth", 8, {}, &machine, judge, &monitor);
   ASSERT_GT(seen.size(), 3u);

@@ -234,49 +234,12 @@ TEST(Synthesis, a_judge_has_the_last_word) {
     return make("all-gather/synth", 8, parameters, &machine, judge).name;
   };
   // Everything is judged alike but rings, which the estimate does not put first.
-  const auto for_rings = [](const Plan& plan, Bytes size) -> std::optional<Judgement> {
-    return Judgement{Time::from_us(plan.name == "all-gather/ring" ? 1 : 2), size};
+  const auto for_rings = [](const Plan& plan, Bytes) -> std::optional<Time> {
+    return Time::from_us(plan.name == "all-gather/ring" ? 1 : 2);
   };
   EXPECT_EQ(name_with(for_rings), "all-gather/synth as all-gather/ring (simulated)");
   EXPECT_EQ(name_with(for_rings, {{"judge", "estimate"}}), name_with({}));
   EXPECT_EQ(name_with([](const Plan&, Bytes) { return std::nullopt; }), name_with({}));
-}
-
-TEST(Synthesis, what_was_judged_at_a_smaller_size_goes_on_as_estimated) {
-  const Machine machine = machine::load("dgx1-v100");
-  // At no bytes all plans take nothing: the estimates of the full size decide.
-  const auto at_nothing = [](const Plan&, Bytes) -> std::optional<Judgement> {
-    return Judgement{Time{0}, Bytes{0}};
-  };
-  const std::int64_t size = 1 << 30;
-  const Parameters parameters = {{"size", std::to_string(size)}};
-  const auto time_with = [&](const Judge& judge) {
-    const Plan plan = make("all-gather/synth", 8, parameters, &machine, judge);
-    return estimate(plan, machine, size / plan.chunks_per_size).us();
-  };
-  EXPECT_LE(time_with(at_nothing), time_with({}));
-  EXPECT_THAT(make("all-gather/synth", 8, parameters, &machine, at_nothing).name,
-              HasSubstr("(simulated)"));
-}
-
-TEST(Synthesis, what_was_judged_at_a_smaller_size_goes_on_as_its_second_half) {
-  const Machine machine = machine::load("dgx1-v100");
-  // A ring has a long start, and then takes a tenth of what others take for a byte.
-  const auto judge_between = [](Bytes least, Bytes most) -> Judge {
-    return [=](const Plan& plan, Bytes size) -> std::optional<Judgement> {
-      const Bytes judged = std::max(std::min(size, most), least);
-      const Time others = Time::from_ns(judged.count);
-      if (plan.name != "all-gather/ring") return Judgement{others, judged};
-      return Judgement{Time::from_us(100'000) + Time{others.fs / 10}, judged};
-    };
-  };
-  const auto takes_the_ring = [&](const Judge& judge) {
-    const Parameters parameters = {{"size", "1073741824"}};
-    const Plan plan = make("all-gather/synth", 8, parameters, &machine, judge);
-    return plan.name == "all-gather/synth as all-gather/ring (simulated)";
-  };
-  EXPECT_TRUE(takes_the_ring(judge_between(Bytes{0}, MiB(64))));
-  EXPECT_FALSE(takes_the_ring(judge_between(MiB(64), MiB(64))));  // nothing is known of a half
 }
 
 TEST(Synthesis, failed_links_cost_what_they_carried) {

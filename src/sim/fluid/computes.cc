@@ -71,9 +71,10 @@ void Fluid::post_operand(std::int32_t number) {
       walker.first_step + static_cast<std::int32_t>(walker.steps.size()) - 1;
   walker.again = Walker::Again::no;
   walker.recent_bytes = 0;
-  walker.batch = demands_of(walker, primitive, true);
+  const LoadLatency latency = demands_of(walker, primitive, true);
+  walker.batch = latency.longest;
   start_flow(FlowKind::operand, number, ordinal, primitive.bytes,
-             limit_of(walker, moved_by(walker, primitive), walker.batch.fs), Reason::issue,
+             limit_of(walker, moved_by(walker, primitive), latency.mean_fs), Reason::issue,
              walker.spent);
 }
 

@@ -335,8 +335,14 @@ class Fluid {
   std::int64_t wave_of(const Walker& walker, const program::Primitive& primitive) const;
   /// Of all members of its class.
   Slices slices_of(const Walker& walker, const program::Primitive& primitive) const;
-  /// What a primitive takes of all resources, into demands_; the latency of a batch of its loads.
-  Latency demands_of(const Walker& walker, const program::Primitive& primitive, bool operands);
+  /// Of the loads of a batch or step: the longest is waited for, for the mean they keep their
+  /// slots.
+  struct LoadLatency {
+    Latency longest;
+    std::int64_t mean_fs = 0;
+  };
+  /// What a primitive takes of all resources, into demands_.
+  LoadLatency demands_of(const Walker& walker, const program::Primitive& primitive, bool operands);
   /// What a unit of work moves through its compute unit: bytes of the flow, and of memory in and
   /// out; requests.
   struct Moved {
@@ -379,10 +385,6 @@ class Fluid {
   void end_run(Walker& walker);
   std::int64_t rest_of_run(const Walker& walker) const;
   Moved moved_by_tile(const Walker& walker) const;
-  struct LoadLatency {
-    Latency longest;
-    std::int64_t mean_fs = 0;
-  };
   LoadLatency demands_of_tile(const Walker& walker, const Moved& moved);
   std::int64_t through_power(Walker& walker, std::int64_t time, std::int64_t sustained);
   bool stay_in_l2(const Walker& walker, const program::Primitive& results) const;

@@ -67,9 +67,12 @@ std::int64_t Fluid::wave_of(const Walker& walker, const Primitive& primitive) co
          machine_.model(walker.agent.rank).cu_wavefront_size;
 }
 
-Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool operands) {
+Fluid::LoadLatency Fluid::demands_of(const Walker& walker, const Primitive& primitive,
+                                     bool operands) {
   demands_.clear();
   Latency longest;
+  __int128 kept = 0;  // loads times latency
+  std::int64_t loads = 0;
   const int rank = walker.agent.rank;
   const machine::GpuModel& model = machine_.model(rank);
   const std::int64_t total = primitive.bytes, members = walker.members;
@@ -103,6 +106,8 @@ Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool
       // The threads that see the flags of LL128 lines load the lines again.
       if (span.access == Access::ll128) latency += latency;
     }
+    kept += static_cast<__int128>(requests.count) * latency.fs;
+    loads += requests.count;
     if (latency.fs > longest.fs) longest = latency;
   }
   for (const Span& span : primitive.dst) {
@@ -128,7 +133,7 @@ Latency Fluid::demands_of(const Walker& walker, const Primitive& primitive, bool
          static_cast<std::int64_t>((time * walker.sharing * members << kWeightBits) /
                                    (static_cast<__int128>(total) * walker.unit.blocks))});
   }
-  return longest;
+  return {longest, loads > 0 ? static_cast<std::int64_t>(kept / loads) : 0};
 }
 
 Fluid::Moved Fluid::moved_by(const Walker& walker, const Primitive& primitive) const {
@@ -229,7 +234,8 @@ bool Fluid::begin_move(std::int32_t number) {
   look_again(walker, primitive);
   walker.results_stay = stay_in_l2(walker, primitive);
   if (walker.results_stay) write_back(walker, primitive);
-  walker.batch = demands_of(walker, primitive, false);
+  const LoadLatency latency = demands_of(walker, primitive, false);
+  walker.batch = latency.longest;
   const std::int64_t wave = wave_of(walker, primitive);
   const Slices slices = slices_of(walker, primitive);
   const std::int64_t window = wave * walker.movers * walker.unroll;
@@ -242,7 +248,7 @@ bool Fluid::begin_move(std::int32_t number) {
   // Wavefronts go through their batches one after the other: the last has its latency at the end.
   walker.batches = (primitive.bytes + window - 1) / window;
   const Moved moved = moved_by(walker, primitive);
-  const std::int64_t own = limit_of(walker, moved, walker.batch.fs);
+  const std::int64_t own = limit_of(walker, moved, latency.mean_fs);
   std::int64_t least = own;
   if (walker.batches > 1 && walker.batch.fs > 0) {
     // Wavefronts take turns at the unit's ports, so all have issued a batch before any waits.
@@ -293,7 +299,7 @@ bool Fluid::leave_behind(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
   const Primitive& primitive = walker.present;
   const std::int64_t bytes = std::exchange(walker.leaves, 0);
-  if (bytes < primitive.bytes) walker.batch = demands_of(walker, primitive, false);
+  if (bytes < primitive.bytes) walker.batch = demands_of(walker, primitive, false).longest;
   const std::int32_t id = behind_.take();
   Behind& behind = behind_[index(id)];
   behind.agent = number;

@@ -17,6 +17,17 @@ constexpr int kEighthsOfLoads = 6;
 constexpr int kEighthsOfOneExchange = 12;
 constexpr int kEighthsOfExchanges = 10;
 
+/// Whether all lines on the way there take turns at one port: there is one way, and its link into
+/// `to` is no faster than a port carries, or else it stands for several.
+bool shares_one_port(const machine::Machine& machine, int from, int to) {
+  const machine::Routes& routes = machine.routes(from, to);
+  if (routes.count != 1 || routes.hops == 0) return false;
+  const machine::Link& last = machine.links[index(routes.path(0).back())];
+  const Rate link = machine.link_classes[index(last.link_class)].bandwidth;
+  const machine::GpuModel& model = machine.model(to);
+  return model.port_rate(link).bytes_per_second <= model.noc_io_rate.bytes_per_second;
+}
+
 }  // namespace
 
 /// Of a move that has begun: what it loads at once, where it waits for that behind others. Loads
@@ -35,7 +46,7 @@ LoadWindow Fluid::window_of(const Walker& walker) const {
   if (slots == 0 || sources == 0 || walker.batch.fs == 0) return {};
   const auto first = std::ranges::find_if(src, is_remote);
   const bool exchanges = sources > 1 && std::ranges::count_if(dst, is_remote) > 1;
-  if (!exchanges && (sources > 1 || machine_.routes(first->rank, self).count != 1)) return {};
+  if (!exchanges && (sources > 1 || !shares_one_port(machine_, first->rank, self))) return {};
   const Moved moved = moved_by(walker, walker.present);
   if (exchanges) {  // its own batch; of a single one the latency comes at the end
     const bool single = walker.batches == 1;

@@ -25,7 +25,7 @@ class Estimate : public Evaluator {
   // less than 60 % below the line engine, the worst 96 %, and none was above.
   CostError error() const override { return {.expected = 0.6, .below = 1, .above = 0.2}; }
 
-  std::optional<plan::Judgement> cost(const Experiment& candidate) override {
+  std::optional<Time> cost(const Experiment& candidate) override {
     const machine::SharedMachine machine = laboratory_.machine(candidate.machine);
     const SharedPlan plan = plan_of(candidate, machine);
     if (plan == nullptr || machine == nullptr) return std::nullopt;
@@ -36,7 +36,7 @@ class Estimate : public Evaluator {
       fabric_.emplace(*machine);
       machine_ = machine;
     }
-    return plan::Judgement{plan::estimate(*plan, *fabric_, chunk, goes_by_switch(*plan)), size};
+    return plan::estimate(*plan, *fabric_, chunk, goes_by_switch(*plan));
   }
 
  private:
@@ -56,54 +56,42 @@ class Estimate : public Evaluator {
 
 class Simulated : public Evaluator {
  public:
-  Simulated(Laboratory& laboratory, sim::Engine engine, EvaluationLimits limits,
+  Simulated(Laboratory& laboratory, sim::Engine engine, int most_ranks,
             const std::atomic<bool>* stop)
-      : laboratory_(laboratory), engine_(engine), limits_(limits), stop_(stop) {}
+      : laboratory_(laboratory), engine_(engine), most_ranks_(most_ranks), stop_(stop) {}
 
   std::string_view name() const override { return sim::name_of(engine_); }
 
-  // Fluid: docs/fluid_table.md, all programs, machines and sizes. Its worst are 109.5 % above and
-  // 17.5 % below; more ranks over NICs may be worse.
+  // Fluid: docs/fluid_table.md, all programs, machines and sizes. Its worst are 43 % above and 34 %
+  // below; more ranks over NICs may be worse.
   CostError error() const override {
     if (engine_ == sim::Engine::fluid) return {.expected = 0.045, .below = 0.35, .above = 1.5};
     return {};
   }
 
-  std::optional<plan::Judgement> cost(const Experiment& candidate) override {
+  std::optional<Time> cost(const Experiment& candidate) override {
     Monitor monitor{.stop = stop_};
     std::optional<program::Bound> bound = within_limits(candidate, {.monitor = &monitor});
     if (!bound) return std::nullopt;
     sim::Options options = candidate.options;
     options.engine = engine_;
-    return plan::Judgement{laboratory_.simulate(*bound, options, {.monitor = &monitor}).time,
-                           bound->size()};
+    return laboratory_.simulate(*bound, options, {.monitor = &monitor}).time;
   }
 
  private:
-  std::optional<program::Bound> within_limits(Experiment candidate, const Watch& watch) {
-    const auto too_many = [&](int ranks) { return limits_.ranks > 0 && ranks > limits_.ranks; };
+  std::optional<program::Bound> within_limits(const Experiment& candidate, const Watch& watch) {
+    const auto too_many = [&](int ranks) { return most_ranks_ > 0 && ranks > most_ranks_; };
     if (const auto* bound = std::get_if<program::Bound>(&candidate.subject))
       return too_many(bound->ranks()) ? std::nullopt : std::optional(*bound);
     const machine::SharedMachine machine = laboratory_.machine(candidate.machine);
     const SharedProgram program = laboratory_.program(candidate, machine, watch);
     if (too_many(program->ranks)) return std::nullopt;
-    program::Bound bound = laboratory_.bind(candidate, program, machine);
-    const auto is_within = [&](Bytes size) {
-      return limits_.bytes.count == 0 || size.count * program->ranks <= limits_.bytes.count;
-    };
-    if (is_within(bound.size())) return bound;
-    Bytes size = bound.size();
-    while (!is_within(size)) size.count /= 2;
-    candidate.size = program->next_legal_size(size, candidate.type);
-    candidate.round_size = false;
-    // E.g. of uneven blocks, which are for one size alone.
-    if (*candidate.size > limits_.bytes) return std::nullopt;
     return laboratory_.bind(candidate, program, machine);
   }
 
   Laboratory& laboratory_;
   const sim::Engine engine_;
-  const EvaluationLimits limits_;
+  const int most_ranks_;
   const std::atomic<bool>* const stop_;
 };
 
@@ -113,24 +101,23 @@ class Judge : public Evaluator {
  public:
   Judge(Laboratory& laboratory, const std::atomic<bool>* stop)
       : laboratory_(laboratory),
-        by_line_(laboratory, sim::Engine::line, {.ranks = 8, .bytes = kByLine}, stop),
-        by_fluid_(laboratory, sim::Engine::fluid, {.ranks = kMostJudgedRanks, .bytes = kMost},
-                  stop) {}
+        by_line_(laboratory, sim::Engine::line, kByLineRanks, stop),
+        by_fluid_(laboratory, sim::Engine::fluid, kMostJudgedRanks, stop) {}
 
   std::string_view name() const override { return "judge"; }
   CostError error() const override { return by_fluid_.error(); }
-  std::optional<plan::Judgement> cost(const Experiment& candidate) override {
+  std::optional<Time> cost(const Experiment& candidate) override {
     const auto* program = std::get_if<SharedProgram>(&candidate.subject);
     const std::int64_t ranks =
         program != nullptr ? (*program)->ranks : laboratory_.machine(candidate.machine)->ranks();
     const bool little =
-        ranks <= 8 && candidate.size.value_or(Bytes{}).count * ranks <= kByLine.count;
+        ranks <= kByLineRanks && candidate.size.value_or(Bytes{}).count * ranks <= kByLine.count;
     return (little ? by_line_ : by_fluid_).cost(candidate);
   }
 
  private:
-  // Of all ranks.
-  static constexpr Bytes kByLine{std::int64_t{32} << 20}, kMost{std::int64_t{192} << 20};
+  static constexpr int kByLineRanks = 8;
+  static constexpr Bytes kByLine{std::int64_t{32} << 20};  // of all ranks
   Laboratory& laboratory_;
   Simulated by_line_, by_fluid_;
 };
@@ -142,8 +129,8 @@ std::unique_ptr<Evaluator> make_estimate(Laboratory& laboratory) {
 }
 
 std::unique_ptr<Evaluator> make_evaluator(Laboratory& laboratory, sim::Engine engine,
-                                          EvaluationLimits limits, const std::atomic<bool>* stop) {
-  return std::make_unique<Simulated>(laboratory, engine, limits, stop);
+                                          int most_ranks, const std::atomic<bool>* stop) {
+  return std::make_unique<Simulated>(laboratory, engine, most_ranks, stop);
 }
 
 std::unique_ptr<Evaluator> make_judge(Laboratory& laboratory, const std::atomic<bool>* stop) {

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string_view>
 
-#include "plan/judgement.h"
 #include "study/laboratory/experiment.h"
 
 namespace hemiola::study {
@@ -31,26 +30,21 @@ class Evaluator {
 
   virtual std::string_view name() const = 0;  ///< "estimate", "fluid", "line"
   virtual CostError error() const = 0;
-  /// The time of `candidate`, without a proof, at its size or at a smaller one where that is too
-  /// much. Nothing where the evaluator has none: of a program that is not a plan's, of too many
-  /// ranks. Failure as Laboratory::prepare() and simulate(); Interrupted.
-  virtual std::optional<plan::Judgement> cost(const Experiment& candidate) = 0;
+  /// The time of `candidate`, without a proof. Nothing where the evaluator has none: of a program
+  /// that is not a plan's, of too many ranks. Failure as Laboratory::prepare() and simulate();
+  /// Interrupted.
+  virtual std::optional<Time> cost(const Experiment& candidate) = 0;
 };
 
 /// plan::estimate(): of plans and of templates, without lowering them. Microseconds; leaves out
 /// launches and computes.
 std::unique_ptr<Evaluator> make_estimate(Laboratory& laboratory);
 
-/// What a simulation may take.
-struct EvaluationLimits {
-  int ranks = 0;  ///< more have no cost; 0: any number
-  Bytes bytes{};  ///< of all ranks: larger sizes are halved until they are within; 0: any
-};
-
 /// A simulation by `engine`, with the candidate's other options. The costs of reference and line
-/// are the times themselves. Ends once `stop` is set.
+/// are the times themselves. Ends once `stop` is set. Of more than `most_ranks` nothing; 0: of any
+/// number.
 std::unique_ptr<Evaluator> make_evaluator(Laboratory& laboratory, sim::Engine engine,
-                                          EvaluationLimits limits = {},
+                                          int most_ranks = 0,
                                           const std::atomic<bool>* stop = nullptr);
 
 /// Of more ranks a judge judges nothing, and nothing needs to be lowered for it.

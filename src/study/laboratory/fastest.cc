@@ -26,7 +26,7 @@ class Holder {
         candidates_(candidates),
         watch_(watch),
         on_turn_(on_turn),
-        fluid_(make_evaluator(laboratory, sim::Engine::fluid, {},
+        fluid_(make_evaluator(laboratory, sim::Engine::fluid, 0,
                               watch.monitor != nullptr ? watch.monitor->stop : nullptr)) {}
 
   Fastest hold() {
@@ -82,8 +82,7 @@ class Holder {
     Experiment experiment = candidates_[one.number];
     experiment.subject = one.bound;
     try {
-      const auto judged = fluid_->cost(experiment);
-      return judged ? std::optional(judged->time) : std::nullopt;
+      return fluid_->cost(experiment);
     } catch (const Failure&) {
       return std::nullopt;
     }
