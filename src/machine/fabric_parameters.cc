@@ -11,7 +11,7 @@
 namespace hemiola::machine {
 namespace {
 
-constexpr std::string_view kRateHint = "a positive rate such as 450 GB/s or 400 Gb/s, or inf";
+constexpr std::string_view kRateHint = "a rate from 1 MB/s such as 450 GB/s or 400 Gb/s, or inf";
 constexpr std::string_view kTimeHint = "a positive time such as 500 ns";
 constexpr std::string_view kZeroTimeHint = "a time such as 100 ns, or 0 ns";
 constexpr std::string_view kSizeHint = "a positive size such as 128 B";
@@ -19,7 +19,7 @@ constexpr std::string_view kZeroSizeHint = "a size such as 16 B, or 0 B";
 constexpr std::string_view kCountHint = "a whole number; 0 is unlimited";
 
 bool store(Rate& field, std::string_view text) {
-  const auto value = parse_rate(text);
+  const auto value = parse_hardware_rate(text);
   if (value) field = *value;
   return value.has_value();
 }
@@ -188,10 +188,10 @@ Time time_in(std::string_view number, std::string_view unit, const SourceLocatio
 }
 
 Rate rate_in(std::string_view number, std::string_view unit, const SourceLocation& where) {
-  const auto value = parse_rate(plain_decimal(number) + " " + std::string(unit));
+  const auto value = parse_hardware_rate(plain_decimal(number) + " " + std::string(unit));
   if (!value) {
     throw Failure("'" + std::string(number) + "' is no bandwidth", where,
-                  "a positive number in " + std::string(unit));
+                  "a positive number in " + std::string(unit) + ", of at least 1 MB/s");
   }
   return *value;
 }

@@ -53,6 +53,25 @@ void set_link(Machine& machine, std::string_view parameter, std::string_view res
   }
 }
 
+/// Of all nodes of a kind; there has to be one.
+template <class Model>
+void set_nodes(Machine& machine, NodeKind kind, Model Node::*model, std::string_view parameter,
+               std::string_view rest, std::string_view value) {
+  const std::string prefix(parameter.substr(0, parameter.find('.') + 1));
+  Model scratch;
+  set_fabric_parameter(scratch, rest, value, prefix, kOption);
+  bool used = false;
+  for (Node& node : machine.nodes) {
+    if (node.kind != kind) continue;
+    set_fabric_parameter(node.*model, rest, value, prefix, kOption);
+    used = true;
+  }
+  if (used) return;
+  throw Failure("'" + std::string(parameter) + "' would not be used: '" + machine.name +
+                    "' has no " + (kind == NodeKind::nic ? "NIC" : "switch"),
+                kOption, "leave it out; 'hemiola machine show' lists what there is");
+}
+
 }  // namespace
 
 std::string_view name_of(NodeKind kind) {
@@ -126,19 +145,9 @@ void Machine::set(std::string_view parameter, std::string_view value) {
   } else if (kind == "link") {
     set_link(*this, parameter, rest, value);
   } else if (kind == "switch") {
-    SwitchModel scratch;
-    set_fabric_parameter(scratch, rest, value, "switch.", kOption);
-    for (Node& node : nodes) {
-      if (node.kind != NodeKind::switch_) continue;
-      set_fabric_parameter(node.switch_model, rest, value, "switch.", kOption);
-    }
+    set_nodes(*this, NodeKind::switch_, &Node::switch_model, parameter, rest, value);
   } else if (kind == "nic") {
-    NicModel scratch;
-    set_fabric_parameter(scratch, rest, value, "nic.", kOption);
-    for (Node& node : nodes) {
-      if (node.kind != NodeKind::nic) continue;
-      set_fabric_parameter(node.nic_model, rest, value, "nic.", kOption);
-    }
+    set_nodes(*this, NodeKind::nic, &Node::nic_model, parameter, rest, value);
   } else if (kind == "edge") {
     set_edge(*this, parameter, rest, value);
   } else if (kind == "fabric") {

@@ -137,6 +137,16 @@ TEST(MachineLoad, options_are_applied) {
   EXPECT_EQ(machine.link_classes[0].credits, 5);
 }
 
+TEST(MachineLoad, what_no_node_has_and_what_no_hardware_is_are_refused) {
+  const auto with = [](const char* name, const char* value) {
+    return message_of([&] { load("ring:4", {.set = {{name, value}}}); });
+  };
+  EXPECT_THAT(with("switch.latency", "1 us"), HasSubstr("'ring:4' has no switch"));
+  EXPECT_THAT(with("nic.rate", "1 GB/s"), HasSubstr("'ring:4' has no NIC"));
+  EXPECT_THAT(with("gpu.hbm.rate", "1 B/s"), HasSubstr("a rate from 1 MB/s"));
+  EXPECT_THAT(with("link.*.bandwidth", "999 kB/s"), HasSubstr("a rate from 1 MB/s"));
+}
+
 TEST(MachineLoad, a_model_that_no_gpu_takes_is_refused) {
   EXPECT_THAT(message_of([] { load("dgx-h100:2", {.gpu = "mi300x", .set = {}}); }),
               HasSubstr("have a model (h100): 'mi300x' would not be used"));

@@ -204,6 +204,10 @@ struct GpuModel {
   std::map<std::string, std::string> sources;
 };
 
+/// A rate of hardware, as parse_rate() reads it: nothing below 1 MB/s, which no link or memory has
+/// and at which a line takes longer than engines keep events apart.
+std::optional<Rate> parse_hardware_rate(std::string_view text);
+
 /// One parameter: how --set, the reader and `machine show` get at it.
 struct Parameter {
   std::string_view name;  ///< dotted, without the "gpu." of --set

@@ -98,12 +98,10 @@ bool set_time(GpuModel& model, std::string_view text) {
   return true;
 }
 
-/// Rate 0 stands for "ideal" inside, so that a written zero must be caught here.
 template <auto member>
 bool set_rate(GpuModel& model, std::string_view text) {
-  const auto value = parse_rate(text);
-  if (!value || value->bytes_per_second < 0) return false;
-  if (value->is_ideal() && trim(text) != "inf") return false;
+  const auto value = parse_hardware_rate(text);
+  if (!value) return false;
   model.*member = *value;
   return true;
 }
@@ -215,7 +213,7 @@ constexpr Parameter time(std::string_view name, std::string_view description) {
 template <auto member>
 constexpr Parameter rate(std::string_view name, std::string_view description) {
   return {name,        "rate",           description,
-          get<member>, set_rate<member>, "a rate above zero such as 3.35 TB/s, or inf for ideal"};
+          get<member>, set_rate<member>, "a rate from 1 MB/s such as 3.35 TB/s, or inf for ideal"};
 }
 
 using M = GpuModel;
@@ -416,6 +414,12 @@ void check_cache(Diagnostics& found, const SourceLocation& where, std::string_vi
 }
 
 }  // namespace
+
+std::optional<Rate> parse_hardware_rate(std::string_view text) {
+  constexpr Rate kLeast{1'000'000};
+  const auto rate = parse_rate(text);
+  return rate && (rate->is_ideal() || *rate >= kLeast) ? rate : std::nullopt;
+}
 
 std::span<const Parameter> gpu_parameters() {
   return kParameters;

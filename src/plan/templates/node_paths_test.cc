@@ -67,7 +67,9 @@ TEST(NodePaths, make_rings_over_nodes_that_cross_on_rails) {
     ASSERT_EQ(ring.size(), 32U);
     for (std::size_t i = 0; i < ring.size(); ++i) {
       const int from = ring[i], to = ring[(i + 1) % ring.size()];
-      if (from / 8 != to / 8) EXPECT_EQ(from % 8, to % 8) << from << " to " << to;
+      if (from / 8 != to / 8) {
+        EXPECT_EQ(from % 8, to % 8) << from << " to " << to;
+      }
     }
   }
 }

@@ -18,7 +18,7 @@ std::int64_t scaled(__int128 a, __int128 b, __int128 c) {
 }
 
 Rate times(Rate rate, std::int64_t factor, std::int64_t permille = 1000) {
-  return rate.is_ideal() ? rate : Rate{rate.bytes_per_second * factor / 1000 * permille};
+  return rate.is_ideal() ? rate : Rate{scaled(rate.bytes_per_second, factor * permille, 1000)};
 }
 
 }  // namespace
@@ -122,7 +122,7 @@ Ways::Ways(const machine::Machine& machine, const program::Bound& program, const
     const int rank = fold.first_rank(c);
     const machine::GpuModel& model = machine.model(rank);
     const Touched all = touched_by(program.frame(), rank);
-    footprint_.push_back(std::max(all.data + all.fifos, touched));
+    // No more than has been under way: slots that nothing was put in are not touched.
     in_fifos_.push_back(std::min(all.data, all.fifos));
     if (program.linked() != nullptr) {  // of its launches, one after the other
       in_fifos_.back() = 0;
@@ -133,6 +133,7 @@ Ways::Ways(const machine::Machine& machine, const program::Bound& program, const
         in_fifos_.back() = std::max(in_fifos_.back(), std::min(part.data, part.fifos));
       }
     }
+    footprint_.push_back(std::max(all.data + in_fifos_.back(), touched));
     l2_.push_back(shares.add_resource(times(model.l2_slice_rate, model.l2_slices), Reason::l2));
     hbm_.push_back(
         shares.add_resource(times(model.hbm_rate, 1, model.hbm_efficiency_permille), Reason::hbm));

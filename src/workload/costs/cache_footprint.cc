@@ -71,12 +71,17 @@ class ClassTouches {
     const program::Bound bound =
         program::bind(*made.program, machine::select_ranks(machine_, ranks), made.options);
     Touched touched;
+    std::int64_t fifos = 0;
     for (std::size_t b = 0; b < bound.buffers().size(); ++b) {
       if (bound.buffers()[b].alias >= 0) continue;
       const program::BufferKind kind = bound.buffers()[b].kind;
-      const bool is_own = kind != program::BufferKind::scratch && kind != program::BufferKind::fifo;
-      (is_own ? touched.each : touched.once) += bound.memory_bytes(static_cast<std::int32_t>(b), 0);
+      std::int64_t& sum = kind == program::BufferKind::fifo      ? fifos
+                          : kind == program::BufferKind::scratch ? touched.once
+                                                                 : touched.each;
+      sum += bound.memory_bytes(static_cast<std::int32_t>(b), 0);
     }
+    // Slots that nothing is put in are not touched: as one launch alone counts in fluid.
+    touched.once += std::min(fifos, touched.once + touched.each);
     return touched;
   }
 
