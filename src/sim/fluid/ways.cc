@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "program/bind/touched.h"
+
 namespace hemiola::sim {
 namespace {
 
@@ -69,27 +71,6 @@ void charge(Attribution& spent, const Latency& latency, std::int64_t fs) {
   spent[largest] += left;
 }
 
-namespace {
-
-/// Bytes of buffers on a rank.
-struct Touched {
-  std::int64_t data = 0, fifos = 0;
-};
-
-Touched touched_by(const program::Frame& frame, int own_rank) {
-  Touched touched;
-  const std::vector<program::Buffer>& buffers = frame.program->buffers;
-  for (std::size_t b = 0; b < buffers.size(); ++b) {
-    if (buffers[b].alias >= 0) continue;
-    const bool is_fifo = buffers[b].kind == program::BufferKind::fifo;
-    (is_fifo ? touched.fifos : touched.data) +=
-        frame.memory_bytes(static_cast<std::int32_t>(b), own_rank);
-  }
-  return touched;
-}
-
-}  // namespace
-
 Ways::Ways(const machine::Machine& machine, const program::Bound& program, const Classes& fold,
            Shares& shares, std::int64_t touched)
     : machine_(machine), program_(program), fold_(fold), reverse_(reverse_links(machine)) {
@@ -121,19 +102,17 @@ Ways::Ways(const machine::Machine& machine, const program::Bound& program, const
   for (std::int32_t c = 0; c < fold.rank_classes(); ++c) {
     const int rank = fold.first_rank(c);
     const machine::GpuModel& model = machine.model(rank);
-    const Touched all = touched_by(program.frame(), rank);
-    // No more than has been under way: slots that nothing was put in are not touched.
-    in_fifos_.push_back(std::min(all.data, all.fifos));
+    const program::Touched all = program::touched_by(program.frame(), rank);
+    in_fifos_.push_back(all.under_way());
     if (program.linked() != nullptr) {  // of its launches, one after the other
       in_fifos_.back() = 0;
       for (const program::Frame& frame : program.linked()->frames) {
         const std::int32_t own = frame.own_of(rank);
         if (own < 0) continue;
-        const Touched part = touched_by(frame, own);
-        in_fifos_.back() = std::max(in_fifos_.back(), std::min(part.data, part.fifos));
+        in_fifos_.back() = std::max(in_fifos_.back(), program::touched_by(frame, own).under_way());
       }
     }
-    footprint_.push_back(std::max(all.data + in_fifos_.back(), touched));
+    footprint_.push_back(std::max(all.data() + in_fifos_.back(), touched));
     l2_.push_back(shares.add_resource(times(model.l2_slice_rate, model.l2_slices), Reason::l2));
     hbm_.push_back(
         shares.add_resource(times(model.hbm_rate, 1, model.hbm_efficiency_permille), Reason::hbm));

@@ -56,9 +56,8 @@ class Estimate : public Evaluator {
 
 class Simulated : public Evaluator {
  public:
-  Simulated(Laboratory& laboratory, sim::Engine engine, int most_ranks,
-            const std::atomic<bool>* stop)
-      : laboratory_(laboratory), engine_(engine), most_ranks_(most_ranks), stop_(stop) {}
+  Simulated(Laboratory& laboratory, sim::Engine engine, const std::atomic<bool>* stop)
+      : laboratory_(laboratory), engine_(engine), stop_(stop) {}
 
   std::string_view name() const override { return sim::name_of(engine_); }
 
@@ -71,27 +70,21 @@ class Simulated : public Evaluator {
 
   std::optional<Time> cost(const Experiment& candidate) override {
     Monitor monitor{.stop = stop_};
-    std::optional<program::Bound> bound = within_limits(candidate, {.monitor = &monitor});
-    if (!bound) return std::nullopt;
+    const Watch watch{.monitor = &monitor};
     sim::Options options = candidate.options;
     options.engine = engine_;
-    return laboratory_.simulate(*bound, options, {.monitor = &monitor}).time;
+    return laboratory_.simulate(bound_of(candidate, watch), options, watch).time;
   }
 
  private:
-  std::optional<program::Bound> within_limits(const Experiment& candidate, const Watch& watch) {
-    const auto too_many = [&](int ranks) { return most_ranks_ > 0 && ranks > most_ranks_; };
-    if (const auto* bound = std::get_if<program::Bound>(&candidate.subject))
-      return too_many(bound->ranks()) ? std::nullopt : std::optional(*bound);
+  program::Bound bound_of(const Experiment& candidate, const Watch& watch) {
+    if (const auto* bound = std::get_if<program::Bound>(&candidate.subject)) return *bound;
     const machine::SharedMachine machine = laboratory_.machine(candidate.machine);
-    const SharedProgram program = laboratory_.program(candidate, machine, watch);
-    if (too_many(program->ranks)) return std::nullopt;
-    return laboratory_.bind(candidate, program, machine);
+    return laboratory_.bind(candidate, laboratory_.program(candidate, machine, watch), machine);
   }
 
   Laboratory& laboratory_;
   const sim::Engine engine_;
-  const int most_ranks_;
   const std::atomic<bool>* const stop_;
 };
 
@@ -101,8 +94,8 @@ class Judge : public Evaluator {
  public:
   Judge(Laboratory& laboratory, const std::atomic<bool>* stop)
       : laboratory_(laboratory),
-        by_line_(laboratory, sim::Engine::line, kByLineRanks, stop),
-        by_fluid_(laboratory, sim::Engine::fluid, kMostJudgedRanks, stop) {}
+        by_line_(laboratory, sim::Engine::line, stop),
+        by_fluid_(laboratory, sim::Engine::fluid, stop) {}
 
   std::string_view name() const override { return "judge"; }
   CostError error() const override { return by_fluid_.error(); }
@@ -110,6 +103,7 @@ class Judge : public Evaluator {
     const auto* program = std::get_if<SharedProgram>(&candidate.subject);
     const std::int64_t ranks =
         program != nullptr ? (*program)->ranks : laboratory_.machine(candidate.machine)->ranks();
+    if (ranks > kMostJudgedRanks) return std::nullopt;
     const bool little =
         ranks <= kByLineRanks && candidate.size.value_or(Bytes{}).count * ranks <= kByLine.count;
     return (little ? by_line_ : by_fluid_).cost(candidate);
@@ -129,8 +123,8 @@ std::unique_ptr<Evaluator> make_estimate(Laboratory& laboratory) {
 }
 
 std::unique_ptr<Evaluator> make_evaluator(Laboratory& laboratory, sim::Engine engine,
-                                          int most_ranks, const std::atomic<bool>* stop) {
-  return std::make_unique<Simulated>(laboratory, engine, most_ranks, stop);
+                                          const std::atomic<bool>* stop) {
+  return std::make_unique<Simulated>(laboratory, engine, stop);
 }
 
 std::unique_ptr<Evaluator> make_judge(Laboratory& laboratory, const std::atomic<bool>* stop) {

@@ -41,10 +41,8 @@ class Evaluator {
 std::unique_ptr<Evaluator> make_estimate(Laboratory& laboratory);
 
 /// A simulation by `engine`, with the candidate's other options. The costs of reference and line
-/// are the times themselves. Ends once `stop` is set. Of more than `most_ranks` nothing; 0: of any
-/// number.
+/// are the times themselves. Ends once `stop` is set.
 std::unique_ptr<Evaluator> make_evaluator(Laboratory& laboratory, sim::Engine engine,
-                                          int most_ranks = 0,
                                           const std::atomic<bool>* stop = nullptr);
 
 /// Of more ranks a judge judges nothing, and nothing needs to be lowered for it.

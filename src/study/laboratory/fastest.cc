@@ -26,7 +26,7 @@ class Holder {
         candidates_(candidates),
         watch_(watch),
         on_turn_(on_turn),
-        fluid_(make_evaluator(laboratory, sim::Engine::fluid, 0,
+        fluid_(make_evaluator(laboratory, sim::Engine::fluid,
                               watch.monitor != nullptr ? watch.monitor->stop : nullptr)) {}
 
   Fastest hold() {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/index.h"
-#include "program/bind/bound.h"
+#include "program/bind/touched.h"
 
 namespace hemiola::workload {
 namespace {
@@ -70,19 +70,8 @@ class ClassTouches {
     }
     const program::Bound bound =
         program::bind(*made.program, machine::select_ranks(machine_, ranks), made.options);
-    Touched touched;
-    std::int64_t fifos = 0;
-    for (std::size_t b = 0; b < bound.buffers().size(); ++b) {
-      if (bound.buffers()[b].alias >= 0) continue;
-      const program::BufferKind kind = bound.buffers()[b].kind;
-      std::int64_t& sum = kind == program::BufferKind::fifo      ? fifos
-                          : kind == program::BufferKind::scratch ? touched.once
-                                                                 : touched.each;
-      sum += bound.memory_bytes(static_cast<std::int32_t>(b), 0);
-    }
-    // Slots that nothing is put in are not touched: as one launch alone counts in fluid.
-    touched.once += std::min(fifos, touched.once + touched.each);
-    return touched;
+    const program::Touched touched = program::touched_by(bound.frame(), 0);
+    return {touched.scratch + touched.under_way(), touched.given};
   }
 
   const Workload& workload_;
