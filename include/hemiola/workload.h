@@ -22,29 +22,30 @@ namespace hemiola {
 /// varies fastest, then context, data and pipeline parallelism. What 0 stands for is `hemiola
 /// workload make`'s.
 struct ModelIteration {
-  std::string model;  ///< a shipped one ("llama-70b"), a text of yours, a config.json
+  std::string model;            ///< a shipped one ("llama-70b"), a text of yours, a config.json
   std::string phase = "train";  ///< "train", "prefill", "decode"
   int tp = 1, pp = 1, dp = 1, cp = 1, ep = 1;
   int zero = 0;  ///< what replicas divide: 1 optimizer, 2 gradients, 3 parameters too (FSDP)
   bool sequence_parallel = false;
   int shard = 0;  ///< zero divides among so many replicas, whose groups are replicas; 0: all
-  std::int64_t micro_batch = 0;   ///< sequences; 0: 1, in inference all that a replica has
-  std::int64_t global_batch = 0;  ///< sequences of all ranks; 0: a micro batch per replica and stage
-  std::int64_t sequence = 0;      ///< tokens; 0: the model's
-  std::int64_t context = 0;       ///< of decode: tokens that are there; 0: the model's sequence
+  std::int64_t micro_batch = 0;  ///< sequences; 0: 1, in inference all that a replica has
+  std::int64_t global_batch =
+      0;                      ///< sequences of all ranks; 0: a micro batch per replica and stage
+  std::int64_t sequence = 0;  ///< tokens; 0: the model's
+  std::int64_t context = 0;   ///< of decode: tokens that are there; 0: the model's sequence
   DataType type = DataType::bfloat16;
-  std::string recompute = "none";   ///< "none", "selective", "full"
-  std::string pipeline = "1f1b";    ///< "gpipe", "1f1b", "interleaved", "zero-bubble"
-  int chunks = 1;                   ///< of "interleaved": parts of the layers on each stage
-  std::string attention = "flash";  ///< "flash", "unfused"
-  bool fused_softmax = true;        ///< of "unfused"
+  std::string recompute = "none";           ///< "none", "selective", "full"
+  std::string pipeline = "1f1b";            ///< "gpipe", "1f1b", "interleaved", "zero-bubble"
+  int chunks = 1;                           ///< of "interleaved": parts of the layers on each stage
+  std::string attention = "flash";          ///< "flash", "unfused"
+  bool fused_softmax = true;                ///< of "unfused"
   std::string context_parallel = "gather";  ///< of cp: "gather", "ring"
-  bool uneven_stages = false;       ///< stages may differ by a layer
-  Bytes bucket{};                   ///< gradients communicated at a time; 0: Megatron-LM's
-  bool overlap = true;              ///< gradients are communicated beside the last backward pass
-  int prefetch = 1;                 ///< of zero = 3: layers that are gathered ahead
-  int optimizer_bytes = 12;         ///< optimizer state of a parameter
-  Time host_time{};                 ///< what the CPU needs for each kernel and call
+  bool uneven_stages = false;               ///< stages may differ by a layer
+  Bytes bucket{};                           ///< gradients communicated at a time; 0: Megatron-LM's
+  bool overlap = true;       ///< gradients are communicated beside the last backward pass
+  int prefetch = 1;          ///< of zero = 3: layers that are gathered ahead
+  int optimizer_bytes = 12;  ///< optimizer state of a parameter
+  Time host_time{};          ///< what the CPU needs for each kernel and call
 };
 
 /// How a trace is read (docs/traces.md).
@@ -84,12 +85,18 @@ class Workload {
 
 /// How an iteration is timed.
 struct IterationOptions {
-  std::string engine = "fluid";          ///< "estimate", "fluid", "sampled", "line"
-  std::optional<LaunchMode> launch{};    ///< nothing: a graph for decode, else a stream
+  std::string engine = "fluid";                 ///< "estimate", "fluid", "sampled", "line"
+  std::optional<LaunchMode> launch{};           ///< nothing: a graph for decode, else a stream
   std::map<std::string, std::string> detail{};  ///< engine by collective: {"all-reduce", "line"}
-  std::string collectives;               ///< a file: which programs collectives run
-  std::string compute = "automatic";     ///< "automatic", "recorded", "model", "roofline"
-  double scale_compute = 1;              ///< the time of kernels times this: 0.001 to 1000
+  std::string collectives;                      ///< a file: which programs collectives run
+  std::string compute = "automatic";            ///< "automatic", "recorded", "model", "roofline"
+  /// "simulated", or "recorded": what a trace says; "automatic": recorded where `compute` is, and
+  /// the machine has the GPUs of the trace.
+  std::string calls = "automatic";
+  /// Times that were recorded on another GPU: "none", "model", "bytes"; empty: by models, or an
+  /// error where `compute` is "recorded".
+  std::string scale_recorded{};
+  double scale_compute = 1;  ///< the time of kernels times this: 0.001 to 1000
   /// What takes no time: collectives, "messages"; "compute", or of it "products", "attention",
   /// "kernels"; "copies", "host"; or kernels by name, "*norm*".
   std::vector<std::string> without{};

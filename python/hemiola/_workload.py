@@ -17,7 +17,7 @@ _ITERATION = (
     "phase", "tp", "pp", "dp", "cp", "ep", "zero", "shard", "sequence_parallel", "micro_batch", "global_batch", "sequence", "context", "dtype", "recompute",
     "pipeline", "chunks", "attention", "context_parallel", "fused_softmax", "uneven_stages", "bucket", "overlap", "prefetch", "optimizer_bytes", "host_time",
 )  # fmt: skip
-_OPTIONS = ("engine", "launch", "detail", "collectives", "compute", "scale_compute", "without", "contention")
+_OPTIONS = ("engine", "launch", "detail", "collectives", "compute", "calls", "scale_recorded", "scale_compute", "without", "contention")
 
 
 def _known(arguments: Mapping[str, Any], names: tuple[str, ...]) -> None:
@@ -198,6 +198,7 @@ def run_iteration(workload: Workload, machine: Optional[AnyMachine] = None, **op
 
     ``options``: ``engine`` ("estimate", "fluid", "sampled", "line"), ``launch`` ("stream", "graph"), ``detail`` (engine by kind of
     call, ``{"all-reduce": "line"}``), ``collectives`` (a file: which programs they run), ``compute`` ("automatic", "recorded", "model", "roofline"),
+    ``calls`` ("simulated", or "recorded": as a trace says; "automatic"), ``scale_recorded`` (times that were recorded on another GPU: "model", "bytes", "none"),
     ``scale_compute`` (the time of kernels times this), ``without`` (kinds of calls that take no time), ``contention``.
     """
     if machine is None:

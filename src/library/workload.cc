@@ -58,6 +58,8 @@ workload::IterationRequest inner_request(const Machine& machine, std::string_vie
                                  .detail = options.detail,
                                  .collectives = options.collectives,
                                  .compute = options.compute,
+                                 .calls = options.calls,
+                                 .scale_recorded = options.scale_recorded,
                                  .scale_compute = options.scale_compute,
                                  .without = options.without,
                                  .contention = options.contention};

@@ -73,6 +73,8 @@ IterationOptions iteration_options(const py::dict& given) {
   take("detail", all.detail);
   take("collectives", all.collectives);
   take("compute", all.compute);
+  take("calls", all.calls);
+  take("scale_recorded", all.scale_recorded);
   take("scale_compute", all.scale_compute);
   take("without", all.without);
   take("contention", all.contention);

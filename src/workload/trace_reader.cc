@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <memory>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,6 +15,8 @@
 #include "workload/traces/chakra/reader.h"
 #include "workload/traces/files.h"
 #include "workload/traces/groups.h"
+#include "workload/traces/kineto/calls.h"
+#include "workload/traces/kineto/launches.h"
 #include "workload/traces/kineto/reader.h"
 #include "workload/traces/pytorch/reader.h"
 #include "workload/traces/sizes.h"
@@ -63,9 +68,15 @@ class TraceReader {
         break;
       }
       case TraceFormat::kineto: {
-        const KinetoFile kineto(file.name, std::move(content));
-        groups_.begin_file(kineto_rank_of(kineto, rank), world_of(kineto));
-        trace = read_kineto(file.name, kineto.events(), assembly_, groups_, sizes_, tally_);
+        std::shared_ptr<const KinetoFile> kineto = std::exchange(only_, nullptr);
+        if (kineto == nullptr)
+          kineto = std::make_shared<const KinetoFile>(file.name, std::move(content));
+        groups_.begin_file(kineto_rank_of(*kineto, rank), world_of(*kineto));
+        set_device(kineto->events(), file.name);
+        const auto inferred = inferred_.find(file.name);
+        trace = read_kineto(file.name, kineto->events(),
+                            inferred == inferred_.end() ? InferredGroups() : inferred->second,
+                            assembly_, groups_, sizes_, tally_);
         break;
       }
       case TraceFormat::hlo:
@@ -84,7 +95,28 @@ class TraceReader {
     assembly_.add_ranks(std::move(trace), ranks, class_name);
   }
 
+  /// The groups of calls in Kineto traces that do not name theirs: what one rank does not say, the
+  /// calls of all may.
+  void infer_groups(const std::vector<TraceFile>& files, const std::vector<int>& ranks) {
+    std::vector<CommunicatorsOfRank> all;
+    bool has_unnamed = false;
+    for (std::size_t f = 0; f < files.size(); ++f) {
+      if (trace_format(files[f].start(kTraceStart)) != TraceFormat::kineto) continue;
+      const auto kineto = std::make_shared<const KinetoFile>(files[f].name, files[f].content());
+      const KinetoLaunches launches = find_launches(kineto->events());
+      all.push_back(KinetoCalls(kineto->events(), launches)
+                        .communicators(kineto_rank_of(*kineto, ranks[f]), world_of(*kineto)));
+      all.back().file = files[f].name;
+      has_unnamed = has_unnamed || !all.back().unnamed.empty();
+      if (files.size() == 1) only_ = kineto;
+    }
+    if (!has_unnamed) return;
+    std::vector<InferredGroups> found = workload::infer_groups(all);
+    for (std::size_t i = 0; i < all.size(); ++i) inferred_[all[i].file] = std::move(found[i]);
+  }
+
   void finish(std::vector<Diagnostic>& notices) {
+    if (!groups_.replicated()) assembly_.join_splits();
     assembly_.sort_classes();
     tally_.report(notices);
   }
@@ -102,11 +134,28 @@ class TraceReader {
     return world > 0 && world <= (1 << 24) ? static_cast<int>(world) : 0;
   }
 
+  /// The GPU of the trace is a fact; traces of ranks on different ones are refused.
+  void set_device(const KinetoEvents& events, const std::string& file) {
+    if (events.gpu.empty()) return;
+    const std::int64_t number = events.gpu.front().device;
+    if (number < 0 || static_cast<std::size_t>(number) >= events.devices.size()) return;
+    const RecordedDevice& device = events.devices[static_cast<std::size_t>(number)];
+    if (device.name.empty()) return;
+    std::optional<RecordedDevice>& known = assembly_.builder().workload().recorded_on;
+    if (known && known->name != device.name)
+      throw Failure(
+          fmt::format("was recorded on {}, and traces before it on {}", device.name, known->name),
+          {.file = file}, "ranks are timed on GPUs of one model");
+    known = device;
+  }
+
   TraceAssembly assembly_;
   ProcessGroups groups_;
   CallSizes sizes_;
   Tally tally_;
   int rank_ = 0;
+  std::shared_ptr<const KinetoFile> only_;          ///< the only file, once it was looked at
+  std::map<std::string, InferredGroups> inferred_;  ///< by file
 };
 
 }  // namespace
@@ -135,11 +184,23 @@ Workload read_workload(const TraceRequest& request) {
   Workload& workload = builder.workload();
   workload.source = request.path;
   TraceReader reader(request, files, builder, ranks);
+  std::vector<int> rank_of(files.ranks.size());
+  std::iota(rank_of.begin(), rank_of.end(), 0);
+  if (request.replicate) rank_of = {files.rank_of_single.value_or(0)};
+  reader.infer_groups(files.ranks, rank_of);
   for (std::size_t i = 0; i < files.ranks.size(); ++i) {
-    const int rank = request.replicate ? files.rank_of_single.value_or(0) : static_cast<int>(i);
-    reader.read(files.ranks[i], rank, request.replicate ? ranks_up_to(ranks) : std::vector{rank});
+    reader.read(files.ranks[i], rank_of[i],
+                request.replicate ? ranks_up_to(ranks) : std::vector{rank_of[i]});
   }
   reader.finish(workload.notices);
+  if (!files.ranks_from.empty())
+    workload.notices.push_back(
+        {Severity::note,
+         fmt::format("ranks of the {} files are from {}: rank 0 is {}, rank {} is {}",
+                     files.ranks.size(), files.ranks_from, files.ranks.front().name,
+                     files.ranks.size() - 1, files.ranks.back().name),
+         {.file = request.path},
+         {}});
   if (!request.name.empty()) workload.name = request.name;
   if (request.replicate)
     workload.notices.push_back(

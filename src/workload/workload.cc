@@ -14,10 +14,10 @@ auto key_of(const Compute& c) {
   const machine::GemmShape& p = c.product;
   return std::tuple(c.kind, p.m, p.n, p.k, p.batch, p.type, p.output, p.accumulate, c.batch,
                     c.heads, c.kv_heads, c.queries, c.keys, c.head_dim, c.causal, c.backward,
-                    c.type, c.flop, c.read, c.written);
+                    c.type, c.flop, c.read, c.written, c.concluded);
 }
 auto key_of(const CollectiveCall& c) {
-  return std::tuple(c.kind, c.family, c.bytes, c.type, c.product);
+  return std::tuple(c.kind, c.family, c.bytes, c.type, c.product, c.splits);
 }
 auto key_of(const Message& m) {
   return std::tuple(m.family, m.from_first, m.bytes, m.tag);
@@ -53,9 +53,23 @@ class Checker {
     for (const GroupFamily& family : workload_.families) check_family(family);
     for (const CollectiveCall& call : workload_.collectives) {
       const auto f = static_cast<std::size_t>(call.family);
+      check_splits(call);
       if (f >= members_.size() || members_[f].twice < 0) continue;
       fail(fmt::format("rank {} is twice in the groups of '{}', which a {} is called in",
                        members_[f].twice, workload_.families[f].name, name_of(call.kind)));
+    }
+  }
+
+  void check_splits(const CollectiveCall& call) const {
+    if (call.splits == -1) return;
+    const auto at = static_cast<std::size_t>(call.splits);
+    const auto f = static_cast<std::size_t>(call.family);
+    if (call.splits < 0 || at >= workload_.splits.size() || f >= workload_.families.size())
+      fail("an all-to-all has no such amounts");
+    for (const std::vector<int>& group : workload_.families[f].groups) {
+      if (workload_.splits[at].size() != group.size() * group.size())
+        fail(fmt::format("an all-to-all of {} ranks says {} amounts", group.size(),
+                         workload_.splits[at].size()));
     }
   }
 
@@ -116,6 +130,9 @@ class Checker {
       switch (node.kind) {
         case NodeKind::nothing:
         case NodeKind::host:
+          break;
+        case NodeKind::recorded_call:
+          if (!is_index(node.work, workload_.names)) fail(where() + ": no such call", trace.source);
           break;
         case NodeKind::compute:
         case NodeKind::memory:
@@ -182,6 +199,8 @@ std::string_view name_of(NodeKind kind) {
       return "send";
     case NodeKind::receive:
       return "receive";
+    case NodeKind::recorded_call:
+      return "recorded-call";
   }
   return "";
 }
@@ -192,12 +211,18 @@ Call call_of(const Workload& workload, NodeKind kind, std::int32_t work) {
     const CollectiveCall& call = workload.collectives[at];
     return {call.kind, call.family, call.bytes};
   }
+  if (kind == NodeKind::recorded_call) return {Collective::custom, work, 0};
   return {Collective::send_recv, workload.messages[at].family, workload.messages[at].bytes};
 }
 
 bool has_product(const Workload& workload, NodeKind kind, std::int32_t work) {
   return kind == NodeKind::collective &&
          workload.collectives[static_cast<std::size_t>(work)].product >= 0;
+}
+
+bool is_uneven(const Workload& workload, NodeKind kind, std::int32_t work) {
+  return kind == NodeKind::collective &&
+         workload.collectives[static_cast<std::size_t>(work)].splits >= 0;
 }
 
 bool is_ring(const GroupFamily& family) {
@@ -267,6 +292,13 @@ std::int32_t WorkloadBuilder::collective(const CollectiveCall& call) {
 }
 std::int32_t WorkloadBuilder::message(const Message& message) {
   return once(known_->messages, key_of(message), known_->workload.messages, message);
+}
+std::int32_t WorkloadBuilder::splits(Splits splits) {
+  std::vector<Splits>& known = known_->workload.splits;
+  const auto at = std::find(known.begin(), known.end(), splits);
+  const auto place = static_cast<std::int32_t>(at - known.begin());
+  if (at == known.end()) known.push_back(std::move(splits));
+  return place;
 }
 Workload& WorkloadBuilder::workload() {
   return known_->workload;

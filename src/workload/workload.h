@@ -37,6 +37,9 @@ struct Compute {
   /// Of all kinds. 0: not known.
   std::int64_t flop = 0;
   std::int64_t read = 0, written = 0;  ///< bytes
+  /// Bytes are concluded from the arguments of an operator, and shared out among its kernels: where
+  /// a time was recorded, that goes before them (ComputeSource::automatic).
+  bool concluded = false;
 };
 
 /// Groups of ranks that communicate with each other, e.g. all tensor-parallel groups. No rank is in
@@ -45,6 +48,8 @@ struct Compute {
 struct GroupFamily {
   std::string name;  ///< "tp", "dp"; of a trace the name of its process group
   std::vector<std::vector<int>> groups;
+  /// Why a reader takes these ranks, where the trace does not name them; empty: it does.
+  std::string inferred{};
 };
 
 /// A collective that each rank calls together with the others of its group in the family.
@@ -55,7 +60,13 @@ struct CollectiveCall {
   DataType type = DataType::bfloat16;
   /// Of Workload::computes: the product that runs in the same launch (costs/fuse.h). -1: none.
   std::int32_t product = -1;
+  /// Of Workload::splits, of an all-to-all in which pairs exchange other amounts than each other:
+  /// then `bytes` is the most that a rank sends. -1: all amounts are equal.
+  std::int32_t splits = -1;
 };
+
+/// Bytes that each place of a group of `ranks` sends to each: place i to place j at i * ranks + j.
+using Splits = std::vector<std::int64_t>;
 
 /// From one rank to another: groups of the family are pairs. In a ring every rank sends to the next
 /// one and receives from the one before; or else, if the second of each pair sends, the other way
@@ -74,7 +85,10 @@ enum class NodeKind : std::uint8_t {
   memory,      ///< a copy between memories; `work` counts in computes (kind other)
   collective,  ///< a call; `work` counts in collectives
   send,        ///< `work` counts in messages
-  receive
+  receive,
+  /// Communication of which only the time is known, as that of a library's own kernel: `work` is
+  /// an index of Workload::names, which says what it is ("DeepEP dispatch").
+  recorded_call
 };
 std::string_view name_of(NodeKind kind);
 /// Whether it runs on the compute units, or copies between memories: its work is a Compute.
@@ -135,6 +149,30 @@ struct ModelFacts {
   std::vector<std::map<std::string, std::int64_t>> memory;
 };
 
+/// What became of the operators of PyTorch execution traces, of all files.
+struct OperatorCounts {
+  std::int64_t kernels = 0;  ///< have kernels of their own
+  std::int64_t aliases = 0;  ///< look at a tensor in another way, or allocate one
+  std::int64_t covered = 0;  ///< what they call has the kernels
+  std::int64_t calls = 0;    ///< communicate
+  std::int64_t host = 0;     ///< give nothing on the GPU
+  void add(const OperatorCounts& other) {
+    kernels += other.kernels;
+    aliases += other.aliases;
+    covered += other.covered;
+    calls += other.calls;
+    host += other.host;
+  }
+};
+
+/// The GPU on which a trace was recorded, as its file says.
+struct RecordedDevice {
+  std::string name;                ///< "NVIDIA A100-SXM4-80GB"
+  std::int64_t compute_units = 0;  ///< 0: not said
+  std::int64_t memory = 0;         ///< bytes; 0: not said
+  bool operator==(const RecordedDevice&) const = default;
+};
+
 struct Workload {
   std::string name;
   std::string source;  ///< file or folder; empty: generated
@@ -145,8 +183,11 @@ struct Workload {
   std::vector<Compute> computes;
   std::vector<CollectiveCall> collectives;
   std::vector<Message> messages;
+  std::vector<Splits> splits{};
   std::vector<RankClass> classes;  ///< every rank is in one of them
   std::optional<ModelFacts> facts{};
+  std::optional<OperatorCounts> operators{};
+  std::optional<RecordedDevice> recorded_on{};
   std::vector<Diagnostic> notices{};  ///< what a reader left out or took for granted
 
   std::int64_t nodes() const;  ///< of all ranks
@@ -154,12 +195,15 @@ struct Workload {
 
 /// What a collective, a send or a receive has in common.
 struct Call {
-  Collective kind = Collective::send_recv;  ///< of messages send_recv
-  std::int32_t family = 0;
-  std::int64_t bytes = 0;
+  Collective kind = Collective::send_recv;  ///< of messages send_recv; of recorded calls custom
+  std::int32_t family = 0;                  ///< of a recorded call its `work`
+  std::int64_t bytes = 0;                   ///< of a recorded call 0
 };
-/// `kind` is_call(), and `work` counts as in Node.
+/// `kind` is_call() or recorded_call, and `work` counts as in Node.
 Call call_of(const Workload& workload, NodeKind kind, std::int32_t work);
+
+/// Whether it is an all-to-all of unequal amounts.
+bool is_uneven(const Workload& workload, NodeKind kind, std::int32_t work);
 
 /// Whether it is a collective with a product in the same launch.
 bool has_product(const Workload& workload, NodeKind kind, std::int32_t work);
@@ -180,6 +224,7 @@ class WorkloadBuilder {
   std::int32_t compute(const Compute& compute);
   std::int32_t collective(const CollectiveCall& call);
   std::int32_t message(const Message& message);
+  std::int32_t splits(Splits splits);
   Workload& workload();
 
   /// Failure as check().

@@ -66,6 +66,15 @@ void add_iteration_options(CLI::App& verb, IterationOptions& options) {
                   "shapes, or bytes and flop, are known, else what was recorded")
       ->type_name("automatic|recorded|model|roofline")
       ->capture_default_str();
+  verb.add_option("--calls", options.calls,
+                  "of a trace: whether communication is simulated, or takes what was recorded; "
+                  "automatic: recorded with --compute recorded on the recorded kind of GPU")
+      ->type_name("automatic|simulated|recorded")
+      ->capture_default_str();
+  verb.add_option("--scale-recorded", options.scale_recorded,
+                  "of a trace from another GPU: recorded times of kernels are scaled by models of "
+                  "both, by the bandwidth of the memories, or not at all")
+      ->type_name("model|bytes|none");
   verb.add_option("--scale-compute", options.scale_compute,
                   "of a workload: the time of kernels times this")
       ->type_name("FACTOR")
@@ -103,6 +112,8 @@ workload::IterationRequest iteration_request(std::shared_ptr<const workload::Wor
                                  .detail = pairs_of("--detail", options.detail),
                                  .collectives = options.collectives,
                                  .compute = options.compute,
+                                 .calls = options.calls,
+                                 .scale_recorded = options.scale_recorded,
                                  .scale_compute = factor_value(options.scale_compute),
                                  .without = options.without,
                                  .contention = !options.no_contention};

@@ -20,6 +20,8 @@ struct IterationOptions {
   std::vector<std::string> detail;  ///< "all-reduce=line"
   std::string collectives;          ///< file: kind, group size, bytes to program
   std::string compute = "automatic";
+  std::string calls = "automatic";
+  std::string scale_recorded;
   std::string scale_compute = "1";
   std::vector<std::string> without;  ///< collectives, or "messages"
   bool no_contention = false;

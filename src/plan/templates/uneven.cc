@@ -1,10 +1,15 @@
 // An all-to-all in which every pair of ranks exchanges another amount (MPI_Alltoallv), as tokens
 // that a router sends to experts do.
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/diagnostics.h"
 #include "core/index.h"
 #include "core/random.h"
+#include "core/units.h"
 #include "plan/build.h"
 #include "plan/templates/families.h"
 
@@ -15,15 +20,13 @@ namespace {
 /// destination, its output by source, without gaps.
 class Counts {
  public:
-  /// From 0 to 2 `mean` chunks for each pair, the own one too, all equally likely.
-  Counts(std::int64_t ranks, std::int64_t mean, std::int64_t seed)
+  /// `count_of(from, to)`: at least 0.
+  template <typename CountOf>
+  Counts(std::int64_t ranks, const CountOf& count_of)
       : sent_(index(ranks), std::vector<std::int64_t>(index(ranks + 1))), received_(sent_) {
-    const std::uint64_t start = splitmix64(static_cast<std::uint64_t>(seed));
     for (std::size_t from = 0; from < sent_.size(); ++from) {
       for (std::size_t to = 0; to < sent_.size(); ++to) {
-        const std::uint64_t drawn = splitmix64(start + (from * sent_.size() + to) * kSplitMixStep);
-        const auto count =
-            static_cast<std::int64_t>(drawn % static_cast<std::uint64_t>(2 * mean + 1));
+        const std::int64_t count = count_of(from, to);
         sent_[from][to + 1] = sent_[from][to] + count;
         received_[to][from + 1] = received_[to][from] + count;
       }
@@ -77,20 +80,77 @@ Code code_of(const Counts& counts, std::int64_t ranks, std::int64_t rank, bool i
   return code;
 }
 
-Plan make_all_to_all_uneven(const TemplateArguments& arguments) {
+/// From 0 to 2 `mean` chunks for each pair, the own one too, all equally likely.
+Counts drawn_counts(const TemplateArguments& arguments) {
   constexpr std::int64_t kMost = 1'000;
   const std::int64_t ranks = arguments.ranks, mean = arguments.number("mean");
   if (mean < 1 || mean > kMost) {
     throw Failure("parameter 'mean' of '" + arguments.name + "' cannot be " + std::to_string(mean),
                   kOption, "it is a number from 1 to " + std::to_string(kMost));
   }
-  const Counts counts(ranks, mean, arguments.number("seed"));
-  Plan plan = start_plan(arguments, ranks * mean);
+  const std::uint64_t start = splitmix64(static_cast<std::uint64_t>(arguments.number("seed")));
+  return {ranks, [&](std::size_t from, std::size_t to) {
+            const std::uint64_t drawn =
+                splitmix64(start + (from * index(ranks) + to) * kSplitMixStep);
+            return static_cast<std::int64_t>(drawn % static_cast<std::uint64_t>(2 * mean + 1));
+          }};
+}
+
+std::vector<std::string_view> split_counts(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+constexpr std::string_view kDrawn = "drawn";
+
+/// "4/2/1/1": what every rank sends to itself, to the next rank, and so on; or a row for each rank,
+/// by destination, with ':' between rows.
+Counts given_counts(const TemplateArguments& arguments, const std::string& text) {
+  constexpr std::int64_t kMost = 1 << 20;
+  const auto fail = [&](const std::string& problem) {
+    throw Failure("parameter 'counts' of '" + arguments.name + "' " + problem, kOption,
+                  "a row is as 4/2/1/1 and has a number for each rank; with ':' between them there "
+                  "is one for each rank");
+  };
+  const std::size_t ranks = index(arguments.ranks);
+  std::vector<std::vector<std::int64_t>> rows;
+  for (const std::string_view line : split_counts(text, ':')) {
+    std::vector<std::int64_t>& row = rows.emplace_back();
+    for (const std::string_view word : split_counts(line, '/')) {
+      const std::optional<std::int64_t> count = parse_count(word);
+      if (!count || *count < 0 || *count > kMost)
+        fail("has '" + std::string(word) + "', which is no number of chunks up to " +
+             std::to_string(kMost));
+      row.push_back(*count);
+    }
+    if (row.size() != ranks)
+      fail("has a row of " + std::to_string(row.size()) + " numbers for " + std::to_string(ranks) +
+           " ranks");
+  }
+  if (rows.size() != 1 && rows.size() != ranks)
+    fail("has " + std::to_string(rows.size()) + " rows for " + std::to_string(ranks) + " ranks");
+  return {arguments.ranks, [&](std::size_t from, std::size_t to) {
+            return rows.size() == 1 ? rows[0][(to + ranks - from) % ranks] : rows[from][to];
+          }};
+}
+
+Plan make_all_to_all_uneven(const TemplateArguments& arguments) {
+  const std::int64_t ranks = arguments.ranks;
+  const std::string& given = arguments.word("counts");
+  const bool is_drawn = given == kDrawn;
+  const Counts counts = is_drawn ? drawn_counts(arguments) : given_counts(arguments, given);
   std::int64_t most_sent = 1, most_received = 1;
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
     most_sent = std::max(most_sent, counts.sent_before(rank, ranks));
     most_received = std::max(most_received, counts.received_before(rank, ranks));
   }
+  // Of given counts the size is what the rank that sends most has; of drawn ones the mean.
+  Plan plan = start_plan(arguments, is_drawn ? ranks * arguments.number("mean") : most_sent);
   plan.tensors = {{"input", Role::input, most_sent}, {"output", Role::output, most_received}};
   std::vector<Code> codes;
   for (std::int64_t rank = 0; rank < ranks; ++rank)
@@ -105,8 +165,12 @@ Plan make_all_to_all_uneven(const TemplateArguments& arguments) {
 TemplateInfo all_to_all_uneven() {
   return {"all-to-all/uneven",
           Collective::custom,
-          "every pair of ranks exchanges another number of chunks, drawn at random",
+          "every pair of ranks exchanges another number of chunks, drawn at random or given",
           {transfer_parameter("push"),
+           {"counts",
+            std::string(kDrawn),
+            {},
+            "chunks from whom to whom: 4/2/1/1, or a row for each rank"},
            {"mean", "8", {}, "chunks that a rank sends to another on average: 0 to twice as many"},
            {"seed", "1", {}, "of the numbers of chunks"}},
           make_all_to_all_uneven};

@@ -64,6 +64,14 @@ std::string path_object(const IterationOutcome& outcome, const workload::PathSte
       json_string(outcome.workload->names[node.name]), times.begin.fs, times.end.fs);
 }
 
+std::string operators_object(const Workload& workload) {
+  if (!workload.operators) return "null";
+  const workload::OperatorCounts& counts = *workload.operators;
+  return fmt::format(
+      "{{\"kernels\": {}, \"aliases\": {}, \"covered\": {}, \"calls\": {}, \"host\": {}}}",
+      counts.kernels, counts.aliases, counts.covered, counts.calls, counts.host);
+}
+
 template <class List, class Text>
 std::string array(const List& list, const Text& text) {
   std::string result = "[";
@@ -82,6 +90,7 @@ std::string iteration_json(const IterationRun& run, const IterationOutcome& outc
       "{},\n  \"engine\": {},\n  \"launch\": {},\n  \"results\": [\n    {{\"time_fs\": {}, "
       "\"time_ns\": {}, "
       "\"recorded_fs\": {}, \"ranks\": {},\n      \"tokens_per_s_per_gpu\": {}, \"mfu\": {},\n"
+      "      \"recorded_on\": {}, \"operators\": {},\n"
       "      \"kernels\": {{{}, {}, {}, \"unknown\": {}}},\n      \"simulations\": {}, "
       "\"situations\": {},\n      \"classes\": {},\n      \"launches\": {},\n"
       "      \"critical_path\": {}}}\n  ]\n}}\n",
@@ -91,7 +100,8 @@ std::string iteration_json(const IterationRun& run, const IterationOutcome& outc
       outcome.result.time.fs, exact_ns(outcome.result.time), outcome.recorded.fs, workload.ranks,
       json_number(outcome.tokens_per_second_and_gpu()),
       json_number(outcome.model_flop_utilisation()),
-      time_field("products", outcome.sources.products),
+      workload.recorded_on ? json_string(workload.recorded_on->name) : "null",
+      operators_object(workload), time_field("products", outcome.sources.products),
       time_field("roofline", outcome.sources.roofline),
       time_field("recorded", outcome.sources.recorded), outcome.sources.unknown,
       outcome.simulations, outcome.result.situations,

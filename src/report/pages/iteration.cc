@@ -157,6 +157,8 @@ page::Page iteration_page(const IterationRun& run, const IterationOutcome& outco
                 {"calls by", run.engine}};
   if (outcome.recorded.fs > 0)
     page.facts.push_back({"recorded", table_ms(outcome.recorded) + " ms"});
+  if (outcome.workload->recorded_on)
+    page.facts.push_back({"recorded on", outcome.workload->recorded_on->name});
   if (outcome.workload->facts) {
     page.facts.push_back(
         {"tokens/s per GPU", fmt::format("{:.1f}", outcome.tokens_per_second_and_gpu())});

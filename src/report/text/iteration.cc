@@ -37,6 +37,13 @@ void print_head(std::ostream& out, const IterationRun& run, const IterationOutco
                      workload.classes.size(), workload.classes.size() == 1 ? "class" : "classes",
                      most, most == 1 ? "node" : "nodes");
   out << fmt::format("# machine   {}\n", outcome.machine->name);
+  if (workload.recorded_on) out << fmt::format("# recorded  on {}\n", workload.recorded_on->name);
+  if (const auto& operators = workload.operators)
+    out << fmt::format(
+        "# operators {} with kernels of their own, {} aliases, {} covered by what they call, {} "
+        "calls, {} of the host\n",
+        operators->kernels, operators->aliases, operators->covered, operators->calls,
+        operators->host);
   const Time all = outcome.sources.products + outcome.sources.roofline + outcome.sources.recorded;
   out << fmt::format(
       "# kernels   {} % of their time by the models of products and attention, {} % by bytes and "
@@ -45,13 +52,18 @@ void print_head(std::ostream& out, const IterationRun& run, const IterationOutco
       percent(outcome.sources.recorded, all));
   if (outcome.sources.unknown > 0)
     out << fmt::format(
-        "#           {} kernels say neither shape, bytes, flop nor time: they take "
-        "none\n",
-        outcome.sources.unknown);
-  out << fmt::format(
-      "# calls     by {}{}; {} simulations, {} situations of launches beside others\n", run.engine,
-      outcome.launch == sim::Launch::graph ? ", in a graph" : "", outcome.simulations,
-      outcome.result.situations);
+        "#           {} kernels say neither shape, bytes, flop nor time: they take none{}\n",
+        outcome.sources.unknown,
+        outcome.sources.unknown_recorded.fs > 0
+            ? fmt::format(", and took {} % of the kernels' time in the trace",
+                          percent(outcome.sources.unknown_recorded, outcome.sources.all_recorded))
+            : "");
+  if (outcome.calls_recorded)
+    out << "# calls     as recorded, with what ranks waited for each other\n";
+  out << fmt::format("# {}     by {}{}; {} simulations, {} situations of launches beside others\n",
+                     outcome.calls_recorded ? "alone" : "calls", run.engine,
+                     outcome.launch == sim::Launch::graph ? ", in a graph" : "",
+                     outcome.simulations, outcome.result.situations);
   out << "#\n";
   out << fmt::format("# time      {} ms\n", table_ms(outcome.result.time));
   if (outcome.recorded.fs > 0)

@@ -96,6 +96,7 @@ Ranks::Resource Ranks::resource_of(const Node& node) {
     case NodeKind::host:
       return kHost;
     case NodeKind::compute:
+    case NodeKind::recorded_call:
       return kCompute;
     case NodeKind::collective:
     case NodeKind::send:
@@ -161,6 +162,8 @@ void Ranks::issue(std::uint32_t number, std::uint32_t node) {
   if (communicates(what.kind) && rank.communications++ == 0) rank.since = calendar_.now();
   if (configuration_.system.replay || what.kind == NodeKind::host) return replay(number, node);
   switch (what.kind) {
+    case NodeKind::recorded_call:
+      return replay(number, node);
     case NodeKind::compute:
       return compute(number, node);
     case NodeKind::memory:

@@ -27,6 +27,19 @@ constexpr std::int64_t kAttentionPermille = 620;
 /// training (docs/fidelity.md).
 constexpr std::int64_t kKernelPermille = 800;
 
+/// Of a program that is made anew for each size, the one that is made for the legal size may have
+/// larger chunks than the one before.
+Bytes legal_size(const program::Program& program, Bytes wanted, DataType type) {
+  constexpr int kTries = 8;
+  Bytes size = program.next_legal_size(wanted, type);
+  for (int i = 0; i < kTries; ++i) {
+    const Bytes next = program.sized({.size = size, .type = type}).next_legal_size(size, type);
+    if (next == size) break;
+    size = next;
+  }
+  return size;
+}
+
 std::string_view words_of(const LaunchKind& kind, const Workload& workload) {
   if (kind.kind != NodeKind::collective) return "message";
   return name_of(workload.collectives[index(kind.work)].kind);
@@ -175,6 +188,28 @@ const CollectiveRule* LaunchPrograms::rule_for(Collective kind, int ranks,
   return found;
 }
 
+/// Amounts in units so small that rounding them up adds less than a thousandth.
+void LaunchPrograms::set_uneven(study::Experiment& experiment, const CollectiveCall& call,
+                                std::size_t ranks) const {
+  constexpr std::int64_t kUnits = 1 << 16, kLeast = 16;
+  const Splits& splits = workload_.splits[index(call.splits)];
+  const std::int64_t unit = std::max(kLeast, (call.bytes / kUnits + kLeast - 1) / kLeast * kLeast);
+  std::string counts;
+  std::int64_t most = 0;
+  for (std::size_t from = 0; from < ranks; ++from) {
+    std::int64_t sum = 0;
+    for (std::size_t to = 0; to < ranks; ++to) {
+      const std::int64_t count = (splits[from * ranks + to] + unit - 1) / unit;
+      counts += fmt::format("{}{}", to > 0 ? "/" : from > 0 ? ":" : "", count);
+      sum += count;
+    }
+    most = std::max(most, sum);
+  }
+  experiment.subject = std::string("all-to-all/uneven");
+  experiment.parameters = {{"counts", counts}};
+  experiment.size = Bytes{most * unit};
+}
+
 /// A product with its collective, by the rule that fused them.
 LaunchPrograms::Made LaunchPrograms::fused(const CollectiveCall& call,
                                            const std::vector<int>& group,
@@ -222,7 +257,13 @@ LaunchPrograms::Made LaunchPrograms::call(const LaunchKind& kind, std::int64_t b
   machine::SharedMachine& ranks = caches_->machines[group];
   if (ranks == nullptr) ranks = machine::select_ranks(machine_, group);
   const bool is_fused = has_product(workload_, kind.kind, kind.work);
-  Made& known = caches_->calls[{is_fused                            ? kind.work
+  // In a situation an even call of fewer bytes, and maybe of fewer ranks, stands for it.
+  const bool uneven =
+      is_uneven(workload_, kind.kind, kind.work) &&
+      bytes == workload_.collectives[index(kind.work)].bytes &&
+      workload_.splits[index(workload_.collectives[index(kind.work)].splits)].size() ==
+          group.size() * group.size();
+  Made& known = caches_->calls[{is_fused || uneven                  ? kind.work
                                 : kind.kind == NodeKind::collective ? -1
                                                                     : -2,
                                 collective, type, bytes, ways_between(group)}];
@@ -238,9 +279,10 @@ LaunchPrograms::Made LaunchPrograms::call(const LaunchKind& kind, std::int64_t b
     experiment.subject = rule->program;
     experiment.parameters = rule->parameters;
   }
+  if (uneven) set_uneven(experiment, workload_.collectives[index(kind.work)], group.size());
   try {
     const study::SharedProgram program = laboratory_.program(experiment, ranks);
-    known.options = {.size = program->next_legal_size({bytes}, type), .type = type};
+    known.options = {.size = legal_size(*program, *experiment.size, type), .type = type};
     known.program = program;
   } catch (const Failure& failure) {
     const Diagnostic& first = failure.diagnostics().items().front();

@@ -69,6 +69,8 @@ class LaunchPrograms {
   Made once(std::int32_t number, int rank, const Make& make);
   Made fused(const CollectiveCall& call, const std::vector<int>& group,
              const machine::SharedMachine& ranks);
+  void set_uneven(study::Experiment& experiment, const CollectiveCall& call,
+                  std::size_t ranks) const;
   const CollectiveRule* rule_for(Collective kind, int ranks, std::int64_t bytes) const;
 
   const Workload& workload_;

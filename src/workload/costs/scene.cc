@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/data_type.h"
+#include "core/digest.h"
 #include "core/index.h"
 #include "workload/costs/representative_groups.h"
 
@@ -133,6 +134,13 @@ std::string Scenes::key_of(const Scene& scene) {
         key += " with " +
                words_of(
                    workload_.computes[index(workload_.collectives[index(part.kind.work)].product)]);
+    }
+    if (is_uneven(workload_, part.kind.kind, part.kind.work)) {
+      Digest splits;
+      for (const std::int64_t bytes :
+           workload_.splits[index(workload_.collectives[index(part.kind.work)].splits)])
+        splits.add(bytes);
+      key += fmt::format(" uneven {:x}", splits.value());
     }
     for (const auto& group : part.groups)
       fmt::format_to(std::back_inserter(key), " [{} by {:x}]", fmt::join(group, " "),

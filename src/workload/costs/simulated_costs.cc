@@ -46,6 +46,7 @@ struct SimulatedCosts::Implementation {
         machine_(std::move(machine)),
         options_(std::move(options)),
         programs_(workload, machine_, laboratory, options_),
+        places_(places),
         scenes_(workload, places, *machine_, programs_),
         touched_(cache_footprint(workload, machine_, programs_)),
         timer_(workload, machine_, laboratory, options_, programs_, scenes_, touched_) {}
@@ -166,7 +167,8 @@ struct SimulatedCosts::Implementation {
   bool is_long(const Task& task) const {
     const ScenePart& part = task.scene.parts.front();
     if (is_kernel(part.kind.kind) || task.level != Level::fluid ||
-        has_product(workload_, part.kind.kind, part.kind.work))
+        has_product(workload_, part.kind.kind, part.kind.work) ||
+        is_uneven(workload_, part.kind.kind, part.kind.work))
       return false;
     const std::vector<int> group = task.scene.real(part.groups.front());
     return part.bytes > 2 * kLongCall && group.size() <= 8 &&
@@ -256,6 +258,19 @@ struct SimulatedCosts::Implementation {
     return times == nullptr ? std::nullopt : std::optional(times->lengths.front());
   }
 
+  // --- What a message's connection holds.
+
+  Bytes buffer(const LaunchKind& kind) {
+    const auto [at, is_new] = buffers_.try_emplace(kind);
+    if (is_new) {
+      const std::vector<int>& pair = places_.place(kind.place).groups.front();
+      const std::int64_t bytes = call_of(workload_, kind.kind, kind.work).bytes;
+      const program::Program& program = *programs_.call(kind, bytes, pair).program;
+      at->second = {program.fifo.step.count * program.fifo.slots * program.inbound};
+    }
+    return at->second;
+  }
+
   std::int64_t simulations() const {
     std::int64_t sum = 0;
     for (const SceneTimes* times : used_) sum += times->simulations;
@@ -266,6 +281,7 @@ struct SimulatedCosts::Implementation {
   machine::SharedMachine machine_;
   CostOptions options_;
   LaunchPrograms programs_;
+  const Places& places_;
   Scenes scenes_;
   std::int64_t touched_;  ///< by all launches: a part of what a simulation depends on
   SceneTimer timer_;
@@ -277,6 +293,7 @@ struct SimulatedCosts::Implementation {
   std::set<const SceneTimes*> used_;
   std::map<LaunchKind, std::optional<SceneTimes>> launches_;  ///< nothing: not known
   bool has_unknown_launches_ = false;
+  std::map<LaunchKind, Bytes> buffers_;
 };
 
 SimulatedCosts::SimulatedCosts(const Workload& workload, const Places& places,
@@ -298,6 +315,9 @@ Time SimulatedCosts::alone(const LaunchKind& kind, Follows follows) {
 Time SimulatedCosts::latency(const LaunchKind& kind) {
   const SceneTimes* times = self_->alone(kind);
   return times == nullptr ? Time{} : times->latency;
+}
+Bytes SimulatedCosts::buffer(const LaunchKind& kind) {
+  return self_->buffer(kind);
 }
 std::vector<std::int64_t> SimulatedCosts::speeds(std::int32_t rank_class,
                                                  const std::vector<LaunchKind>& together) {

@@ -71,6 +71,7 @@ class SimulatedCosts : public Costs {
 
   Time alone(const LaunchKind& kind, Follows follows) override;
   Time latency(const LaunchKind& kind) override;
+  Bytes buffer(const LaunchKind& kind) override;
   std::vector<std::int64_t> speeds(std::int32_t rank_class,
                                    const std::vector<LaunchKind>& together) override;
 

@@ -47,9 +47,13 @@ ComputeSources sources_of(const Workload& workload, const ScheduleResult& result
       // As a mean, since the sum over thousands of ranks may be more femtoseconds than there are.
       const Time all{static_cast<std::int64_t>(static_cast<__int128>((times.end - times.begin).fs) *
                                                ranks / workload.ranks)};
-      switch (time_from(node, source)) {
+      const Time recorded{static_cast<std::int64_t>(static_cast<__int128>(node.recorded.fs) *
+                                                    ranks / workload.ranks)};
+      sources.all_recorded = sources.all_recorded + recorded;
+      switch (time_from(workload, node, source)) {
         case TimeFrom::nothing:
           sources.unknown += ranks;
+          sources.unknown_recorded = sources.unknown_recorded + recorded;
           break;
         case TimeFrom::recorded:
           sources.recorded = sources.recorded + all;
@@ -101,6 +105,64 @@ std::vector<CallRow> calls_of(const Workload& workload, Places& places, Costs& c
     return a.alone.fs / 1000 * a.calls > b.alone.fs / 1000 * b.calls;
   });
   return sorted;
+}
+
+/// A group that a reader has inferred is refuted by a call that was faster than the machine on
+/// which it was recorded can be.
+void refute_groups(const Workload& workload, Places& places, Costs& bounds,
+                   const ScheduleResult& result) {
+  constexpr std::int64_t kLong = 1 << 20;  // of short calls latencies count, and these are modelled
+  std::set<std::int32_t> seen;
+  for (std::size_t c = 0; c < workload.classes.size(); ++c) {
+    const Trace& trace = *workload.classes[c].trace;
+    for (std::size_t n = 0; n < trace.nodes.size(); ++n) {
+      const Node& node = trace.nodes[n];
+      if (node.kind != NodeKind::collective || node.recorded.fs == 0) continue;
+      const CollectiveCall& call = workload.collectives[index(node.work)];
+      const GroupFamily& family = workload.families[index(call.family)];
+      if (family.inferred.empty() || call.bytes < kLong || result.nodes[c][n].meeting == kNoNode)
+        continue;
+      const LaunchKind kind{.kind = node.kind,
+                            .work = node.work,
+                            .place = places.of_call(static_cast<std::int32_t>(c), node)};
+      const Time least = bounds.alone(kind, Follows::other_stream);
+      if (node.recorded.fs >= least.fs / 10 * 9) continue;
+      throw Failure(
+          fmt::format("{} of {} among the {} ranks of '{}' was recorded in {}, and takes {} at "
+                      "least: it is among other ranks. They were inferred: {}",
+                      name_of(call.kind), to_string(Bytes{call.bytes}),
+                      family.groups.front().size(), family.name, to_string(node.recorded),
+                      to_string(least), family.inferred),
+          {.file = workload.source},
+          fmt::format("--groups FILE says which they are: {{\"{}\": [0, 1]}}", family.name));
+    }
+  }
+}
+
+/// What a reader would not think of when a table has no time in it.
+void note_what_is_missing(const Workload& workload, IterationOutcome& outcome) {
+  const auto warn = [&](std::string text, std::string hint) {
+    outcome.notices.push_back(
+        {Severity::warning, std::move(text), {.file = workload.source}, std::move(hint)});
+  };
+  if (outcome.result.unreceived > 0)
+    warn(fmt::format("{} message{} sent, and nobody receives {}", outcome.result.unreceived,
+                     outcome.result.unreceived == 1 ? " is" : "s are",
+                     outcome.result.unreceived == 1 ? "it" : "them"),
+         {});
+  if (outcome.result.time.fs > 0) return;
+  std::int64_t hosts = 0, kernels = 0, others = 0;
+  for (const RankClass& one : workload.classes) {
+    for (const Node& node : one.trace->nodes) {
+      hosts += node.kind == NodeKind::host ? 1 : 0;
+      kernels += is_kernel(node.kind) ? 1 : 0;
+      others += node.kind != NodeKind::host && !is_kernel(node.kind) ? 1 : 0;
+    }
+  }
+  warn(fmt::format("nothing in it takes time: {} kernels without shape, bytes, flop and time, {} "
+                   "operations of the CPU without a time, {} other nodes",
+                   kernels, hosts, others),
+       "a time of zero is what is left when all of it was left out, and no result");
 }
 
 /// 0 where a trace has durations, and does not say when they began.
@@ -189,26 +251,45 @@ CostOptions usual_costs(std::string_view phase) {
 
 IterationOutcome run_iteration(study::Laboratory& laboratory, const IterationRequest& request) {
   IterationOutcome outcome;
-  outcome.workload = fuse_products(leave_out(request.workload, request.without),
-                                   request.costs.rules, request.schedule.without);
-  const Workload& workload = *outcome.workload;
   outcome.machine = laboratory.machine(request.machine);
   if (outcome.machine == nullptr)
     throw Failure("a workload runs on a machine", {.file = "--machine"},
                   "for example --machine dgx-h100");
-  check_ranks(workload, *outcome.machine);
+  check_ranks(*request.workload, *outcome.machine);
   outcome.notices = study::notices_of(outcome.machine->warnings);
-  outcome.notices.insert(outcome.notices.end(), workload.notices.begin(), workload.notices.end());
+  outcome.notices.insert(outcome.notices.end(), request.workload->notices.begin(),
+                         request.workload->notices.end());
+  const auto scaled = on_machine(request.workload, *outcome.machine, request.schedule.compute,
+                                 request.scale_recorded, outcome.notices);
+  const std::size_t before = scaled->notices.size();
+  outcome.workload = fuse_products(leave_out(scaled, request.without), request.costs.rules,
+                                   request.schedule.without);
+  const Workload& workload = *outcome.workload;
+  for (std::size_t n = before; n < workload.notices.size(); ++n)
+    outcome.notices.push_back(workload.notices[n]);
   if (const auto lack = lack_of_memory(workload, *outcome.machine))
     outcome.notices.push_back(*lack);
   Places places(workload);
   SimulatedCosts costs(workload, places, outcome.machine, laboratory, request.costs);
-  costs.in_passes([&] { outcome.result = schedule(workload, places, costs, request.schedule); });
+  ScheduleOptions options = request.schedule;
+  options.calls_recorded = request.calls_recorded.value_or(
+      options.compute == ComputeSource::recorded && is_recorded_on(workload, *outcome.machine));
+  outcome.calls_recorded = options.calls_recorded;
+  costs.in_passes([&] { outcome.result = schedule(workload, places, costs, options); });
   outcome.sources = sources_of(workload, outcome.result, request.schedule.compute);
   outcome.calls = calls_of(workload, places, costs, outcome.result);
+  note_what_is_missing(workload, outcome);
+  if (is_recorded_on(workload, *outcome.machine)) {
+    CostOptions estimate = request.costs;
+    estimate.level = Level::estimate;
+    estimate.detail.clear();
+    estimate.parts = nullptr;
+    SimulatedCosts bounds(workload, places, outcome.machine, laboratory, estimate);
+    refute_groups(workload, places, bounds, outcome.result);
+  }
   outcome.path = critical_path(workload, outcome.result);
   outcome.links = link_shares(workload, places, costs, *outcome.machine, outcome.result);
-  outcome.recorded = recorded_time(workload);
+  outcome.recorded = recorded_time(*request.workload);
   outcome.launch = request.costs.launch;
   outcome.simulations = costs.simulations();
   return outcome;

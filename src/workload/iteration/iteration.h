@@ -10,6 +10,7 @@
 #include "study/laboratory/experiment.h"
 #include "workload/costs/simulated_costs.h"
 #include "workload/iteration/link_shares.h"
+#include "workload/iteration/recorded_device.h"
 #include "workload/scheduler/leave_out.h"
 #include "workload/scheduler/schedule.h"
 #include "workload/workload.h"
@@ -22,6 +23,10 @@ struct IterationRequest {
   CostOptions costs{};
   ScheduleOptions schedule{};
   LeftOut without{};  ///< kernels, copies, the CPU; calls are the schedule's
+  ScaleRecorded scale_recorded = ScaleRecorded::automatic;
+  /// As ScheduleOptions::calls_recorded; nothing: where kernels are as recorded, and the machine
+  /// has the GPUs on which they were.
+  std::optional<bool> calls_recorded{};
 };
 
 /// How much of the kernels' time, of ranks in the mean, is known from where.
@@ -30,6 +35,8 @@ struct ComputeSources {
   Time roofline{};           ///< bytes and flop
   Time recorded{};           ///< of the trace
   std::int64_t unknown = 0;  ///< kernels, of all ranks, of which nothing is known: no time
+  /// Of these, and of all kernels of the trace: what was recorded, and is not used.
+  Time unknown_recorded{}, all_recorded{};
 };
 
 /// A distinct collective or message: how often each rank calls it, and what it takes.
@@ -60,6 +67,7 @@ struct IterationOutcome {
   std::vector<LinkShares> links;
   Time recorded{};  ///< of the trace: from its first node to its last; 0: not known
   sim::Launch launch = sim::Launch::stream;
+  bool calls_recorded = false;  ///< ScheduleOptions::calls_recorded
   std::int64_t simulations = 0;
   study::Notices notices{};
 
@@ -78,7 +86,8 @@ struct IterationOutcome {
 CostOptions usual_costs(std::string_view phase);
 
 /// Failure: ranks that the machine does not have, or more of them than the workload has and none
-/// chosen; what schedule() and the costs refuse. Interrupted.
+/// chosen; what on_machine(), schedule() and the costs refuse; a group that a reader has inferred
+/// and that a recorded time refutes. Interrupted.
 IterationOutcome run_iteration(study::Laboratory& laboratory, const IterationRequest& request);
 
 }  // namespace hemiola::workload

@@ -65,6 +65,21 @@ class WordReader {
     }
   }
 
+  std::optional<bool> calls_recorded(const std::string& word) const {
+    if (word == "automatic") return std::nullopt;
+    if (word != "simulated" && word != "recorded")
+      fail("calls", "'" + word + "' is not one of its values", "automatic, simulated or recorded");
+    return word == "recorded";
+  }
+
+  ScaleRecorded scale_recorded(const std::string& word) const {
+    if (word.empty()) return ScaleRecorded::automatic;
+    if (word == "none") return ScaleRecorded::none;
+    if (word == "model") return ScaleRecorded::model;
+    if (word == "bytes") return ScaleRecorded::bytes;
+    fail("scale_recorded", "'" + word + "' is not one of its values", "none, model or bytes");
+  }
+
   std::int64_t permille(double factor) const {
     if (factor >= 0.001 && factor <= 1000) return std::llround(factor * 1000);
     fail("scale_compute", "the time of kernels cannot be scaled so",
@@ -98,6 +113,8 @@ void apply(const IterationWords& words, std::string_view phase, const std::strin
   if (words.launch) costs.launch = *words.launch;
   costs.contention = words.contention;
   reader.compute(words.compute, request);
+  request.calls_recorded = reader.calls_recorded(words.calls);
+  request.scale_recorded = reader.scale_recorded(words.scale_recorded);
   request.schedule.compute_permille = reader.permille(words.scale_compute);
   for (const std::string& word : words.without) reader.left_out(word, request);
 }

@@ -16,6 +16,8 @@ struct IterationWords {
   std::map<std::string, std::string> detail{};  ///< engine by kind of call
   std::string collectives;                      ///< file of collective_rules.h; may be empty
   std::string compute = "automatic";            ///< "automatic", "recorded", "model", "roofline"
+  std::string calls = "automatic";              ///< "automatic", "simulated", "recorded"
+  std::string scale_recorded{};                 ///< "none", "model", "bytes"; empty: as it is usual
   double scale_compute = 1;                     ///< 0.001 to 1000
   std::vector<std::string> without{};           ///< kinds of calls or kernels, '*name*'
   bool contention = true;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/time.h"
+#include "core/units.h"
 #include "workload/workload.h"
 
 namespace hemiola::workload {
@@ -44,6 +45,9 @@ class Costs {
   virtual Time alone(const LaunchKind& kind, Follows follows) = 0;
   /// From the host's call to its start where the stream is empty.
   virtual Time latency(const LaunchKind& kind) = 0;
+  /// Of a message: what the connection's FIFO takes before the receiver has come. A send that fits
+  /// into it does not wait for its receive.
+  virtual Bytes buffer(const LaunchKind&) { return {}; }
   /// The speeds of launches that are under way together on the ranks of a class, in their order;
   /// each in [1, kFullSpeed]. At least two, none with a fixed time.
   virtual std::vector<std::int64_t> speeds(std::int32_t rank_class,

@@ -10,19 +10,13 @@
 #include <utility>
 
 #include "workload/scheduler/accounts.h"
+#include "workload/scheduler/meetings.h"
 #include "workload/scheduler/places.h"
 #include "workload/scheduler/progress.h"
 #include "workload/scheduler/stuck.h"
 
 namespace hemiola::workload {
 namespace {
-
-/// Where calls meet: those of a place on one stream, or with one tag.
-struct Lane {
-  std::int32_t place = 0;
-  std::int32_t lane = 0;
-  auto operator<=>(const Lane&) const = default;
-};
 
 /// The CPU of a class comes to a node.
 struct Arrival {
@@ -229,7 +223,7 @@ class Scheduler {
         return node.recorded.fs == 0 ? pass(member) : start_alone(member, node.recorded);
       case NodeKind::compute:
       case NodeKind::memory:
-        switch (time_from(node, options_.compute)) {
+        switch (time_from(workload_, node, options_.compute)) {
           case TimeFrom::nothing:
             return pass(member);
           case TimeFrom::recorded:
@@ -242,6 +236,8 @@ class Scheduler {
       case NodeKind::send:
       case NodeKind::receive:
         return is_left_out(node) ? pass(member) : meet(member);
+      case NodeKind::recorded_call:
+        return node.recorded.fs == 0 ? pass(member) : start_alone(member, node.recorded);
     }
   }
 
@@ -268,33 +264,46 @@ class Scheduler {
 
   void meet(const Member& member) {
     const Node& node = node_of(member);
-    Lane lane{.place = places_.of_call(member.rank_class, node)};
-    std::size_t expected = 0;
+    Meetings::Call call{.kind = node.kind,
+                        .lane = {.place = places_.of_call(member.rank_class, node)},
+                        .bytes = bytes_of(node)};
+    LaunchKind kind{.kind = node.kind, .work = node.work, .place = call.lane.place};
     if (node.kind == NodeKind::collective) {
-      lane.lane = node.stream;
-      expected = places_.place(lane.place).classes.size();
+      call.lane.lane = node.stream;
+      call.callers = places_.place(call.lane.place).classes.size();
     } else {
-      lane.lane = workload_.messages[static_cast<std::size_t>(node.work)].tag;
-      const Places::Sides& sides = places_.sides(lane.place);
-      expected = sides.senders.size() + sides.receivers.size();
+      kind.kind = NodeKind::send;
+      call.lane.lane = workload_.messages[static_cast<std::size_t>(node.work)].tag;
+      const Places::Sides& sides = places_.sides(call.lane.place);
+      call.callers = sides.senders.size();
+      call.receivers = sides.receivers.size();
     }
-    const std::int64_t turn = turns_[{lane, member.rank_class, node.kind}]++;
-    std::vector<Member>& gathering = gatherings_[{lane, turn}];
-    if (!gathering.empty()) compare(gathering.front(), member);
-    gathering.push_back(member);
     of(member).account.begin_wait(now_, key_of(node));
-    if (gathering.size() < expected) return;
+    Meetings::Arrival arrival = meetings_.arrive(call, member, [&] { return costs_.buffer(kind); });
+    if (arrival.other) compare(*arrival.other, member);
+    if (arrival.outcome == Meetings::Outcome::waits) return;
     const auto number = static_cast<std::uint32_t>(result_.meetings.size());
-    result_.meetings.push_back({member.rank_class, member.node});
-    std::vector<Member> members = std::move(gathering);
-    gatherings_.erase({lane, turn});
-    for (const Member& one : members) {
+    result_.meetings.push_back({arrival.last.rank_class, arrival.last.node});
+    for (const Member& one : arrival.members) {
       times_of(one).meeting = number;
       of(one).account.end_wait(now_, key_of(node_of(one)));
+      if (arrival.outcome == Meetings::Outcome::begins) continue;
+      times_of(one).begin = now_;
+      of(one).account.begin_call(now_, key_of(node_of(one)), bytes_of(node));
     }
-    LaunchKind kind{.kind = node.kind, .work = node.work, .place = lane.place};
-    if (kind.kind == NodeKind::receive) kind.kind = NodeKind::send;
-    start(kind, std::move(members));
+    if (arrival.outcome == Meetings::Outcome::joins) return;
+    if (options_.calls_recorded) kind.fixed = recorded_of(arrival.members);
+    start(kind, std::move(arrival.members));
+  }
+
+  /// The shortest time of those that meet; 0: none was recorded.
+  Time recorded_of(const std::vector<Member>& members) const {
+    Time shortest{};
+    for (const Member& one : members) {
+      const Time recorded = node_of(one).recorded;
+      if (recorded.fs > 0 && (shortest.fs == 0 || recorded < shortest)) shortest = recorded;
+    }
+    return shortest;
   }
 
   /// Failure where two that meet do not call the same.
@@ -306,8 +315,8 @@ class Scheduler {
       return fmt::format("{} of {} B", name_of(key_of(node).collective), bytes_of(node));
     };
     if (text(a) == text(b)) return;
-    throw Failure(fmt::format("{} calls {} where {} calls {}", title(workload_, first), text(a),
-                              title(workload_, second), text(b)),
+    throw Failure(fmt::format("{} calls {} where {} calls {}{}", title(workload_, first), text(a),
+                              title(workload_, second), text(b), inference(workload_, a)),
                   {.file = workload_.source},
                   "calls of a group meet in the order in which each of its ranks makes them",
                   ExitCode::wrong_program);
@@ -355,6 +364,11 @@ class Scheduler {
       }
     }
     for (const Member& member : launch.members) complete(member);
+    if (launch.kind.kind != NodeKind::send) return;
+    for (const Member& member : meetings_.end_send(launch.members.front())) {
+      of(member).account.end_call(now_, key_of(node_of(member)));
+      complete(member);
+    }
   }
 
   void complete(const Member& member) {
@@ -411,12 +425,13 @@ class Scheduler {
 
   ScheduleResult take() {
     std::vector<Stuck> stuck;
-    for (const auto& [key, gathering] : gatherings_) {
-      Stuck one{.members = gathering, .missing = {}};
-      const Place& place = places_.place(key.first.place);
+    result_.unreceived = meetings_.unreceived();
+    for (const auto& [lane, members] : meetings_.waiting()) {
+      Stuck one{.members = members, .missing = {}};
+      const Place& place = places_.place(lane.place);
       for (const std::int32_t c : place.classes) {
         const bool is_here =
-            std::any_of(gathering.begin(), gathering.end(),
+            std::any_of(one.members.begin(), one.members.end(),
                         [&](const Member& member) { return member.rank_class == c; });
         if (!is_here) one.missing.push_back(c);
       }
@@ -447,16 +462,21 @@ class Scheduler {
   std::vector<Member> over_;
   bool is_cascading_ = false;
   std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
-  std::map<std::tuple<Lane, std::int32_t, NodeKind>, std::int64_t> turns_;
-  std::map<std::pair<Lane, std::int64_t>, std::vector<Member>> gatherings_;  ///< who has come
+  Meetings meetings_;
 };
 
 }  // namespace
 
-TimeFrom time_from(const Node& node, ComputeSource source) {
+TimeFrom time_from(const Workload& workload, const Node& node, ComputeSource source) {
   const bool is_recorded = node.recorded.fs > 0 && source != ComputeSource::model;
-  if (source == ComputeSource::recorded && is_recorded) return TimeFrom::recorded;
-  if (node.work >= 0) return TimeFrom::work;
+  const Compute nothing;
+  const Compute& work =
+      node.work >= 0 ? workload.computes[static_cast<std::size_t>(node.work)] : nothing;
+  const bool is_guess = work.concluded;
+  const bool is_empty =
+      work.kind == Compute::Kind::other && work.flop == 0 && work.read == 0 && work.written == 0;
+  if (is_recorded && (source == ComputeSource::recorded || is_guess)) return TimeFrom::recorded;
+  if (!is_empty) return TimeFrom::work;  // nothing to do takes no time
   return is_recorded ? TimeFrom::recorded : TimeFrom::nothing;
 }
 

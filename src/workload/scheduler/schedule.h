@@ -2,7 +2,8 @@
 //
 // A node is launched when what it depends on is over, when its stream is free and when the CPU has
 // come to it. A collective or a message begins when all ranks that take part have come to theirs:
-// the n-th call of a group meets the n-th call of its other ranks. The set of launches that are
+// the n-th call of a group meets the n-th call of its other ranks. A send that fits into its
+// connection's FIFO does not wait for the receive (meetings.h). The set of launches that are
 // under way on a rank, without their phase, is its *situation*; it gives each of them a speed, at
 // which the rest goes on until the situation changes.
 #pragma once
@@ -79,21 +80,27 @@ struct ScheduleResult {
   std::vector<std::vector<NodeTimes>> nodes;  ///< by class
   std::vector<Meeting> meetings;
   std::int64_t situations = 0;  ///< distinct sets of at least two that were met
+  std::int64_t unreceived = 0;  ///< messages that were sent and that nobody has received
 };
 
 /// Where the time of kernels comes from.
 enum class ComputeSource : std::uint8_t {
-  automatic,  ///< the models where shapes, or bytes and flop, are known; else what was recorded
-  recorded,   ///< what was recorded, where it was; else the models
-  model       ///< as automatic, but nothing that was recorded is used: such nodes take no time
+  /// The models where shapes, or bytes and flop, are known; else what was recorded. Bytes that were
+  /// concluded from arguments (Compute::concluded) come after it.
+  automatic,
+  recorded,  ///< what was recorded, where it was; else the models
+  model      ///< as automatic, but nothing that was recorded is used: such nodes take no time
 };
 
 /// What says how long a kernel or copy takes.
 enum class TimeFrom : std::uint8_t { nothing, recorded, work };
-TimeFrom time_from(const Node& node, ComputeSource source);
+TimeFrom time_from(const Workload& workload, const Node& node, ComputeSource source);
 
 struct ScheduleOptions {
   ComputeSource compute = ComputeSource::automatic;
+  /// Calls take what was recorded, where it was: of the ranks that meet the shortest, who waited
+  /// least for the others. Nothing slows them down, and they slow down nothing.
+  bool calls_recorded = false;
   /// Nodes that are left out, as if they took no time: by kind of communication.
   std::vector<Collective> without{};
   std::int64_t compute_permille = 1000;  ///< time of computes: 500 is twice as fast

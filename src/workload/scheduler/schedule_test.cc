@@ -197,16 +197,27 @@ TEST(Schedule, AKernelOfWhichNothingIsKnownTakesNoTime) {
 }
 
 TEST(Schedule, WhatWasRecordedCountsWhereItIsAskedForOrNothingElseIsKnown) {
+  Workload workload;
+  workload.computes = {{.flop = 1}, {.read = 1, .concluded = true}, {}};
+  const auto from = [&](const Node& node, ComputeSource source) {
+    return time_from(workload, node, source);
+  };
   Node shape{.kind = NodeKind::compute, .work = 0}, time{.kind = NodeKind::compute};
   time.recorded = us(1);
   Node both = shape;
   both.recorded = us(1);
-  EXPECT_EQ(time_from(both, ComputeSource::automatic), TimeFrom::work);
-  EXPECT_EQ(time_from(both, ComputeSource::recorded), TimeFrom::recorded);
-  EXPECT_EQ(time_from(both, ComputeSource::model), TimeFrom::work);
-  EXPECT_EQ(time_from(shape, ComputeSource::recorded), TimeFrom::work);
-  EXPECT_EQ(time_from(time, ComputeSource::automatic), TimeFrom::recorded);
-  EXPECT_EQ(time_from(time, ComputeSource::model), TimeFrom::nothing);
+  EXPECT_EQ(from(both, ComputeSource::automatic), TimeFrom::work);
+  EXPECT_EQ(from(both, ComputeSource::recorded), TimeFrom::recorded);
+  EXPECT_EQ(from(both, ComputeSource::model), TimeFrom::work);
+  EXPECT_EQ(from(shape, ComputeSource::recorded), TimeFrom::work);
+  EXPECT_EQ(from(time, ComputeSource::automatic), TimeFrom::recorded);
+  EXPECT_EQ(from(time, ComputeSource::model), TimeFrom::nothing);
+  // Bytes that are concluded come behind what was recorded; nothing to do takes no time.
+  both.work = 1;
+  EXPECT_EQ(from(both, ComputeSource::automatic), TimeFrom::recorded);
+  EXPECT_EQ(from(both, ComputeSource::model), TimeFrom::work);
+  shape.work = 2;
+  EXPECT_EQ(from(shape, ComputeSource::automatic), TimeFrom::nothing);
 }
 
 TEST(Schedule, ARankThatNeverCallsIsNamed) {

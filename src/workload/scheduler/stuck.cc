@@ -68,6 +68,14 @@ std::string title(const Workload& workload, const Member& member) {
   return fmt::format("{}'s node {} '{}'", ranks_of(one), node.id, workload.names[node.name]);
 }
 
+std::string inference(const Workload& workload, const Node& node) {
+  const Call call = call_of(workload, node.kind, node.work);
+  const GroupFamily& family = workload.families[static_cast<std::size_t>(call.family)];
+  if (family.inferred.empty()) return {};
+  return fmt::format("; the ranks of '{}' are inferred: {} (--groups says otherwise)", family.name,
+                     family.inferred);
+}
+
 void report_stuck(const Workload& workload, const std::vector<Stuck>& stuck,
                   const OpenNodes& open) {
   Diagnostics found;
@@ -81,14 +89,14 @@ void report_stuck(const Workload& workload, const std::vector<Stuck>& stuck,
     const Node& node = class_at(workload, first.rank_class).trace->nodes[first.node];
     if (node.kind == NodeKind::send || node.kind == NodeKind::receive) {
       if (missing.empty()) missing = ranks_of(class_at(workload, first.rank_class));
-      found.error(fmt::format("{} ({}) waits for ever for the {} of {}", title(workload, first),
+      found.error(fmt::format("{} ({}) waits for ever for the {} of {}{}", title(workload, first),
                               name_of(node.kind), node.kind == NodeKind::send ? "receive" : "send",
-                              missing),
+                              missing, inference(workload, node)),
                   where);
     } else {
-      found.error(
-          fmt::format("{} waits for ever for {} to call it, too", title(workload, first), missing),
-          where);
+      found.error(fmt::format("{} waits for ever for {} to call it, too{}", title(workload, first),
+                              missing, inference(workload, node)),
+                  where);
     }
   }
   for (std::size_t c = 0; c < open.size() && !found.has_errors(); ++c) {

@@ -12,6 +12,10 @@ namespace hemiola::workload {
 /// "rank 3's node 17 'all-reduce'"; of a class of several "ranks 0-7's node ...".
 std::string title(const Workload& workload, const Member& member);
 
+/// Of a call in a group that a reader has inferred: "; the ranks of 'stream 7' are inferred: ...".
+/// Empty for others.
+std::string inference(const Workload& workload, const Node& node);
+
 /// A call that some came to, and others did not.
 struct Stuck {
   std::vector<Member> members;

@@ -77,7 +77,7 @@ std::uint64_t digest_of(const Trace& trace) {
 }
 
 std::uint64_t digest_of(const Compute& c) {
-  return Digest().add(c.flop).add(c.read).add(c.written).value();
+  return Digest().add(c.flop).add(c.read).add(c.written).add(c.concluded ? 1 : 0).value();
 }
 
 /// Of bytes and flop, and of nothing else.
@@ -126,13 +126,14 @@ std::uint32_t TraceAssembly::name(std::string_view text) {
 std::int32_t TraceAssembly::compute(const Compute& compute) {
   std::vector<Compute>& known = builder_.workload().computes;
   if (!is_simple_compute(compute)) return builder_.compute(compute);
+  if (compute.flop == 0 && compute.read == 0 && compute.written == 0) return -1;
   const std::uint32_t index = computes_.find(
       digest_of(compute),
       [&](std::uint32_t at) {
         const Compute& other = known[at];
         return is_simple_compute(other) && other.flop == compute.flop &&
                other.read == compute.read && other.written == compute.written &&
-               other.type == compute.type;
+               other.type == compute.type && other.concluded == compute.concluded;
       },
       [&] {
         known.push_back(compute);

@@ -49,6 +49,7 @@ class TraceAssembly {
 
   /// As those of the builder, which does not know of these: nobody else may ask it for names.
   std::uint32_t name(std::string_view text);
+  /// -1 for one that has nothing to do: it takes no time.
   std::int32_t compute(const Compute& compute);
 
   /// Makes the trace of it: dependencies by index, each once, sorted; nodes in the order of the
@@ -67,6 +68,10 @@ class TraceAssembly {
   std::vector<std::string> written_classes;  ///< names, in their order
   /// Classes in that order.
   void sort_classes();
+
+  /// Of all-to-alls that are uneven on a rank: what all ranks of a group send, from what each of
+  /// them says. To be called when all ranks are there, and each has its own file.
+  void join_splits();
 
   bool lenient() const { return lenient_; }
   WorkloadBuilder& builder() { return builder_; }

@@ -78,18 +78,24 @@ TraceFiles single_trace(TraceFile file, const std::vector<TraceFile>& others) {
 }
 
 /// The ranks that Kineto traces say themselves, if all do, and these are all ranks up to the last.
+/// Failure: two files of one rank, as of several steps of a profile.
 std::optional<std::vector<int>> ranks_by_content(const std::vector<TraceFile>& files) {
-  std::vector<int> ranks;
-  std::vector<bool> seen(files.size());
+  std::vector<std::int64_t> said;
   for (const TraceFile& file : files) {
     const std::optional<std::int64_t> rank = kineto_rank(file.start(kTraceStart));
-    if (!rank || *rank < 0 || *rank >= static_cast<std::int64_t>(files.size()) ||
-        seen[static_cast<std::size_t>(*rank)])
-      return std::nullopt;
-    seen[static_cast<std::size_t>(*rank)] = true;
-    ranks.push_back(static_cast<int>(*rank));
+    if (!rank || *rank < 0) return std::nullopt;
+    const auto other = std::find(said.begin(), said.end(), *rank);
+    if (other != said.end())
+      throw Failure(fmt::format("two files say that they are of rank {}: this one and {}", *rank,
+                                files[static_cast<std::size_t>(other - said.begin())].name),
+                    {.file = file.name},
+                    "a rank has one trace: name one file, or leave one step of each rank");
+    said.push_back(*rank);
   }
-  return ranks;
+  for (const std::int64_t rank : said) {
+    if (rank >= static_cast<std::int64_t>(files.size())) return std::nullopt;
+  }
+  return std::vector<int>(said.begin(), said.end());
 }
 
 /// Whether it is what one rank of several does. An HLO module is what all do, and a folder of dumps
@@ -131,6 +137,7 @@ TraceFiles pick_traces(const std::vector<TraceFile>& files, const std::string& w
     throw Failure(
         fmt::format("nothing tells which rank each of the {} traces is of", traces.size()),
         {.file = whole}, "names of files tell it by a number: trace.0.et, trace.1.et, ...");
+  found.ranks_from = said ? "what the traces say (distributedInfo)" : "the number in their names";
   found.ranks.resize(traces.size());
   for (std::size_t i = 0; i < traces.size(); ++i)
     found.ranks[static_cast<std::size_t>((*ranks)[i])] = std::move(traces[i]);

@@ -25,6 +25,7 @@ struct TraceFiles {
   std::vector<TraceFile> ranks;  ///< in their order
   /// Of ranks by the files' names, the number in them; of a single file only what its name says.
   std::optional<int> rank_of_single;
+  std::string ranks_from;  ///< of a folder or archive of several: how their ranks are known
   std::optional<TraceFile> groups;  ///< process groups beside them
   std::string name;                 ///< of all: without folder and ending
 };

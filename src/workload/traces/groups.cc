@@ -115,17 +115,33 @@ void ProcessGroups::define_family(const std::string& family,
   for (const std::string& group : groups) written_[group] = index;
 }
 
+void ProcessGroups::fail(std::string_view group, const NodeOfFile& node, const std::string& problem,
+                         const std::string& hint) const {
+  const ProcessGroup* known = find(group);
+  if (known == nullptr || known->inferred.empty()) node.fail(problem, hint);
+  node.fail(fmt::format("{}; its ranks are inferred: {}", problem, known->inferred),
+            fmt::format("{}{}--groups FILE says which ranks they are: {{\"{}\": [0, 1]}}", hint,
+                        hint.empty() ? "" : "; or ", group));
+}
+
 std::vector<int> ProcessGroups::ranks_of(std::string_view name, const NodeOfFile& node) const {
   const ProcessGroup* group = find(name);
   if (group == nullptr && !name.empty() && name != "0")
     node.fail(fmt::format(" uses process group '{}', which nothing defines", name),
               "a JSON file says which ranks each group has: {\"1\": [0, 1]}");
   if (group != nullptr && !group->ranks.empty()) return group->ranks;
+  if (group != nullptr && !group->parts.empty()) {
+    for (const std::vector<int>& part : group->parts) {
+      if (std::find(part.begin(), part.end(), rank_) != part.end()) return part;
+    }
+    node.fail(fmt::format(" is of rank {}, which is in no group of '{}'", rank_, name));
+  }
   const int size = group == nullptr || group->size == 0 ? world_ : group->size;
   if (size > 0 && size != ranks_ && !replicated_)
-    node.fail(fmt::format(" communicates in a group of all {} ranks, but {}", size,
-                          describe_ranks(ranks_)),
-              fmt::format("--replicate {} makes the others from it", size));
+    fail(name, node,
+         fmt::format(" communicates in a group of all {} ranks, but {}", size,
+                     describe_ranks(ranks_)),
+         fmt::format("--replicate {} makes the others from it", size));
   std::vector<int> all;
   for (int rank = 0; rank < ranks_; ++rank) all.push_back(rank);
   return all;
@@ -134,10 +150,10 @@ std::vector<int> ProcessGroups::ranks_of(std::string_view name, const NodeOfFile
 std::vector<std::vector<int>> ProcessGroups::partition(const std::string& name,
                                                        const std::vector<int>& ranks,
                                                        const NodeOfFile& node) const {
-  const auto fail = [&](const std::string& why) {
-    node.fail(
-        fmt::format(" is in process group '{}' of ranks {}, {}", name, list_ranks(ranks), why),
-        "give the traces of all ranks");
+  const auto refuse = [&](const std::string& why) {
+    fail(name, node,
+         fmt::format(" is in process group '{}' of ranks {}, {}", name, list_ranks(ranks), why),
+         "give the traces of all ranks");
   };
   const auto size = static_cast<int>(ranks.size());
   if (size == ranks_ || size == world_) {
@@ -151,11 +167,11 @@ std::vector<std::vector<int>> ProcessGroups::partition(const std::string& name,
   const int stride = sorted[1] - sorted[0];
   for (int i = 1; i < size; ++i) {
     if (sorted[static_cast<std::size_t>(i)] != sorted[0] + i * stride)
-      fail("which are not evenly spaced: other ranks cannot have the like");
+      refuse("which are not evenly spaced: other ranks cannot have the like");
   }
   const std::int64_t block = std::int64_t{size} * stride;
   if (ranks_ % block != 0 || sorted[0] % block >= stride)
-    fail(fmt::format("into the like of which {} ranks cannot be divided", ranks_));
+    refuse(fmt::format("into the like of which {} ranks cannot be divided", ranks_));
   std::vector<std::vector<int>> groups;
   for (std::int64_t first = 0; first < ranks_; first += block) {
     for (int offset = 0; offset < stride; ++offset) {
@@ -177,10 +193,10 @@ std::int32_t ProcessGroups::join(const std::string& name, const std::vector<int>
     if (other == ranks) return known->second;
     for (const int rank : ranks) {
       if (std::find(other.begin(), other.end(), rank) != other.end())
-        node.fail(
-            fmt::format(" is in process group '{}' of ranks {}, which another file says has "
-                        "ranks {}",
-                        name, list_ranks(ranks), list_ranks(other)));
+        fail(name, node,
+             fmt::format(" is in process group '{}' of ranks {}, which another file says has "
+                         "ranks {}",
+                         name, list_ranks(ranks), list_ranks(other)));
     }
   }
   groups.push_back(ranks);
@@ -203,15 +219,19 @@ GroupOfRank ProcessGroups::group(std::string_view name, const NodeOfFile& node) 
   } else {
     for (const int rank : ranks) {
       if (rank >= ranks_)
-        node.fail(fmt::format(" is in process group '{}' with rank {}, but {} only", known_as, rank,
-                              describe_ranks(ranks_)),
-                  "give the traces of all ranks, or --replicate and their number");
+        fail(name, node,
+             fmt::format(" is in process group '{}' with rank {}, but {} only", known_as, rank,
+                         describe_ranks(ranks_)),
+             "give the traces of all ranks, or --replicate and their number");
     }
     family = join(known_as, ranks, node);
   }
   if (!replicated_ && std::find(ranks.begin(), ranks.end(), rank_) == ranks.end())
-    node.fail(fmt::format(" is of rank {}, which is not in its process group '{}' of ranks {}",
-                          rank_, known_as, list_ranks(ranks)));
+    fail(name, node,
+         fmt::format(" is of rank {}, which is not in its process group '{}' of ranks {}", rank_,
+                     known_as, list_ranks(ranks)));
+  if (const ProcessGroup* known = find(name); known != nullptr)
+    builder_.workload().families[static_cast<std::size_t>(family)].inferred = known->inferred;
   GroupOfRank group{family, static_cast<int>(ranks.size())};
   if (replicated_)  // which may have made a larger one of it
     group.size = static_cast<int>(
@@ -253,6 +273,12 @@ std::optional<int> ProcessGroups::rank_at(std::string_view name, std::int64_t pl
   const std::vector<int> ranks = ranks_of(name, node);
   if (place < 0 || place >= static_cast<std::int64_t>(ranks.size())) return std::nullopt;
   return ranks[static_cast<std::size_t>(place)];
+}
+
+std::size_t ProcessGroups::own_place(std::string_view name, const NodeOfFile& node) const {
+  const std::vector<int> ranks = ranks_of(name, node);
+  const auto at = std::find(ranks.begin(), ranks.end(), rank_);
+  return at == ranks.end() ? 0 : static_cast<std::size_t>(at - ranks.begin());
 }
 
 std::optional<int> ProcessGroups::other_of_pair(std::string_view name,

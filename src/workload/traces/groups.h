@@ -19,10 +19,14 @@ struct ProcessGroup {
   std::vector<int> ranks;  ///< in the order of the communicator; empty: all
   int size = 0;            ///< that is said beside `ranks`; 0: nothing
   std::string alias{};     ///< what older traces call it: "82149104"
+  /// Several groups of one name, of which a rank is in one: then `ranks` is empty.
+  std::vector<std::vector<int>> parts{};
+  std::string inferred{};  ///< why a reader takes these ranks; empty: the trace or the user says so
 };
 
 /// Groups of a text `{"1": [0, 1], "2": [2, 3]}`, as ASTRA-sim takes it; numbered ones in the order
-/// of their numbers, before others. Nothing if the text is something else.
+/// of their numbers, before others. Instead of ranks also "all", or groups of which a rank is in
+/// one: `[[0, 1], [2, 3]]`. Nothing if the text is something else.
 std::optional<std::vector<ProcessGroup>> parse_group_file(std::string_view text);
 /// The same of a file; Failure if it is something else.
 std::vector<ProcessGroup> read_group_file(const std::string& path);
@@ -74,6 +78,8 @@ class ProcessGroups {
   /// Failure: the name is known with other ranks; a rank is negative or there twice.
   void define(const ProcessGroup& group, const std::string& file);
   bool knows(std::string_view name) const { return find(name) != nullptr; }
+  /// Whether define_for_all() said it.
+  bool is_given(std::string_view name) const { return of_all_.find(name) != of_all_.end(); }
 
   /// The group of a name; "" is all ranks, and so is "0" where no group has that name. Failure:
   /// there is no such group, the file's rank is not in it, it has a rank that does not exist.
@@ -84,6 +90,8 @@ class ProcessGroups {
   /// The rank at a place in a group.
   std::optional<int> rank_at(std::string_view name, std::int64_t place,
                              const NodeOfFile& node) const;
+  /// The place of the file's rank in a group; 0 if it is in none.
+  std::size_t own_place(std::string_view name, const NodeOfFile& node) const;
   /// The rank that forms the group with the file's rank; nothing if the group is no pair.
   std::optional<int> other_of_pair(std::string_view name, const NodeOfFile& node) const;
 
@@ -102,6 +110,8 @@ class ProcessGroups {
   std::vector<std::vector<int>> partition(const std::string& name, const std::vector<int>& ranks,
                                           const NodeOfFile& node) const;
   std::int32_t add(const std::string& name, std::vector<std::vector<int>> groups);
+  [[noreturn]] void fail(std::string_view group, const NodeOfFile& node, const std::string& problem,
+                         const std::string& hint = {}) const;
   std::int32_t join(const std::string& name, const std::vector<int>& ranks, const NodeOfFile& node);
 
   WorkloadBuilder& builder_;

@@ -30,6 +30,22 @@ std::optional<std::vector<int>> ranks_of_json(const GroupJson& list) {
   return ranks;
 }
 
+/// Ranks, groups of ranks, or "all".
+bool set_ranks(ProcessGroup& group, const GroupJson& value) {
+  if (value.is_string()) return value.get<std::string>() == "all";
+  if (const auto ranks = ranks_of_json(value); ranks && !ranks->empty()) {
+    group.ranks = *ranks;
+    return true;
+  }
+  if (!value.is_array()) return false;
+  for (const GroupJson& one : value) {
+    const auto ranks = ranks_of_json(one);
+    if (!ranks || ranks->empty()) return false;
+    group.parts.push_back(*ranks);
+  }
+  return !value.empty();
+}
+
 std::optional<std::int64_t> number_of_name(const std::string& name) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
@@ -68,9 +84,8 @@ std::optional<std::vector<ProcessGroup>> parse_group_file(std::string_view text)
   if (!json.is_object()) return std::nullopt;
   std::vector<ProcessGroup> groups;
   for (const auto& [name, list] : json.items()) {
-    std::optional<std::vector<int>> ranks = ranks_of_json(list);
-    if (!ranks || ranks->empty()) return std::nullopt;
-    groups.push_back({name, std::move(*ranks)});
+    ProcessGroup& group = groups.emplace_back(ProcessGroup{.name = name, .ranks = {}});
+    if (!set_ranks(group, list)) return std::nullopt;
   }
   std::stable_sort(groups.begin(), groups.end(), is_before_group);
   return groups;
@@ -79,8 +94,9 @@ std::optional<std::vector<ProcessGroup>> parse_group_file(std::string_view text)
 std::vector<ProcessGroup> read_group_file(const std::string& path) {
   std::optional<std::vector<ProcessGroup>> groups = parse_group_file(read_file(path));
   if (!groups)
-    throw Failure("is no list of process groups", {.file = path},
-                  R"(such a file says which ranks each group has: {"1": [0, 1], "2": [2, 3]})");
+    throw Failure(
+        "is no list of process groups", {.file = path},
+        R"(it says which ranks each group, or the group of a stream, has: {"1": [0, 1], "stream 20": "all"})");
   return std::move(*groups);
 }
 

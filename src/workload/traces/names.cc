@@ -56,8 +56,15 @@ std::optional<std::vector<std::int64_t>> numbers_at(const std::vector<NumberedNa
 std::optional<std::vector<int>> ranks_by_name(const std::vector<std::string>& names) {
   std::vector<NumberedName> split;
   std::size_t places = 0;
+  // Where all files have one name, their folders tell them apart.
+  const auto base = [](const std::string& name) {
+    return name.substr(name.find_last_of("/:") + 1);
+  };
+  const bool by_folder = std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    return base(name) == base(names.front());
+  });
   for (const std::string& name : names) {
-    const std::size_t slash = name.find_last_of("/:");
+    const std::size_t slash = by_folder ? std::string::npos : name.find_last_of("/:");
     split.push_back(
         split_numbers(std::string_view(name).substr(slash == std::string::npos ? 0 : slash + 1)));
     places = std::max(places, split.back().numbers.size());

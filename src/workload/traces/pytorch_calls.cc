@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -95,6 +97,20 @@ std::vector<int> parse_rank_list(std::string_view text) {
   return ranks;
 }
 
+std::vector<std::int64_t> parse_splits(std::string_view text) {
+  std::vector<std::int64_t> splits;
+  if (text.find("...") != std::string_view::npos) return splits;
+  for (std::size_t at = text.find_first_of("0123456789"); at < text.size();
+       at = text.find_first_of("0123456789", at)) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), number);
+    if (error != std::errc{} || (at > 0 && text[at - 1] == '-')) return {};
+    splits.push_back(number);
+    at = static_cast<std::size_t>(end - text.data());
+  }
+  return splits;
+}
+
 TorchCalls::TorchCalls(TraceAssembly& assembly, ProcessGroups& groups, const CallSizes& sizes,
                        Tally& tally)
     : assembly_(assembly), groups_(groups), sizes_(sizes), tally_(tally) {}
@@ -166,8 +182,9 @@ std::optional<std::int64_t> TorchCalls::size_of_call(Node& node, const TorchCall
     if (assembly_.lenient())
       tally_.add("ignored: a call without a size takes the time that was recorded", at.text());
   }
-  node.kind = NodeKind::compute;
-  node.work = -1;
+  node.kind = NodeKind::recorded_call;
+  node.work =
+      static_cast<std::int32_t>(assembly_.name(fmt::format("{} without a size", call.name)));
   return std::nullopt;
 }
 
@@ -222,10 +239,41 @@ void TorchCalls::set_collective(Node& node, const TorchCall& call, TorchCallKind
     if (!bytes) return;
     collective.bytes = *bytes;
     collective.type = torch_type(call.type).value_or(DataType::bfloat16);
+    if (kind == TorchCallKind::all_to_all) set_splits(collective, call, group.size, at);
   }
   if (is_rooted) tally_.add(fmt::format("converted: a {} to {}", call.name, like), at.text());
   node.kind = NodeKind::collective;
   node.work = assembly_.builder().collective(collective);
+}
+
+/// Splits count rows of a tensor, and the size all of it. What this rank sends is known; of all
+/// ranks the reader joins what their files say, and a single file stands for all: each sends as
+/// much to the rank that is as far behind it.
+void TorchCalls::set_splits(CollectiveCall& collective, const TorchCall& call, int ranks,
+                            const NodeOfFile& at) {
+  const std::vector<std::int64_t>& rows = call.sent_splits;
+  const auto count = static_cast<std::size_t>(ranks);
+  if (rows.size() != count ||
+      std::adjacent_find(rows.begin(), rows.end(), std::not_equal_to<>()) == rows.end())
+    return;
+  __int128 sum = 0;
+  for (const std::int64_t row : rows) sum += row;
+  std::vector<std::int64_t> bytes;
+  for (const std::int64_t row : rows)
+    bytes.push_back(static_cast<std::int64_t>(static_cast<__int128>(row) * collective.bytes / sum));
+  const std::size_t own = groups_.own_place(call.group, at);
+  Splits splits(count * count);
+  for (std::size_t from = 0; from < count; ++from) {
+    for (std::size_t distance = 0; distance < count; ++distance)
+      splits[from * count + (from + distance) % count] = bytes[(own + distance) % count];
+  }
+  collective.splits = assembly_.builder().splits(std::move(splits));
+  if (groups_.replicated())
+    tally_.add(
+        "an uneven all-to-all: all ranks send as much as this one, each to the ranks that are as "
+        "far "
+        "from it",
+        at.text());
 }
 
 void TorchCalls::finish() const {

@@ -42,9 +42,12 @@ struct TorchCall {
   std::int64_t size = 0;                              ///< of the group; 0: not said
   std::int64_t first = -1, stride = -1;               ///< of the group's ranks; -1: not said
   std::optional<std::int64_t> source, destination{};  ///< of a message
+  std::vector<std::int64_t> sent_splits{};  ///< of an uneven all-to-all, by rank; or empty
 };
 /// "[0, 1]" to `ranks`. Long lists are cut ("[0, 1, ..., 63]"): these are left empty.
 std::vector<int> parse_rank_list(std::string_view text);
+/// "[4096, 1024]"; of lists that are cut nothing.
+std::vector<std::int64_t> parse_splits(std::string_view text);
 
 /// Makes communications of a file's calls.
 class TorchCalls {
@@ -66,6 +69,8 @@ class TorchCalls {
   std::optional<std::int64_t> bytes_of(const TorchCall& call, TorchCallKind kind, int ranks) const;
   void set_collective(Node& node, const TorchCall& call, TorchCallKind kind, const NodeOfFile& at);
   void set_message(Node& node, const TorchCall& call, bool is_send, const NodeOfFile& at);
+  void set_splits(CollectiveCall& collective, const TorchCall& call, int ranks,
+                  const NodeOfFile& at);
   /// The size, or nothing: then the node keeps its time.
   std::optional<std::int64_t> size_of_call(Node& node, const TorchCall& call, TorchCallKind kind,
                                            int ranks, const NodeOfFile& at);

@@ -238,6 +238,50 @@ std::optional<Compute> product_of(std::string_view name, const ArgumentShapes& s
   return compute;
 }
 
+std::optional<Compute> bytes_of_operator(std::string_view name, const ArgumentShapes& shapes,
+                                         const std::vector<std::string>& types) {
+  constexpr std::array<std::string_view, 18> kReductions{"sum",     "mean",
+                                                         "norm",    "linalg_vector_norm",
+                                                         "max",     "min",
+                                                         "amax",    "amin",
+                                                         "argmax",  "any",
+                                                         "all",     "dot",
+                                                         "argmin",  "prod",
+                                                         "var",     "std",
+                                                         "nonzero", "nll_loss_forward"};
+  // Of a table only some rows are read, and compiled functions have kernels of all kinds.
+  constexpr std::array<std::string_view, 7> kUnknown{
+      "conv", "lookup", "Lookup", "embedding", "Compiled", "compiled", "index_select"};
+  std::string_view plain = operator_of(name);
+  if (is_product_operator(plain) ||
+      std::any_of(kUnknown.begin(), kUnknown.end(), [&](std::string_view part) {
+        return plain.find(part) != std::string_view::npos;
+      }))
+    return std::nullopt;
+  if (plain.starts_with("aten::")) plain.remove_prefix(6);
+  Compute compute{.concluded = true};
+  std::int64_t first = 0, largest = 0, all = 0;
+  for (std::size_t a = 0; a < shapes.size(); ++a) {
+    // Lists of tensors do not say their type.
+    const DataType type = (a < types.size() ? torch_type(types[a]) : std::optional<DataType>())
+                              .value_or(DataType::float32);
+    const std::int64_t elements = elements_of(shapes[a]);
+    constexpr std::int64_t kMost = std::int64_t{1} << 50;
+    if (elements <= 0 || elements > kMost) continue;
+    const std::int64_t bytes = elements * size_of(type);
+    if (all == 0) compute.type = type;
+    if (a == 0) first = bytes;
+    largest = std::max(largest, bytes);
+    all = std::min(kMost, all + bytes);
+  }
+  if (all == 0) return std::nullopt;
+  const bool sets = plain == "fill_" || plain == "zero_";
+  compute.read = sets ? 0 : plain == "copy_" ? all - first : all;
+  if (std::find(kReductions.begin(), kReductions.end(), plain) == kReductions.end())
+    compute.written = plain.ends_with('_') && first > 0 ? first : largest;
+  return compute;
+}
+
 bool is_product_kernel(std::string_view name) {
   const std::string plain = lower_case(name);
   constexpr std::array<std::string_view, 7> kParts{"gemm",  "gemv",  "cutlass", "xmma",

@@ -39,6 +39,14 @@ bool is_product_operator(std::string_view name);
 std::optional<Compute> product_of(std::string_view name, const ArgumentShapes& shapes,
                                   const std::vector<std::string>& types);
 
+/// Bytes that an operator reads and writes, concluded from its arguments where a trace does not say
+/// what it gives: each argument is read once, and what is written is as large as the largest of
+/// them, or as the first where the operator works in place; a reduction writes next to nothing.
+/// Nothing for products, convolutions, lookups in tables and compiled functions, and without a
+/// shape.
+std::optional<Compute> bytes_of_operator(std::string_view name, const ArgumentShapes& shapes,
+                                         const std::vector<std::string>& types);
+
 /// Whether a kernel's name is one of those that libraries give to matrix products.
 bool is_product_kernel(std::string_view name);
 

@@ -9,20 +9,52 @@
 namespace hemiola::workload {
 namespace {
 
-std::string_view trim_size(std::string_view text) {
-  const std::string_view blanks = " \t\r\"'";
+std::string_view trim(std::string_view text, std::string_view blanks) {
   const std::size_t first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
+std::string_view trim_line(std::string_view text) {
+  return trim(text, " \t\r");
+}
+std::string_view trim_size(std::string_view text) {
+  return trim(text, " \t\r\"'");
+}
 
-/// A line is `name: size` or `name,size`. Names have colons themselves: the last one counts.
-std::size_t separator_of(std::string_view line) {
-  const std::size_t comma = line.rfind(',');
-  if (comma != std::string_view::npos) return comma;
-  std::size_t colon = line.rfind(": ");
-  if (colon == std::string_view::npos && line.ends_with(":")) colon = line.size() - 1;
-  return colon;
+std::optional<std::int64_t> bytes_of_text(std::string_view text) {
+  if (const std::optional<std::int64_t> count = parse_count(text)) return count;
+  const std::optional<Bytes> with_unit = parse_bytes(text);
+  return with_unit ? std::optional(with_unit->count) : std::nullopt;
+}
+
+/// "ncclDevKernel_SendRecv(ncclDevComm*, unsigned long)" is known by what stands before.
+std::string_view without_arguments(std::string_view name) {
+  return name.substr(0, name.find('('));
+}
+
+struct SizeLine {
+  std::string_view name, size;
+};
+
+/// A line is `name: size` or `name,size`. Names have colons and commas themselves, and may stand in
+/// quotes: of the last of both the one counts behind which there is a size.
+SizeLine parts_of(std::string_view line) {
+  if (line.front() == '"' || line.front() == '\'') {
+    const std::size_t end = line.find(line.front(), 1);
+    const std::size_t next =
+        end == std::string_view::npos ? end : line.find_first_not_of(" \t", end + 1);
+    if (next != std::string_view::npos && (line[next] == ':' || line[next] == ','))
+      return {line.substr(1, end - 1), trim_size(line.substr(next + 1))};
+  }
+  const std::size_t colon = line.rfind(": "), comma = line.rfind(',');
+  for (const std::size_t at : {colon, comma}) {
+    if (at == std::string_view::npos) continue;
+    if (bytes_of_text(trim_size(line.substr(at + 1))))
+      return {trim_size(line.substr(0, at)), trim_size(line.substr(at + 1))};
+  }
+  const std::size_t at = comma != std::string_view::npos ? comma : colon;
+  if (at == std::string_view::npos) return {line, {}};
+  return {trim_size(line.substr(0, at)), trim_size(line.substr(at + 1))};
 }
 
 }  // namespace
@@ -32,29 +64,22 @@ CallSizes::CallSizes(const std::string& path) {
   int number = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = trim_size(std::string_view(text).substr(at, end - at));
+    const std::string_view line = trim_line(std::string_view(text).substr(at, end - at));
     at = end + 1;
     ++number;
     if (line.empty() || line.front() == '#' || line == "---") continue;
-    const std::size_t separator = separator_of(line);
-    const std::string_view name =
-        separator == std::string_view::npos ? line : trim_size(line.substr(0, separator));
-    const std::string_view size = separator == std::string_view::npos
-                                      ? std::string_view()
-                                      : trim_size(line.substr(separator + 1));
+    const auto [name, size] = parts_of(line);
     const bool is_head = number == 1 && (size == "bytes" || size == "size");
     if (is_head) continue;
-    std::optional<std::int64_t> bytes = parse_count(size);
-    if (!bytes) {
-      if (const std::optional<Bytes> with_unit = parse_bytes(size)) bytes = with_unit->count;
-    }
+    const std::optional<std::int64_t> bytes = bytes_of_text(size);
     if (name.empty() || !bytes || *bytes < 1)
       throw Failure(
           fmt::format("'{}' is no name with a size", line), {.file = path, .line = number},
           "a line is a name or number and bytes: 'nccl:all_reduce: 64 MiB' or '3,1048576'");
     const std::optional<std::int64_t> call = parse_count(name);
-    const bool is_new = call ? by_number_.emplace(*call, *bytes).second
-                             : by_name_.emplace(std::string(name), *bytes).second;
+    const bool is_new = call
+                            ? by_number_.emplace(*call, *bytes).second
+                            : by_name_.emplace(std::string(without_arguments(name)), *bytes).second;
     if (!is_new)
       throw Failure(fmt::format("'{}' has two sizes", name), {.file = path, .line = number});
   }
@@ -64,7 +89,7 @@ CallSizes::CallSizes(const std::string& path) {
 std::optional<std::int64_t> CallSizes::find(std::int64_t number, std::string_view name) const {
   const auto numbered = by_number_.find(number);
   if (numbered != by_number_.end()) return numbered->second;
-  const auto named = by_name_.find(name);
+  const auto named = by_name_.find(without_arguments(name));
   if (named != by_name_.end()) return named->second;
   return std::nullopt;
 }

@@ -27,7 +27,8 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(ChakraAttribute:
                  "hemiola.host_fs",
                  "hemiola.begin_fs",
                  "hemiola.duration_fs",
-                 "hemiola.compute"};
+                 "hemiola.compute",
+                 "hemiola.splits"};
 
 std::optional<std::int64_t> whole_number(double value) {
   // 2^63 itself does not fit.

@@ -41,6 +41,7 @@ enum class ChakraAttribute : std::uint8_t {
   begin,
   duration,
   compute,
+  splits,
   count
 };
 /// "comm_size", "hemiola.bytes"

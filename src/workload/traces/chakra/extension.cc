@@ -47,6 +47,12 @@ void take_workload(const std::string& text, TraceAssembly& assembly, ProcessGrou
     assembly.written_classes = json.at("classes").get<std::vector<std::string>>();
     const auto facts = json.find("facts");
     if (facts != json.end()) workload.facts = facts_of(*facts);
+    const auto splits = json.find("splits");
+    if (splits != json.end()) splits->get_to(workload.splits);
+    const auto device = json.find("recorded_on");
+    if (device != json.end())
+      workload.recorded_on = {device->at(0).get<std::string>(), device->at(1).get<std::int64_t>(),
+                              device->at(2).get<std::int64_t>()};
   } catch (const ExtensionJson::exception&) {
     throw Failure(fmt::format("its {} is damaged", kWorkloadAttribute), {.file = file});
   }
@@ -64,6 +70,7 @@ std::optional<std::int64_t> number_in_range(const ChakraAttributes& attributes, 
 }
 
 constexpr std::int64_t kMostNumber = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMostSplits = 1 << 30;
 constexpr auto kLastType = static_cast<std::int64_t>(DataType::fp8_e5m2);
 constexpr auto kLastKind = static_cast<std::int64_t>(Compute::Kind::other);
 
@@ -100,11 +107,14 @@ void write_extension(chakra::GlobalMetadata& metadata, const Workload& workload,
   ExtensionJson json{
       {"name", workload.name}, {"streams", streams}, {"families", families}, {"classes", classes}};
   if (workload.facts) json["facts"] = json_of(*workload.facts);
+  if (!workload.splits.empty()) json["splits"] = workload.splits;
+  if (const auto& device = workload.recorded_on)
+    json["recorded_on"] = {device->name, device->compute_units, device->memory};
   add(kWorkloadAttribute, json.dump(-1, ' ', false, ExtensionJson::error_handler_t::replace));
 }
 
 void extend_node(Node& node, const chakra::Node& message, const ChakraAttributes& attributes,
-                 const NodeOfFile& at) {
+                 TraceAssembly& assembly, const NodeOfFile& at) {
   constexpr std::int64_t kLeast = 0;
   if (const auto fs = number_in_range(attributes, Attribute::host, kLeast, kMostNumber, at))
     node.host = {*fs};
@@ -116,7 +126,14 @@ void extend_node(Node& node, const chakra::Node& message, const ChakraAttributes
     node.recorded_begin = Time::from_us(static_cast<std::int64_t>(message.start_time_micros()));
   }
   if (const chakra::AttributeProto* kind = attributes.find(Attribute::kind)) {
-    if (text_of(*kind) != name_of(NodeKind::nothing))
+    const std::string text = text_of(*kind).value_or("");
+    const std::string recorded = fmt::format("{} ", name_of(NodeKind::recorded_call));
+    if (text.starts_with(recorded)) {
+      node.kind = NodeKind::recorded_call;
+      node.work = static_cast<std::int32_t>(assembly.name(text.substr(recorded.size())));
+      return;
+    }
+    if (text != name_of(NodeKind::nothing))
       at.fail(fmt::format(" has a {} that is not known", name_of(Attribute::kind)));
     node.kind = NodeKind::nothing;
     node.work = -1;
@@ -126,6 +143,8 @@ void extend_node(Node& node, const chakra::Node& message, const ChakraAttributes
 void extend_call(CollectiveCall& call, const ChakraAttributes& attributes, const NodeOfFile& at) {
   if (const auto bytes = number_in_range(attributes, Attribute::bytes, 1, kMostNumber, at))
     call.bytes = *bytes;
+  if (const auto splits = number_in_range(attributes, Attribute::splits, 0, kMostSplits, at))
+    call.splits = static_cast<std::int32_t>(*splits);
   if (const chakra::AttributeProto* attribute = attributes.find(Attribute::type)) {
     const auto type = parse_data_type(text_of(*attribute).value_or(""));
     if (!type) at.fail(fmt::format(" has a {} that is not known", name_of(Attribute::type)));
@@ -154,7 +173,8 @@ std::vector<std::int64_t> numbers_of(const Compute& c) {
           static_cast<std::int64_t>(c.type),
           c.flop,
           c.read,
-          c.written};
+          c.written,
+          c.concluded ? 1 : 0};
 }
 
 std::optional<Compute> extended_compute(const ChakraAttributes& attributes, const NodeOfFile& at) {
@@ -162,7 +182,9 @@ std::optional<Compute> extended_compute(const ChakraAttributes& attributes, cons
   if (attribute == nullptr) return std::nullopt;
   const auto numbers = integers_of(*attribute);
   Compute c;
-  if (!numbers || numbers->size() != numbers_of(c).size())
+  // Files of before do not have the last one.
+  const std::size_t count = numbers_of(c).size();
+  if (!numbers || (numbers->size() != count && numbers->size() != count - 1))
     at.fail(fmt::format(" has a {} that is damaged", name_of(Attribute::compute)));
   std::size_t next = 0;
   const auto take = [&](std::int64_t least, std::int64_t most) {
@@ -184,6 +206,7 @@ std::optional<Compute> extended_compute(const ChakraAttributes& attributes, cons
   c.backward = take(0, 1) != 0;
   c.type = static_cast<DataType>(take(0, kLastType));
   for (std::int64_t* value : {&c.flop, &c.read, &c.written}) *value = take(0, kMostNumber);
+  if (numbers->size() == count) c.concluded = take(0, 1) != 0;
   return c;
 }
 

@@ -2,12 +2,12 @@
 //
 // Of a file: `hemiola.class`, the name of the rank's class; and in the file of the first rank
 // `hemiola.workload`, an object in JSON: the workload's name, its streams, families, names of
-// classes, and facts.
+// classes, facts, amounts of uneven all-to-alls, and the GPU on which it was recorded.
 //
 // Of a node: its `hemiola.stream` by number; times that are no whole microseconds
 // (`hemiola.begin_fs`, `hemiola.duration_fs`) and `hemiola.host_fs`; `hemiola.kind` where the type
 // does not tell; `hemiola.compute`, all numbers of a kernel; `hemiola.bytes` and `hemiola.type` of
-// a collective.
+// a collective, and `hemiola.splits` where it is uneven.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,7 @@ void write_extension(chakra::GlobalMetadata& metadata, const Workload& workload,
 
 /// Times and kind of a node whose work was read. Failure: a number out of range.
 void extend_node(Node& node, const chakra::Node& message, const ChakraAttributes& attributes,
-                 const NodeOfFile& at);
+                 TraceAssembly& assembly, const NodeOfFile& at);
 void extend_call(CollectiveCall& call, const ChakraAttributes& attributes, const NodeOfFile& at);
 /// Nothing if the node has none.
 std::optional<Compute> extended_compute(const ChakraAttributes& attributes, const NodeOfFile& at);

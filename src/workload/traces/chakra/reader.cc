@@ -71,7 +71,7 @@ class ChakraReader {
     own_stream_ = written_stream();
     set_work(node);
     if (node.kind == NodeKind::nothing) node.stream = stream(host_, "host");
-    if (extension_) extend_node(node, message, attributes, at());
+    if (extension_) extend_node(node, message, attributes, assembly_, at());
     set_dependencies(node);
     trace_.nodes.push_back(node);
   }
@@ -136,14 +136,14 @@ class ChakraReader {
       case chakra::COMM_SEND_NODE:
       case chakra::COMM_RECV_NODE:
         if (on_host) {
-          set_host(node);
+          leave_to_host(node);
         } else {
           set_message(node, type == chakra::COMM_SEND_NODE);
         }
         break;
       case chakra::COMM_COLL_NODE:
         if (on_host) {
-          set_host(node);
+          leave_to_host(node);
         } else {
           set_collective(node);
         }
@@ -204,6 +204,15 @@ class ChakraReader {
       product_operators_.emplace(message_->id(), operator_of(message_->name()));
     node.kind = NodeKind::host;
     node.stream = stream(host_, "host");
+  }
+
+  /// As ASTRA-sim takes it: such a node communicates with nobody.
+  void leave_to_host(Node& node) {
+    set_host(node);
+    tally_.add(
+        "taken as an operation of the CPU, for the time that was recorded: a communication "
+        "that says is_cpu_op",
+        at().text());
   }
 
   void set_memory(Node& node, bool is_load) {

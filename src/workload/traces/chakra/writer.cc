@@ -171,6 +171,12 @@ class ChakraWriter {
         add_text(message, Attribute::kind, name_of(NodeKind::nothing));
         fill_amounts(message, {});
         break;
+      case NodeKind::recorded_call:
+        message.set_type(chakra::COMP_NODE);
+        add_text(message, Attribute::kind,
+                 fmt::format("{} {}", name_of(node.kind), workload_.names[index(node.work)]));
+        fill_amounts(message, {});
+        break;
       case NodeKind::host:
         message.set_type(chakra::COMP_NODE);
         fill_amounts(message, {});
@@ -207,7 +213,9 @@ class ChakraWriter {
   void fill_compute(chakra::Node& message, const Node& node) const {
     if (node.work < 0) return fill_amounts(message, {});
     const Compute& compute = workload_.computes[index(node.work)];
-    const ComputeAmounts amounts = amounts_of(compute);
+    ComputeAmounts amounts = amounts_of(compute);
+    // ASTRA-sim's roofline divides by both: one operation for all bytes takes as long as these do.
+    if (amounts.bytes > 0 && amounts.flop == 0) amounts.flop = 1;
     fill_amounts(message, amounts);
     const Compute plain{.flop = amounts.flop, .read = amounts.bytes};
     const bool is_nothing = amounts.flop == 0 && amounts.bytes == 0;
@@ -246,6 +254,7 @@ class ChakraWriter {
     add_number(message, Attribute::comm_size, size);
     add_text(message, Attribute::pg_name, names_[index(call.family)][group_of(call.family)]);
     if (call.type != CollectiveCall{}.type) add_text(message, Attribute::type, name_of(call.type));
+    if (call.splits >= 0) add_number(message, Attribute::splits, call.splits);
   }
 
   static std::int64_t type_of(Collective kind) {

@@ -56,6 +56,8 @@ class KinetoParser {
           for (auto event : field.value().get_array()) read_event(event.get_object());
         } else if (key == "distributedInfo") {
           read_job(field.value().get_object());
+        } else if (key == "deviceProperties") {
+          read_devices(field.value());
         }
       }
       if (!found) throw Failure("has no traceEvents", {.file = file_});
@@ -84,6 +86,31 @@ class KinetoParser {
         if (const auto found = parse_process_groups(groups.raw_json().value()))
           events_.groups = *found;
       }
+    }
+  }
+
+  void read_devices(kineto_json::value value) {
+    kineto_json::array list;
+    if (value.get_array().get(list) != simdjson::SUCCESS) return;
+    for (auto one : list) {
+      kineto_json::object device;
+      if (one.get_object().get(device) != simdjson::SUCCESS) continue;
+      std::int64_t number = -1;
+      RecordedDevice found;
+      for (auto field : device) {
+        const std::string_view key = field.unescaped_key();
+        if (key == "name") found.name = text(field.value());
+        if (key == "id") number = integer_of_token(token(field.value())).value_or(-1);
+        if (key == "numSms")
+          found.compute_units = integer_of_token(token(field.value())).value_or(0);
+        if (key == "totalGlobalMem")
+          found.memory = integer_of_token(token(field.value())).value_or(0);
+      }
+      constexpr std::int64_t kMost = 1024;
+      if (number < 0 || number >= kMost) continue;
+      if (events_.devices.size() <= static_cast<std::size_t>(number))
+        events_.devices.resize(static_cast<std::size_t>(number) + 1);
+      events_.devices[static_cast<std::size_t>(number)] = std::move(found);
     }
   }
 
@@ -129,11 +156,12 @@ class KinetoParser {
         {"Src Rank", &to.source},
         {"Dst Rank", &to.destination},
     }};
-    const std::array<std::pair<std::string_view, std::string_view*>, 4> texts{{
+    const std::array<std::pair<std::string_view, std::string_view*>, 5> texts{{
         {"Collective name", &to.collective},
         {"dtype", &to.type},
         {"Process Group Name", &to.group},
         {"Process Group Ranks", &to.group_ranks},
+        {"In split size", &to.sent_splits},
     }};
     for (auto field : object) {
       const std::string_view key = field.unescaped_key();
@@ -173,9 +201,9 @@ class KinetoParser {
     return at->second;
   }
 
-  /// Whether the arguments of an operator are of use.
+  /// Whether the arguments of an annotation are of use; those of operators are.
   static bool wants_arguments(std::string_view name) {
-    return name == "record_param_comms" || name.starts_with("nccl:") || name.starts_with("aten::");
+    return name == "record_param_comms" || name.starts_with("nccl:") || name.starts_with("c10d::");
   }
 
   void add(const RawKinetoEvent& raw) {
@@ -186,7 +214,7 @@ class KinetoParser {
     switch (category) {
       case KinetoCategory::host:
       case KinetoCategory::annotation: {
-        const bool wants = wants_arguments(raw.name);
+        const bool wants = category == KinetoCategory::host || wants_arguments(raw.name);
         events_.host.push_back({raw.name, begin, duration, thread(raw.thread),
                                 wants ? add_arguments(raw.arguments) : -1,
                                 category == KinetoCategory::host});

@@ -20,6 +20,7 @@ namespace hemiola::workload {
 struct KinetoArguments {
   std::string_view collective, type, group, group_ranks;
   std::optional<std::int64_t> sent, received, group_size, first, stride, source, destination;
+  std::string_view sent_splits;  ///< "In split size"
   std::string_view dims, types;  ///< "Input Dims", "Input type": JSON
   bool empty() const { return collective.empty() && dims.empty(); }
 };
@@ -61,6 +62,7 @@ struct KinetoEvents {
   std::vector<std::string> threads;  ///< "4037"
   std::optional<std::int64_t> rank, world;
   std::vector<ProcessGroup> groups;
+  std::vector<RecordedDevice> devices;  ///< of the node, by number
 };
 
 /// Owns what a KinetoEvents refers to.

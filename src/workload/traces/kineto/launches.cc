@@ -53,6 +53,7 @@ class Nesting {
         found.product = at->host;
       if (found.parameters < 0 && event.name == "record_param_comms") found.parameters = at->host;
       if (found.call < 0 && event.name.starts_with("nccl:")) found.call = at->host;
+      if (found.around_call < 0 && event.name.starts_with("c10d::")) found.around_call = at->host;
     }
     return found;
   }

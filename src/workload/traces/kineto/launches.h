@@ -11,10 +11,11 @@ namespace hemiola::workload {
 /// The operators around a call of the runtime: indices of KinetoEvents::host, the innermost of its
 /// kind; -1: none.
 struct KinetoSurroundings {
-  std::int32_t inner = -1;       ///< operator of any kind
-  std::int32_t product = -1;     ///< a matrix product that says its shapes
-  std::int32_t parameters = -1;  ///< record_param_comms
-  std::int32_t call = -1;        ///< "nccl:all_reduce"
+  std::int32_t inner = -1;        ///< operator of any kind
+  std::int32_t product = -1;      ///< a matrix product that says its shapes
+  std::int32_t parameters = -1;   ///< record_param_comms
+  std::int32_t call = -1;         ///< "nccl:all_reduce"
+  std::int32_t around_call = -1;  ///< "c10d::_allgather_base_", with what it gives and takes
 };
 
 struct KinetoLaunches {

@@ -18,9 +18,19 @@ bool is_allocation(std::string_view name) {
          plain == "aten::set_" || plain == "aten::record_stream";
 }
 
+/// Rows of a table: the rest of it is not read.
+bool is_lookup(std::string_view name) {
+  const std::string_view plain = operator_of(name);
+  return plain == "aten::embedding" || plain == "aten::index_select" || plain == "aten::gather" ||
+         plain == "aten::_embedding_bag" || plain == "aten::index";
+}
+
+bool contains(const std::vector<std::int64_t>& storages, std::int64_t storage) {
+  return std::find(storages.begin(), storages.end(), storage) != storages.end();
+}
+
 void add_storage(std::vector<std::int64_t>& storages, std::int64_t storage) {
-  if (std::find(storages.begin(), storages.end(), storage) == storages.end())
-    storages.push_back(storage);
+  if (!contains(storages, storage)) storages.push_back(storage);
 }
 
 /// Bytes of tensors on the GPU, each once.
@@ -65,46 +75,62 @@ std::int64_t flop_of_convolution(const TorchNode& node) {
 
 }  // namespace
 
-std::optional<OperatorWork> work_of_operator(const TorchNode& node) {
+OperatorEffect effect_of(const TorchNode& node) {
   const std::vector<TorchTensor> inputs = tensors_of(node.values);
   const std::vector<TorchTensor> outputs = tensors_of(node.output_values);
-  const auto is_on_gpu = [](const TorchTensor& tensor) { return tensor.is_on_gpu; };
-  const bool has_input = std::any_of(inputs.begin(), inputs.end(), is_on_gpu);
-  const bool is_kernel = !node.kernel_backend.empty() && has_input;
-  if (is_allocation(node.name)) return std::nullopt;
-  OperatorWork work;
+  OperatorEffect effect;
   for (const TorchTensor& tensor : inputs) {
-    if (tensor.is_on_gpu) add_storage(work.reads, tensor.storage);
+    if (tensor.is_on_gpu) add_storage(effect.reads, tensor.storage);
   }
-  const bool changes = is_kernel || (is_in_place(node.name) && has_input);
+  const bool is_kernel = !node.kernel_backend.empty() && !effect.reads.empty();
+  const bool changes = is_kernel || (is_in_place(node.name) && !effect.reads.empty());
+  effect.is_on_gpu = changes;
+  const bool allocates = is_allocation(node.name);
   bool makes = false;
   for (const TorchTensor& tensor : outputs) {
     if (!tensor.is_on_gpu) continue;
-    const bool is_view =
-        std::find(work.reads.begin(), work.reads.end(), tensor.storage) != work.reads.end();
+    effect.is_on_gpu = true;
+    if (allocates || tensor.elements <= 0) continue;
+    const bool is_view = contains(effect.reads, tensor.storage);
     makes = makes || !is_view;
-    if (!is_view || changes) add_storage(work.writes, tensor.storage);
+    if (!is_view || changes) add_storage(effect.writes, tensor.storage);
   }
-  if (!makes && !changes) return std::nullopt;
-  if (work.writes.empty()) work.writes = work.reads;
-  if (const auto product =
-          product_of(node.name, parse_shapes(node.shapes).value_or(ArgumentShapes{}),
-                     parse_types(node.types))) {
-    work.compute = *product;
-    return work;
+  if (allocates || (!makes && !changes)) {
+    effect.writes.clear();
+  } else if (effect.writes.empty()) {
+    effect.writes = effect.reads;  // it says no output: a list that it changes, for example
   }
-  work.compute.read = bytes_on_gpu(inputs);
-  work.compute.written =
-      outputs.empty() ? (is_kernel ? 0 : work.compute.read) : bytes_on_gpu(outputs);
-  work.compute.flop = flop_of_convolution(node);
+  return effect;
+}
+
+Compute work_of_operator(const TorchNode& node, const std::vector<std::int64_t>& writes) {
   const std::vector<std::string> types = parse_types(node.types);
+  if (const auto product =
+          product_of(node.name, parse_shapes(node.shapes).value_or(ArgumentShapes{}), types))
+    return *product;
+  const bool is_kernel = !node.kernel_backend.empty();
+  const std::vector<TorchTensor> outputs = tensors_of(node.output_values);
+  std::vector<TorchTensor> written;
+  for (const TorchTensor& tensor : outputs) {
+    if (contains(writes, tensor.storage)) written.push_back(tensor);
+  }
+  Compute compute;
+  compute.read = bytes_on_gpu(tensors_of(node.values));
+  if (outputs.empty()) {
+    compute.written = is_kernel ? 0 : compute.read;
+  } else {
+    compute.written = bytes_on_gpu(written);
+  }
+  // Of a table, only the rows that it takes.
+  if (is_lookup(node.name)) compute.read = std::min(compute.read, compute.written);
+  compute.flop = flop_of_convolution(node);
   for (const std::string& type : types) {
     const std::optional<DataType> known = torch_type(type);
     if (!known) continue;
-    work.compute.type = *known;
+    compute.type = *known;
     break;
   }
-  return work;
+  return compute;
 }
 
 }  // namespace hemiola::workload

@@ -9,13 +9,20 @@
 
 namespace hemiola::workload {
 
-struct OperatorWork {
-  Compute compute;
-  std::vector<std::int64_t> reads, writes;  ///< storages, each once
+/// What an operator does to storages on the GPU, by its own arguments. Empty writes: it launches no
+/// kernel, whatever it calls.
+struct OperatorEffect {
+  std::vector<std::int64_t> reads, writes;  ///< each once; storages without elements are left out
+  /// An output lies on the GPU, or it changes a tensor there: then it is a kernel, an alias, or
+  /// covered by what it calls (roles.h).
+  bool is_on_gpu = false;
 };
+/// An operator that only looks at a tensor in another way (aten::view), or allocates (aten::empty),
+/// writes nothing.
+OperatorEffect effect_of(const TorchNode& node);
 
-/// Of an operator that calls no other. Nothing if it launches no kernel: it has no tensor on a GPU,
-/// only looks at one in another way (aten::view), or allocates (aten::empty).
-std::optional<OperatorWork> work_of_operator(const TorchNode& node);
+/// Bytes and flop of its own kernels, which write `writes`: its outputs in other storages were made
+/// by operators that it calls.
+Compute work_of_operator(const TorchNode& node, const std::vector<std::int64_t>& writes);
 
 }  // namespace hemiola::workload

@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "workload/traces/pytorch/operators.h"
+#include "workload/traces/pytorch/roles.h"
 #include "workload/traces/pytorch_calls.h"
 #include "workload/traces/pytorch_shapes.h"
 
@@ -41,7 +41,6 @@ class TorchReader {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       const TorchNode& node = nodes_[i];
       place_.emplace(node.id, i);
-      if (node.parent != node.id && !node.is_on_gpu) callers_.insert(node.parent);
       linked_ = linked_ || node.is_on_gpu;
       if (node.begin >= 0) first_ = std::min(first_, node.begin);
     }
@@ -83,20 +82,18 @@ class TorchReader {
   // --- Operators only ----------------------------------------------------------------------------
 
   void read_operators() {
-    std::int64_t left_out = 0;
-    for (const TorchNode& node : nodes_) {
-      if (node.name == kCallParameters) {
-        add_call(node);
-      } else if (callers_.contains(node.id) || node.name.starts_with("nccl:") ||
-                 node.name.starts_with("c10d::")) {
-        ++left_out;
-      } else if (const auto work = work_of_operator(node)) {
-        add_kernel(node, *work);
-      } else {
-        ++left_out;
+    const OperatorRoles found = roles_of(nodes_);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].name == kCallParameters) {
+        add_call(nodes_[i]);
+      } else if (found.roles[i] == OperatorRole::kernel) {
+        add_kernel(nodes_[i], found.writes[i]);
       }
     }
-    if (left_out > 0)
+    std::optional<OperatorCounts>& counts = assembly_.builder().workload().operators;
+    if (!counts) counts.emplace();
+    counts->add(found.counts);
+    if (const std::int64_t left_out = found.counts.host; left_out > 0)
       assembly_.builder().workload().notices.push_back(
           {Severity::note,
            fmt::format(
@@ -106,17 +103,18 @@ class TorchReader {
            {}});
   }
 
-  void add_kernel(const TorchNode& node, const OperatorWork& work) {
+  void add_kernel(const TorchNode& node, const std::vector<std::int64_t>& writes) {
+    const OperatorEffect effect = effect_of(node);
     Node out = start(node);
     out.kind = NodeKind::compute;
     out.stream = assembly_.builder().stream("compute");
-    out.work = assembly_.compute(work.compute);
-    for (const std::int64_t storage : work.reads) wait_for_calls(written_by_call_, storage);
-    for (const std::int64_t storage : work.writes) {
+    out.work = assembly_.compute(work_of_operator(node, writes));
+    for (const std::int64_t storage : effect.reads) wait_for_calls(written_by_call_, storage);
+    for (const std::int64_t storage : writes) {
       wait_for_calls(written_by_call_, storage);
       wait_for_calls(read_by_call_, storage);
     }
-    for (const std::int64_t storage : work.writes) {
+    for (const std::int64_t storage : writes) {
       written_by_call_.erase(storage);
       read_by_call_.erase(storage);
     }
@@ -207,6 +205,8 @@ class TorchReader {
       const auto alias = aliases_.find(group.dump());
       if (alias != aliases_.end()) call.group = alias->second;
     }
+    if (name + 1 < values.size() && values[name + 1].is_array())
+      call.sent_splits = parse_splits(values[name + 1].dump());
     set_group_numbers(call, values);
     set_peer(call, values[name - 1], node);
     return call;
@@ -316,9 +316,8 @@ class TorchReader {
   FileTrace trace_;
   bool linked_ = false;
   std::int64_t first_ = std::numeric_limits<std::int64_t>::max();
-  std::unordered_map<std::uint64_t, std::size_t> place_;  ///< by id
-  std::unordered_set<std::uint64_t> callers_;             ///< ids of operators that call others
-  std::map<std::string, std::string> aliases_;            ///< of groups
+  std::unordered_map<std::uint64_t, std::size_t> place_;                            ///< by id
+  std::map<std::string, std::string> aliases_;                                      ///< of groups
   std::unordered_map<std::int64_t, std::uint64_t> written_by_call_, read_by_call_;  ///< by storage
   std::optional<std::uint64_t> last_kernel_;
 };

@@ -1,0 +1,69 @@
+#include "workload/traces/known_names.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "core/embedded.h"
+#include "core/units.h"
+
+namespace hemiola::workload {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+struct KnownNames {
+  std::vector<std::pair<std::string, KnownDevice>> devices;
+  std::vector<std::pair<std::regex, std::string>> calls;
+
+  KnownNames() {
+    const EmbeddedFile* file = find_embedded("data/traces.yaml");
+    const YAML::Node table = YAML::Load(std::string(file->content));
+    for (const YAML::Node& one : table["devices"]) {
+      const auto memory =
+          one["memory"] ? parse_bytes(one["memory"].as<std::string>()) : std::optional<Bytes>();
+      devices.emplace_back(lower(one["name"].as<std::string>()),
+                           KnownDevice{one["model"].as<std::string>(), memory ? memory->count : 0});
+    }
+    for (const YAML::Node& one : table["calls"])
+      calls.emplace_back(
+          std::regex(one["kernel"].as<std::string>(),
+                     std::regex::ECMAScript | std::regex::icase | std::regex::optimize),
+          one["name"].as<std::string>());
+  }
+};
+
+/// Our own file, read once: a test reads it as well.
+const KnownNames& names() {
+  static const KnownNames known;
+  return known;
+}
+
+}  // namespace
+
+std::optional<KnownDevice> known_device(std::string_view name) {
+  const std::string plain = lower(name);
+  for (const auto& [part, device] : names().devices) {
+    if (plain.find(part) != std::string::npos) return device;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> library_call(std::string_view kernel) {
+  constexpr std::size_t kLongest = 256;  // behind it are arguments of templates
+  const std::string text(kernel.substr(0, kLongest));
+  for (const auto& [pattern, name] : names().calls) {
+    if (std::regex_search(text, pattern)) return name;
+  }
+  return std::nullopt;
+}
+
+}  // namespace hemiola::workload
