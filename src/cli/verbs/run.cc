@@ -90,7 +90,7 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   verb.add_option("--groups", options.groups, "of a trace: its process groups, if not beside it")
       ->type_name("FILE");
   verb.add_option("--replicate", options.replicate,
-                  "of a trace of one rank: so many ranks do the same")
+                  "of a trace of one rank, or a text that does not say it: so many ranks do the same")
       ->type_name("N");
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
