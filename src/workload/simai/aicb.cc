@@ -239,7 +239,7 @@ class AicbGroups {
     if (row.group == "embedding_group") {
       if (size != 2 || stages < 2)
         fail(row.line, "an embedding group is the first and the last of the stages, two ranks");
-      return pairs_of_stages(stages - 1);
+      return pairs_of_stages(0, stages - 1);
     }
     const int stride = stride_of(row.group, size);
     if (ranks % (std::int64_t{size} * stride) != 0)
@@ -248,11 +248,11 @@ class AicbGroups {
     return simai::groups_of(ranks, size, stride);
   }
 
-  /// Pairs of ranks in the same place of stages that are `apart`.
-  std::vector<std::vector<int>> pairs_of_stages(int apart) const {
+  /// Pairs of ranks in the same place of two stages.
+  std::vector<std::vector<int>> pairs_of_stages(int first, int second) const {
     std::vector<std::vector<int>> pairs;
-    for (int rank = 0; rank + apart * per_stage < ranks; ++rank)
-      pairs.push_back({rank, rank + apart * per_stage});
+    for (int place = 0; place < per_stage; ++place)
+      pairs.push_back({first * per_stage + place, second * per_stage + place});
     return pairs;
   }
 
@@ -328,8 +328,13 @@ class AicbWriter {
   /// What a rank of this stage does. Messages beyond the ends of the pipeline are none.
   std::shared_ptr<const Trace> write(const AicbSection& section, int stage) {
     simai::CallTrace trace(builder_, file_);
+    receives_.clear();
     for (const AicbRow& row : section.rows) {
       if (row.type == "epoch_end") continue;
+      if (!row.is_message()) {
+        for (const std::uint32_t receive : receives_) trace.wait(receive);
+        receives_.clear();
+      }
       if (row.type == "computation")
         compute(row, trace);
       else if (row.bytes == 0 && row.type != "barrier")
@@ -378,17 +383,20 @@ class AicbWriter {
                                       .bytes = row.type == "barrier" ? kBarrierBytes : row.bytes}));
   }
 
-  /// Sends go on beside what follows; what follows waits for receives.
+  /// Sends go on beside what follows. Messages next to each other are one batch, as Megatron-LM has
+  /// them: what follows it waits for its receives, and its sends do not.
   void message(const AicbRow& row, int stage, simai::CallTrace& trace) {
     if (row.is_next ? stage + 1 == groups_.stages : stage == 0)
       return leave_out("of stages that are not there, at the ends of the pipeline", row);
     const bool is_send = row.type == "isend";
+    const int first = row.is_next ? stage : stage - 1;
+    const std::int32_t family = family_of(fmt::format("stages {}-{}", first, first + 1), [&] {
+      return groups_.pairs_of_stages(first, first + 1);
+    });
     const std::uint32_t node =
         trace.message(row.stage, is_send ? NodeKind::send : NodeKind::receive,
-                      {.family = family_of("stages", [&] { return groups_.pairs_of_stages(1); }),
-                       .from_first = is_send == row.is_next,
-                       .bytes = row.bytes});
-    if (!is_send) trace.wait(node);
+                      {.family = family, .from_first = is_send == row.is_next, .bytes = row.bytes});
+    if (!is_send) receives_.push_back(node);
   }
 
   const std::string& file_;
@@ -397,6 +405,7 @@ class AicbWriter {
   WorkloadBuilder& builder_;
   Tally& tally_;
   std::map<std::string, std::int32_t> families_;
+  std::vector<std::uint32_t> receives_;  ///< of the batch
 };
 
 /// AICB's own tables have calls of the last stage in the embedding group that the first does not
@@ -449,6 +458,7 @@ Workload read_aicb(const TraceRequest& request, const std::string& file, std::st
         simai::class_of(groups.stages > 1 ? fmt::format("stage {}", stage) : "all",
                         writer.write(section, stage), stage * groups.per_stage, groups.per_stage));
   }
+  simai::refuse_nothing(workload);
   workload.notices = std::move(notices);
   tally.report(workload.notices);
   return builder.take();

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "workload/scheduler/fold.h"
 #include "workload/testing/traces.h"
 
 namespace hemiola::workload {
@@ -86,6 +87,27 @@ TEST(Aicb, stages_send_to_the_next_and_its_last_to_none) {
   EXPECT_THAT(kinds(1), ElementsAre(NodeKind::receive, NodeKind::send, NodeKind::collective));
   EXPECT_THAT(table_group(workload, 0), ElementsAre(0, 2));
   EXPECT_TRUE(has_notice(workload, "stages that are not there"));
+}
+
+TEST(Aicb, stages_in_the_middle_differ) {
+  std::string text;
+  for (int stage = 0; stage < 4; ++stage)
+    text += "[ pp_stage" + std::to_string(stage) + ": [rank" + std::to_string(stage) + "] ]\n" +
+            kTableHead + table_row("irecv", "pp_group", "1", "8", "recv_prev") +
+            table_row("isend", "pp_group", "1", "8", "send_next");
+  EXPECT_EQ(fold(read_table(text)).classes.size(), 4u)
+      << "a class that receives from itself never begins";
+}
+
+TEST(Aicb, a_send_does_not_wait_for_the_receive_beside_it) {
+  const Workload workload = read_table("[rank0 ~ rank3]\n" + std::string(kTableHead) +
+                                       table_row("all_reduce", "pp_group", "2", "8") +
+                                       table_row("irecv", "pp_group", "1", "8", "recv_next") +
+                                       table_row("isend", "pp_group", "1", "8", "send_next") +
+                                       table_row("all_reduce", "dp_group", "2", "8"));
+  const Trace& trace = *workload.classes.at(0).trace;
+  EXPECT_THAT(test::waits_of(trace, 2), ElementsAre(0u));
+  EXPECT_THAT(test::waits_of(trace, 3), ElementsAre(0u, 1u));
 }
 
 TEST(Aicb, an_embedding_group_is_called_by_both_its_ends) {

@@ -30,6 +30,13 @@ void refuse_trace_options(const TraceRequest& request) {
     throw Failure("the text has the size of every call", {.file = "--sizes"}, "leave it out");
 }
 
+void refuse_nothing(const Workload& workload) {
+  for (const RankClass& one : workload.classes)
+    if (!one.trace->nodes.empty()) return;
+  throw Failure("nothing in it takes any time", {.file = workload.source},
+                "calls in groups of one rank, and of 0 bytes, are left out");
+}
+
 RankClass class_of(const std::string& name, std::shared_ptr<const Trace> trace, int first,
                    int count) {
   RankClass one{name, std::move(trace), std::vector<int>(static_cast<std::size_t>(count))};

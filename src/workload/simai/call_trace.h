@@ -28,6 +28,9 @@ std::vector<std::vector<int>> groups_of(int ranks, int size, int stride);
 /// Failure for options of traces that such a text has no use for.
 void refuse_trace_options(const TraceRequest& request);
 
+/// Failure if no rank has anything to do.
+void refuse_nothing(const Workload& workload);
+
 /// `count` ranks from `first` on that do the same.
 RankClass class_of(const std::string& name, std::shared_ptr<const Trace> trace, int first,
                    int count);

@@ -273,6 +273,7 @@ Workload read_astra_text(const TraceRequest& request, const std::string& file,
   workload.source = file;
   workload.classes.push_back(
       simai::class_of("all", PassWalk(layers, file, sizes, builder, tally).run(), 0, sizes.ranks));
+  simai::refuse_nothing(workload);
   workload.notices = std::move(notices);
   tally.report(workload.notices);
   return builder.take();

@@ -153,6 +153,7 @@ TEST(AstraText, what_is_wrong_is_said_with_its_line) {
       std::pair{two_layers(kTransformer + " checkpoint_initiates: 1 1"),
                 "t.txt:1: error: layer 1 initiates"},
       std::pair{std::string("HYBRID_DLRM\n1\n") + layer, "t.txt:1: error: nothing says which"},
+      std::pair{std::string("MICRO\n1\n") + layer, "t.txt: error: nothing in it takes any time"},
       std::pair{std::string("MICRO\n"), "t.txt:2: error: the second line"},
       std::pair{std::string("MICRO\n2\n") + layer, "t.txt:3: error: 2 layers are announced"},
       std::pair{std::string("MICRO\n1\n") + layer + layer,
