@@ -1,5 +1,6 @@
 #include "core/lists.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <optional>
@@ -59,6 +60,31 @@ std::int64_t read_count(std::string_view text, std::int64_t least, std::int64_t 
   throw Failure(in_quotes(text) + " is not a whole number from " + std::to_string(least) + " to " +
                     std::to_string(most),
                 where);
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  constexpr std::string_view kBlanks = " \t\r\n\f\v";
+  std::vector<std::string_view> words;
+  for (std::size_t at = line.find_first_not_of(kBlanks); at != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = line.find_first_not_of(kBlanks, end);
+  }
+  return words;
+}
+
+std::vector<WordLine> word_lines(std::string_view text) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  std::vector<WordLine> lines;
+  int number = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    ++number;
+    WordLine line{number, words_of(text.substr(at, end - at))};
+    if (!line.words.empty()) lines.push_back(std::move(line));
+    at = end + 1;
+  }
+  return lines;
 }
 
 std::optional<Bytes> parse_size(std::string_view text) {

@@ -40,6 +40,15 @@ std::vector<Time> read_times(std::string_view text, const SourceLocation& where)
 std::int64_t read_count(std::string_view text, std::int64_t least, std::int64_t most,
                         const SourceLocation& where);
 
+/// What stands between blanks.
+std::vector<std::string_view> words_of(std::string_view line);
+struct WordLine {
+  int number = 0;  ///< 1-based
+  std::vector<std::string_view> words;
+};
+/// The lines with words in them; a byte order mark is none.
+std::vector<WordLine> word_lines(std::string_view text);
+
 /// "a,b" is "a" and "b"; "" is one empty text.
 std::vector<std::string> split(std::string_view text, char separator);
 /// The other way round, for messages: "a, b".

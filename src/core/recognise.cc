@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/lists.h"
 #include "core/text.h"
 
 namespace hemiola {
@@ -186,6 +188,38 @@ Format recognise_module(std::string_view text) {
   return Format::unknown;
 }
 
+// --- SimAI, AICB and ASTRA-sim 1 -----------------------------------------------------------------
+
+/// "9 8 1 0 8 H100": nodes, GPUs of a server, two kinds of switches, links, the type of GPU.
+bool is_topology_head(const std::vector<std::string_view>& words) {
+  return words.size() == 6 &&
+         std::all_of(words.begin(), words.end() - 1,
+                     [](std::string_view word) {
+                       return word.find_first_not_of("0123456789") == std::string_view::npos;
+                     }) &&
+         std::string_view("0123456789").find(words.back().front()) == std::string_view::npos;
+}
+
+/// What SimAI's programs take, by the first line; `unknown` for any other text.
+Format recognise_simai(std::string_view text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  const std::vector<std::string_view> words = words_of(line);
+  if (words.empty()) return Format::unknown;
+  if (line.starts_with("comm_type,") || starts_with_any(line, {"[rank", "[ pp_stage"}))
+    return Format::aicb_csv;
+  if (is_topology_head(words)) return Format::simai_topology;
+  if (words[0].starts_with("HYBRID_") && words[0].find(':') == std::string_view::npos)
+    return Format::astra_text;
+  for (const std::string_view whole : {"DATA", "MODEL", "MICRO", "DISTRIBUTED_INFERENCE"})
+    if (words[0] == whole && words.size() % 2 == 1) return Format::astra_text;
+  const bool is_settings =
+      text.starts_with("ENABLE_QCN ") || text.find("\nPACKET_PAYLOAD_SIZE ") != std::string::npos;
+  if (line.starts_with("Size,1 Node") || text.find("\nallreduce,:") != std::string::npos ||
+      is_settings)
+    return Format::simai_configuration;
+  return Format::unknown;
+}
+
 // --- Chakra: protobuf messages, each after its length --------------------------------------------
 
 /// Takes a base-128 varint; false at the end of the text or beyond 64 bits.
@@ -258,6 +292,8 @@ Format recognise(std::string_view content) {
   if (is_binary(content)) return is_chakra(content) ? Format::chakra_et : Format::binary;
   const std::size_t start = skip_blanks(content, 0);
   if (start == content.size()) return Format::unknown;
+  const Format simai = recognise_simai(content.substr(start));
+  if (simai != Format::unknown) return simai;
   switch (content[start]) {
     case '<':
       return recognise_xml(content);
@@ -272,43 +308,33 @@ Format recognise(std::string_view content) {
 }
 
 std::string_view describe(Format format) {
-  switch (format) {
-    case Format::hemiola_plan:
-      return "a chunk plan";
-    case Format::mscclpp_json:
-      return "an MSCCL++ execution plan";
-    case Format::msccl_xml:
-      return "an MSCCL algorithm";
-    case Format::nccl_topology:
-      return "an NCCL topology";
-    case Format::nccl_graph:
-      return "an NCCL graph";
-    case Format::infragraph:
-      return "an InfraGraph description";
-    case Format::chakra_et:
-    case Format::chakra_json:
-      return "a Chakra execution trace";
-    case Format::astra_network:
-      return "an ASTRA-sim network configuration";
-    case Format::astra_system:
-      return "an ASTRA-sim system configuration";
-    case Format::kineto_trace:
-      return "a Kineto trace";
-    case Format::hlo:
-      return "an HLO module";
-    case Format::mlir:
-      return "a StableHLO or other MLIR module";
-    case Format::json:
-      return "a JSON file of no known kind";
-    case Format::yaml:
-      return "a YAML file of no known kind";
-    case Format::xml:
-      return "an XML file of no known kind";
-    case Format::binary:
-      return "a binary file of no known kind";
-    case Format::unknown:
-      return "a file of no known kind";
-  }
+  static constexpr std::pair<Format, std::string_view> kNames[] = {
+      {Format::hemiola_plan, "a chunk plan"},
+      {Format::mscclpp_json, "an MSCCL++ execution plan"},
+      {Format::msccl_xml, "an MSCCL algorithm"},
+      {Format::nccl_topology, "an NCCL topology"},
+      {Format::nccl_graph, "an NCCL graph"},
+      {Format::infragraph, "an InfraGraph description"},
+      {Format::chakra_et, "a Chakra execution trace"},
+      {Format::chakra_json, "a Chakra execution trace"},
+      {Format::astra_network, "an ASTRA-sim network configuration"},
+      {Format::astra_system, "an ASTRA-sim system configuration"},
+      {Format::kineto_trace, "a Kineto trace"},
+      {Format::hlo, "an HLO module"},
+      {Format::mlir, "a StableHLO or other MLIR module"},
+      {Format::astra_text, "a workload text of ASTRA-sim 1 or SimAI"},
+      {Format::aicb_csv, "an AICB workload"},
+      {Format::simai_topology, "a SimAI topology"},
+      {Format::simai_configuration,
+       "a configuration of SimAI's own models (bus bandwidths, their ratios, or settings of its "
+       "network)"},
+      {Format::json, "a JSON file of no known kind"},
+      {Format::yaml, "a YAML file of no known kind"},
+      {Format::xml, "an XML file of no known kind"},
+      {Format::binary, "a binary file of no known kind"},
+  };
+  for (const auto& [known, name] : kNames)
+    if (known == format) return name;
   return "a file of no known kind";
 }
 

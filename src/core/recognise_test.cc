@@ -43,6 +43,21 @@ TEST(Recognise, a_json_file_cut_off_after_its_first_keys_is_still_known) {
   EXPECT_EQ(recognise(R"({"name": "x", "gpus": [{"id": 0, "thr)"), Format::mscclpp_json);
 }
 
+TEST(Recognise, texts_of_simai_go_by_their_first_line) {
+  EXPECT_EQ(recognise("HYBRID_TRANSFORMER model_parallel_NPU_group: 8\n2\n"), Format::astra_text);
+  EXPECT_EQ(recognise("MICRO\r\n1\r\n"), Format::astra_text);
+  EXPECT_EQ(recognise("DATA mining is fun\n"), Format::unknown);
+  EXPECT_EQ(recognise("HYBRID_X: 1\n"), Format::yaml);
+  EXPECT_EQ(recognise("comm_type,comm_group,msg_size\n"), Format::aicb_csv);
+  EXPECT_EQ(recognise("[rank0 ~ rank127]\ncomm_type,"), Format::aicb_csv);
+  EXPECT_EQ(recognise("[ pp_stage0: [rank0, rank1] ]\n"), Format::aicb_csv);
+  EXPECT_EQ(recognise("9 8 1 0 8 H100\n8\n"), Format::simai_topology);
+  EXPECT_EQ(recognise("9 8 1 0 8 100\n8\n"), Format::unknown);
+  EXPECT_EQ(recognise("Size,1 Node(NVLinkx),2Node\n"), Format::simai_configuration);
+  EXPECT_EQ(recognise("test\nTP:\nallreduce,: 300\n"), Format::simai_configuration);
+  EXPECT_EQ(recognise("ENABLE_QCN 1\n"), Format::simai_configuration);
+}
+
 TEST(Recognise, yaml_goes_by_the_keys_at_its_margin) {
   EXPECT_EQ(recognise("# comment\ndevices:\n- name: x\n"), Format::infragraph);
   EXPECT_EQ(recognise("topology: [ Ring ]\r\nnpus_count: [ 4 ]\r\nbandwidth: [ 50.0 ]\r\n"),

@@ -25,20 +25,24 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
 
 /// What a text file looks like by its content, not by its name.
 enum class Format {
-  hemiola_plan,   ///< chunk plan (docs/plan_files.md)
-  mscclpp_json,   ///< MSCCL++ execution plan
-  msccl_xml,      ///< <algo ...>
-  nccl_topology,  ///< <system ...>
-  nccl_graph,     ///< <graphs ...>
-  infragraph,     ///< JSON or YAML with devices / instances / components
-  chakra_et,      ///< Chakra execution trace, protobuf; or PyTorch's, JSON
-  chakra_json,    ///< Chakra execution trace as JSON, by its jsonizer or for its feeder
-  astra_network,  ///< ASTRA-sim network .yml
-  astra_system,   ///< ASTRA-sim system .json
-  kineto_trace,   ///< of the PyTorch profiler
-  hlo,            ///< HLO module of XLA, as text
-  mlir,           ///< StableHLO or other MLIR, as text
-  json,           ///< JSON of no known kind
+  hemiola_plan,    ///< chunk plan (docs/plan_files.md)
+  mscclpp_json,    ///< MSCCL++ execution plan
+  msccl_xml,       ///< <algo ...>
+  nccl_topology,   ///< <system ...>
+  nccl_graph,      ///< <graphs ...>
+  infragraph,      ///< JSON or YAML with devices / instances / components
+  chakra_et,       ///< Chakra execution trace, protobuf; or PyTorch's, JSON
+  chakra_json,     ///< Chakra execution trace as JSON, by its jsonizer or for its feeder
+  astra_network,   ///< ASTRA-sim network .yml
+  astra_system,    ///< ASTRA-sim system .json
+  kineto_trace,    ///< of the PyTorch profiler
+  hlo,             ///< HLO module of XLA, as text
+  mlir,            ///< StableHLO or other MLIR, as text
+  astra_text,      ///< workload text of ASTRA-sim 1 and SimAI: a parallelism, then a line per layer
+  aicb_csv,        ///< AICB's table of calls
+  simai_topology,  ///< SimAI's text of nodes and links
+  simai_configuration,  ///< tables and settings of SimAI's own models
+  json,                 ///< JSON of no known kind
   yaml,
   xml,
   binary,

@@ -9,6 +9,7 @@
 #include "machine/infragraph/infragraph.h"
 #include "machine/machine.h"
 #include "machine/nccl/topology.h"
+#include "machine/simai/topology.h"
 
 namespace hemiola::machine {
 namespace {
@@ -21,6 +22,9 @@ namespace {
   throw Failure("there is no built-in machine and no file named '" + name + "'", kOption, hint);
 }
 
+constexpr const char* kMachineFiles =
+    "a machine is InfraGraph YAML or JSON, an NCCL topology XML, or a SimAI topology";
+
 Machine read(const std::string& file, const LoadOptions& options) {
   const std::string text = read_file(file);
   const Format format = recognise(text);
@@ -29,18 +33,18 @@ Machine read(const std::string& file, const LoadOptions& options) {
       return from_infragraph(text, file, options);
     case Format::nccl_topology:
       return from_nccl_topology(text, file, options);
+    case Format::simai_topology:
+      return from_simai_topology(text, file, options);
     case Format::yaml:
     case Format::json:
     case Format::xml:
     case Format::unknown:
       // Malformed text gets the parser's message with its line, which says more than "unknown".
       if (format != Format::xml) infragraph::parse(text, file);
-      throw Failure("this describes no machine", SourceLocation{file, 1, 1, {}},
-                    "a machine is InfraGraph YAML or JSON, or an NCCL topology XML");
+      throw Failure("this describes no machine", SourceLocation{file, 1, 1, {}}, kMachineFiles);
     default:
       throw Failure("this is " + std::string(describe(format)) + ", not a machine",
-                    SourceLocation{file, 0, 0, {}},
-                    "a machine is InfraGraph YAML or JSON, or an NCCL topology XML");
+                    SourceLocation{file, 0, 0, {}}, kMachineFiles);
   }
 }
 

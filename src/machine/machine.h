@@ -203,7 +203,7 @@ struct LoadOptions {
 };
 
 /// A shipped machine ("dgx-h100", "dgx-h100:4", "ring:8", "mesh:4x4", ...) or a file (InfraGraph
-/// YAML or JSON, NCCL topology XML). Throws Failure; warnings are in the result.
+/// YAML or JSON, NCCL topology XML, SimAI topology). Throws Failure; warnings are in the result.
 Machine load(const std::string& name_or_file, const LoadOptions& options = {});
 /// The built-in names with one line each, for `machine list` and suggestions.
 struct BuiltIn {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "workload/hlo/reader.h"
+#include "workload/simai/reader.h"
 #include "workload/traces/assembly.h"
 #include "workload/traces/chakra/json.h"
 #include "workload/traces/chakra/reader.h"
@@ -80,6 +81,8 @@ class TraceReader {
         break;
       }
       case TraceFormat::hlo:
+      case TraceFormat::astra_text:
+      case TraceFormat::aicb:
       case TraceFormat::unknown:
         if (recognise(content) != Format::binary)
           throw Failure(fmt::format("is {}, not a trace", describe(recognise(content))),
@@ -158,19 +161,18 @@ class TraceReader {
   std::map<std::string, InferredGroups> inferred_;  ///< by file
 };
 
+/// A file that says what all ranks do.
+Workload read_whole(TraceRequest request, const TraceFiles& files, TraceFormat format) {
+  const TraceFile& only = files.ranks.front();
+  if (format == TraceFormat::hlo) return read_hlo(request, only.name, only.content());
+  if (request.name.empty()) request.name = files.name;
+  return format == TraceFormat::aicb ? read_aicb(request, only.name, only.content())
+                                     : read_astra_text(request, only.name, only.content());
+}
+
 }  // namespace
 
 Workload read_workload(const TraceRequest& request) {
-  const TraceFiles files = find_traces(request.path);
-  if (files.ranks.size() == 1) {
-    const TraceFile& only = files.ranks.front();
-    if (trace_format(only.start(kTraceStart)) == TraceFormat::hlo)
-      return read_hlo(request, only.name, only.content());
-  }
-  if (request.replicate && files.ranks.size() != 1)
-    throw Failure(fmt::format("--replicate makes all ranks from one trace, and there are {}",
-                              files.ranks.size()),
-                  {.file = request.path});
   if (request.replicate && *request.replicate < 1)
     throw Failure(fmt::format("--replicate {}: there is at least one rank", *request.replicate),
                   kOption);
@@ -179,6 +181,17 @@ Workload read_workload(const TraceRequest& request) {
     throw Failure(
         fmt::format("--replicate {}: there are {} ranks at most", *request.replicate, kMostRanks),
         kOption);
+  const TraceFiles files = find_traces(request.path);
+  if (files.ranks.size() == 1) {
+    const TraceFile& only = files.ranks.front();
+    const TraceFormat format = trace_format(only.start(kTraceStart));
+    if (!is_per_rank(format) && format != TraceFormat::unknown)
+      return read_whole(request, files, format);
+  }
+  if (request.replicate && files.ranks.size() != 1)
+    throw Failure(fmt::format("--replicate makes all ranks from one trace, and there are {}",
+                              files.ranks.size()),
+                  {.file = request.path});
   const int ranks = request.replicate.value_or(static_cast<int>(files.ranks.size()));
   WorkloadBuilder builder(request.name.empty() ? files.name : request.name, ranks);
   Workload& workload = builder.workload();

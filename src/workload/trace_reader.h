@@ -1,6 +1,6 @@
 // Workloads from traces: Chakra execution traces (protobuf), PyTorch execution traces and Kineto
 // traces (JSON): docs/traces.md is the manual. And from HLO modules, which are what all ranks do:
-// docs/hlo.md.
+// docs/hlo.md. And from workload texts of ASTRA-sim 1 and SimAI and tables of AICB: docs/simai.md.
 #pragma once
 
 #include <optional>

@@ -25,6 +25,7 @@
 #include "machine/infragraph/infragraph.h"
 #include "machine/infragraph/slices.h"
 #include "machine/nccl/topology.h"
+#include "machine/simai/topology.h"
 #include "plan/plan_json.h"
 #include "plan/template.h"
 #include "program/program.h"
@@ -265,6 +266,8 @@ constexpr Reader kReaders[] = {
     {"format", read_format},
     {"infragraph", [](std::string_view text) { machine::from_infragraph(text, kName); }},
     {"nccl-topology", [](std::string_view text) { machine::from_nccl_topology(text, kName); }},
+    {"simai-topology",
+     [](std::string_view text) { machine::from_simai_topology(text, kName); }},
     {"gpu-model", [](std::string_view text) { machine::parse_gpu_model(text, kName); }},
     {"gemm-table",
      [](std::string_view text) {
@@ -293,12 +296,14 @@ constexpr Reader kReaders[] = {
     {"kernel-trace", read_kernel_trace},
     {"configurations",
      [](std::string_view text) { compile::read_configurations(std::string(text), kName); }},
-    // Four formats of traces and the archives of them; read_workload() tells them by content.
+    // Formats of traces and the archives of them; read_workload() tells them by content.
     {"chakra", read_trace},
     {"pytorch", read_trace},
     {"kineto", read_trace},
     {"archive", read_trace},
     {"hlo", read_module},
+    {"astra-text", read_trace},
+    {"aicb", read_trace},
     {"groups", read_groups},
     {"sizes", [](std::string_view text) { workload::CallSizes(TextFile(text).path()); }},
     {"collectives", [](std::string_view text) { workload::parse_collective_rules(text, kName); }},

@@ -31,6 +31,7 @@ void reject_other_formats(const std::string& file) {
   switch (format) {
     case Format::infragraph:
     case Format::nccl_topology:
+    case Format::simai_topology:
       hint = "give it with --machine";
       break;
     case Format::hlo:
@@ -42,11 +43,18 @@ void reject_other_formats(const std::string& file) {
     case Format::chakra_et:
     case Format::chakra_json:
     case Format::kineto_trace:
+    case Format::astra_text:
+    case Format::aicb_csv:
       hint = "a whole iteration is run, not checked: 'hemiola run' takes it (docs/traces.md)";
       break;
     case Format::astra_network:
     case Format::astra_system:
       hint = "'hemiola run --astra workload=PREFIX system=FILE network=FILE' takes it";
+      break;
+    case Format::simai_configuration:
+      hint =
+          "Hemiola computes what it states; workloads and topologies of SimAI are read "
+          "(docs/simai.md)";
       break;
     case Format::nccl_graph:
       hint = "it says which rings and trees NCCL chose; no program is made from it";

@@ -89,8 +89,9 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
                 "of a trace: what can be left out of a damaged one is, and counted");
   verb.add_option("--groups", options.groups, "of a trace: its process groups, if not beside it")
       ->type_name("FILE");
-  verb.add_option("--replicate", options.replicate,
-                  "of a trace of one rank: so many ranks do the same")
+  verb.add_option(
+          "--replicate", options.replicate,
+          "of a trace of one rank, or a text that does not say it: so many ranks do the same")
       ->type_name("N");
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }

@@ -37,8 +37,8 @@ class Folder {
   /// Whether something was folded.
   bool run() {
     group_classes();
-    if (by_text_.size() == workload_.classes.size()) return false;
-    for (const auto& [text, members] : by_text_) join_slots(members);
+    if (alike_.size() == workload_.classes.size()) return false;
+    for (const auto& members : alike_) join_slots(members);
     return make_families() && rewrite();
   }
 
@@ -111,9 +111,54 @@ class Folder {
     return text;
   }
 
-  void group_classes() {
+  /// Whom a class sends messages to and receives them from: family's slot, whether it is the first
+  /// of the pair, class of the other.
+  using Peers = std::set<std::tuple<std::int64_t, bool, std::size_t>>;
+  std::vector<Peers> peers_of_classes() const {
+    std::vector<std::size_t> class_of(index(workload_.ranks));
     for (std::size_t c = 0; c < workload_.classes.size(); ++c)
-      by_text_[text_of(workload_.classes[c])].push_back(c);
+      for (const int rank : workload_.classes[c].ranks) class_of[index(rank)] = c;
+    std::vector<Peers> peers(workload_.classes.size());
+    for (std::size_t c = 0; c < workload_.classes.size(); ++c) {
+      const Trace& trace = *workload_.classes[c].trace;
+      const Slots slots = slots_of(trace);
+      std::set<std::pair<std::int32_t, bool>> sides;
+      for (const Node& node : trace.nodes)
+        if (node.kind == NodeKind::send || node.kind == NodeKind::receive)
+          sides.insert({family_of(node), (node.kind == NodeKind::send) ==
+                                             workload_.messages[index(node.work)].from_first});
+      for (const auto& [family, is_first] : sides)
+        for (const auto& pair : workload_.families[index(family)].groups)
+          if (class_of[index(is_first ? pair.front() : pair.back())] == c)
+            peers[c].insert({slot(slots.families, family), is_first,
+                             class_of[index(is_first ? pair.back() : pair.front())]});
+    }
+    return peers;
+  }
+
+  /// Stages of a pipeline may have one text, and each is at its own time: a class of them would
+  /// wait for itself. So members of a class have their messages with members of one class.
+  void group_classes() {
+    std::map<std::string, std::size_t> texts;
+    std::vector<std::size_t> group_of;  // by class
+    for (const RankClass& one : workload_.classes)
+      group_of.push_back(texts.emplace(text_of(one), texts.size()).first->second);
+    const std::vector<Peers> peers = peers_of_classes();
+    std::size_t groups = 0;
+    do {
+      groups = alike_.size();
+      std::map<std::pair<std::size_t, Peers>, std::vector<std::size_t>> parts;
+      for (std::size_t c = 0; c < peers.size(); ++c) {
+        Peers seen;
+        for (const auto& [slot, is_first, other] : peers[c])
+          seen.insert({slot, is_first, group_of[other]});
+        parts[{group_of[c], std::move(seen)}].push_back(c);
+      }
+      alike_.clear();
+      for (auto& [key, members] : parts) alike_.push_back(std::move(members));
+      for (std::size_t g = 0; g < alike_.size(); ++g)
+        for (const std::size_t c : alike_[g]) group_of[c] = g;
+    } while (alike_.size() != groups);
   }
 
   void join_slots(const std::vector<std::size_t>& members) {
@@ -158,7 +203,7 @@ class Folder {
         }
       }
     }
-    for (const auto& [text, members] : by_text_) {
+    for (const auto& members : alike_) {
       const Slots slots = slots_of(*workload_.classes[members.front()].trace);
       std::set<std::int32_t> families, streams;
       for (const std::int32_t family : slots.families) {
@@ -199,7 +244,7 @@ class Folder {
     // The class of the lowest rank comes first.
     std::vector<RankClass> classes;
     std::vector<const std::vector<std::size_t>*> order;
-    for (const auto& [text, members] : by_text_) order.push_back(&members);
+    for (const auto& members : alike_) order.push_back(&members);
     std::sort(order.begin(), order.end(),
               [](const auto* a, const auto* b) { return a->front() < b->front(); });
     for (const auto* members : order) {
@@ -228,9 +273,9 @@ class Folder {
   }
 
   Workload& workload_;
-  std::map<std::string, std::vector<std::size_t>> by_text_;
-  Joined families_of_, streams_of_;   ///< those that are one
-  std::vector<std::int32_t> number_;  ///< by family, of families_
+  std::vector<std::vector<std::size_t>> alike_;  ///< classes that become one
+  Joined families_of_, streams_of_;              ///< those that are one
+  std::vector<std::int32_t> number_;             ///< by family, of families_
   std::vector<GroupFamily> families_;
 };
 

@@ -70,6 +70,27 @@ TEST(Fold, ARingOfPairsIsOneClassInWhichEachSendsToTheNext) {
   EXPECT_EQ(test::run(workload).time, test::FixedCosts::us(4));
 }
 
+TEST(Fold, StagesOfAChainDoTheSameAtOtherTimes) {
+  // All but the ends receive from the one before and send to the next.
+  WorkloadBuilder builder("chain", 10);
+  std::vector<std::int32_t> pairs;
+  for (int stage = 0; stage < 4; ++stage)
+    pairs.push_back(builder.family("pair", {{stage, stage + 1}, {stage + 5, stage + 6}}));
+  for (int rank = 0; rank < 10; ++rank) {
+    const auto stage = static_cast<std::size_t>(rank % 5);
+    test::TraceWriter trace(builder);
+    std::vector<std::uint32_t> received;
+    if (stage > 0) received.push_back(trace.receive(pairs[stage - 1], 4));
+    const auto kernel = trace.compute("kernel", 10, received);
+    if (stage < 4) trace.send(pairs[stage], 4, {kernel});
+    trace.finish({rank});
+  }
+  const Workload workload = builder.take();
+  const Workload folded = fold(workload);
+  EXPECT_EQ(folded.classes.size(), 5u) << "a stage of one chain is as that of the other";
+  EXPECT_EQ(test::run(folded).time, test::run(workload).time);
+}
+
 TEST(Fold, GroupsOfCollectivesThatWouldOverlapAreLeftAsTheyAre) {
   WorkloadBuilder builder("ring", 3);
   std::vector<std::int32_t> pairs;

@@ -98,11 +98,9 @@ std::optional<std::vector<int>> ranks_by_content(const std::vector<TraceFile>& f
   return std::vector<int>(said.begin(), said.end());
 }
 
-/// Whether it is what one rank of several does. An HLO module is what all do, and a folder of dumps
-/// has many.
+/// An HLO module is what all ranks do, and a folder of dumps has many.
 bool is_of_one_rank(const TraceFile& file) {
-  const TraceFormat format = trace_format(file.start(kTraceStart));
-  return format != TraceFormat::unknown && format != TraceFormat::hlo;
+  return is_per_rank(trace_format(file.start(kTraceStart)));
 }
 
 /// Those of `files` that are traces, in the order of their ranks.
@@ -246,6 +244,10 @@ TraceFormat trace_format(std::string_view content) {
       return TraceFormat::kineto;
     case Format::hlo:
       return TraceFormat::hlo;
+    case Format::astra_text:
+      return TraceFormat::astra_text;
+    case Format::aicb_csv:
+      return TraceFormat::aicb;
     case Format::chakra_et:
       return start[start.find_first_not_of(" \t\r\n")] == '{' ? TraceFormat::pytorch
                                                               : TraceFormat::chakra;

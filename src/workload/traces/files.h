@@ -37,8 +37,21 @@ TraceFiles find_traces(const std::string& path);
 bool has_traces(const std::string& path);
 
 /// The format of a trace by its first bytes; `unknown` for what is none.
-enum class TraceFormat : std::uint8_t { chakra, chakra_json, pytorch, kineto, hlo, unknown };
+enum class TraceFormat : std::uint8_t {
+  chakra,
+  chakra_json,
+  pytorch,
+  kineto,
+  hlo,
+  astra_text,
+  aicb,
+  unknown
+};
 TraceFormat trace_format(std::string_view content);
+/// Whether a file is of one rank of several. Others say themselves what all ranks do.
+constexpr bool is_per_rank(TraceFormat format) {
+  return format < TraceFormat::hlo;
+}
 /// How many first bytes tell it.
 constexpr std::size_t kTraceStart = std::size_t{1} << 16;
 

@@ -1,0 +1,93 @@
+#include "workload/simai/call_trace.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/lists.h"
+
+namespace hemiola::workload::simai {
+
+std::int64_t read_number(std::string_view text, std::int64_t least, std::int64_t most,
+                         const SourceLocation& where) {
+  const bool is_float = text.size() > 2 && text.ends_with(".0");
+  return read_count(is_float ? text.substr(0, text.size() - 2) : text, least, most, where);
+}
+
+std::vector<std::vector<int>> groups_of(int ranks, int size, int stride) {
+  std::vector<std::vector<int>> groups;
+  for (int first = 0; first < ranks; ++first) {
+    if (first / stride % size != 0) continue;
+    std::vector<int>& group = groups.emplace_back();
+    for (int place = 0; place < size; ++place) group.push_back(first + place * stride);
+  }
+  return groups;
+}
+
+void refuse_trace_options(const TraceRequest& request) {
+  if (!request.groups.empty())
+    throw Failure("the text says which groups there are", {.file = "--groups"}, "leave it out");
+  if (!request.sizes.empty())
+    throw Failure("the text has the size of every call", {.file = "--sizes"}, "leave it out");
+}
+
+void refuse_nothing(const Workload& workload) {
+  for (const RankClass& one : workload.classes)
+    if (!one.trace->nodes.empty()) return;
+  throw Failure("nothing in it takes any time", {.file = workload.source},
+                "calls in groups of one rank, and of 0 bytes, are left out");
+}
+
+RankClass class_of(const std::string& name, std::shared_ptr<const Trace> trace, int first,
+                   int count) {
+  RankClass one{name, std::move(trace), std::vector<int>(static_cast<std::size_t>(count))};
+  std::iota(one.ranks.begin(), one.ranks.end(), first);
+  return one;
+}
+
+CallTrace::CallTrace(WorkloadBuilder& builder, std::string file) : builder_(builder) {
+  trace_->source = std::move(file);
+}
+
+std::uint32_t CallTrace::add(const Node& node, std::string_view name,
+                             std::vector<std::uint32_t> after) {
+  std::sort(after.begin(), after.end());
+  after.erase(std::unique(after.begin(), after.end()), after.end());
+  Node& added = trace_->nodes.emplace_back(node);
+  added.id = trace_->nodes.size() - 1;
+  added.name = builder_.name(name);
+  added.first_dependency = static_cast<std::uint32_t>(trace_->dependencies.size());
+  added.dependencies = static_cast<std::uint32_t>(after.size());
+  trace_->dependencies.insert(trace_->dependencies.end(), after.begin(), after.end());
+  return static_cast<std::uint32_t>(added.id);
+}
+
+void CallTrace::compute(std::string_view name, Time time, std::int32_t work) {
+  if (time == Time{} && work < 0) return;
+  now_ = {add({.kind = NodeKind::compute,
+               .stream = builder_.stream("compute"),
+               .work = work,
+               .recorded = time},
+              name, now_)};
+}
+
+std::uint32_t CallTrace::call(std::string_view name, const CollectiveCall& call, Time then) {
+  const auto family = static_cast<std::size_t>(call.family);
+  const std::string stream = "group " + builder_.workload().families[family].name;
+  const std::uint32_t called = add({.kind = NodeKind::collective,
+                                    .stream = builder_.stream(stream),
+                                    .work = builder_.collective(call)},
+                                   name, now_);
+  if (then == Time{}) return called;
+  return add(
+      {.kind = NodeKind::compute, .stream = builder_.stream("update", false), .recorded = then},
+      "update", {called});
+}
+
+std::uint32_t CallTrace::message(std::string_view name, NodeKind kind, const Message& message) {
+  return add({.kind = kind,
+              .stream = builder_.stream(kind == NodeKind::send ? "send" : "receive"),
+              .work = builder_.message(message)},
+             name, now_);
+}
+
+}  // namespace hemiola::workload::simai
