@@ -25,6 +25,8 @@ struct Plan;
 
 namespace hemiola::program {
 
+struct Promise;
+
 enum class Protocol : std::uint8_t { simple, ll, ll128 };
 std::string_view name_of(Protocol protocol);
 
@@ -396,16 +398,14 @@ class Program {
   Collective collective = Collective::custom;
   Protocol protocol = Protocol::simple;
   bool in_place = false;
-  bool library_call = false;  ///< on a stream launch.library_interval passes between two calls:
-                              ///< the library's events and enqueueing
+  bool library_call = false;  ///< on a stream launch.library_interval passes between two calls
   int ranks = 0;
   std::vector<Buffer> buffers;
   std::vector<Semaphore> semaphores;
   std::int32_t inbound = 0;  ///< connections per rank: FIFO buffers and semaphores are derived
   std::int32_t outbound = 0;
   Fifo fifo;
-  bool pulls = false;  ///< slots without flags are in the sender's memory, and the receiver loads
-                       ///< them, where load and store reach it (NCCL's P2P read mode)
+  bool pulls = false;  ///< the receiver loads slots without flags (NCCL's P2P read mode)
   std::vector<std::vector<int>> groups;  ///< multicast groups (ranks)
   std::vector<ChannelTable> channels;    ///< by rank; only from MSCCL++ plans, for their writer
   std::vector<Body> bodies;
@@ -423,6 +423,7 @@ class Program {
   Diagnostics warnings;                  ///< from the reader
   /// What a custom program was lowered from: it says what the result has to be.
   std::shared_ptr<const plan::Plan> plan{};
+  std::shared_ptr<const Promise> promise{};  ///< what its user says of it (promise.h)
   /// Programs that compute what their collective moves.
   std::shared_ptr<const Computation> computation{};
 

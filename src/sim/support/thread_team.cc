@@ -1,5 +1,8 @@
 #include "sim/support/thread_team.h"
 
+#include <sched.h>
+
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -24,8 +27,14 @@ std::uint32_t changed(const std::atomic<std::uint32_t>& value, std::uint32_t old
 
 }  // namespace
 
-ThreadTeam::ThreadTeam(int size) : thrown_(static_cast<std::size_t>(size)) {
-  for (int number = 1; number < size; ++number)
+int available_cores() {
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return std::max(1, CPU_COUNT(&cores));
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+ThreadTeam::ThreadTeam(int size, int cores) : thrown_(static_cast<std::size_t>(size)) {
+  for (int number = 1; number < std::min(size, cores); ++number)
     threads_.emplace_back([this, number] { serve(number); });
 }
 
@@ -62,10 +71,12 @@ void ThreadTeam::serve(int number) {
 }
 
 void ThreadTeam::call(int number) {
-  try {
-    (*work_)(number);
-  } catch (...) {
-    thrown_[static_cast<std::size_t>(number)] = std::current_exception();
+  for (; number < size(); number += static_cast<int>(threads_.size()) + 1) {
+    try {
+      (*work_)(number);
+    } catch (...) {
+      thrown_[static_cast<std::size_t>(number)] = std::current_exception();
+    }
   }
 }
 
