@@ -445,27 +445,26 @@ class Program {
   std::int64_t chunks_of(std::int32_t buffer, int rank) const;
 
   // Buffers and semaphores that connections own; valid after finish().
-  std::int32_t fifo_buffer(std::int32_t inbound_index) const { return first_fifo_ + inbound_index; }
+  std::int32_t fifo_buffer(std::int32_t inbound_index) const { return first_.fifo + inbound_index; }
   /// The sender's own staging of a connection whose pair crosses a NIC; the same geometry as the
   /// FIFO.
   std::int32_t staging_buffer(std::int32_t outbound_index) const {
-    return first_staging_ + outbound_index;
+    return first_.staging + outbound_index;
   }
   std::int32_t tail_semaphore(std::int32_t inbound_index) const {
-    return first_tail_ + inbound_index;
+    return first_.tail + inbound_index;
   }
   std::int32_t head_semaphore(std::int32_t outbound_index) const {
-    return first_head_ + outbound_index;
+    return first_.head + outbound_index;
   }
   /// Adds the buffers and semaphores of the connections; every reader calls it last.
   void finish();
 
  private:
   Maker make_{};
-  std::int32_t first_fifo_ = 0;
-  std::int32_t first_staging_ = 0;
-  std::int32_t first_tail_ = 0;
-  std::int32_t first_head_ = 0;
+  struct First {
+    std::int32_t fifo = 0, staging = 0, tail = 0, head = 0;
+  } first_{};  ///< buffers and semaphores of connections
 };
 
 /// Reads a file (MSCCL++ execution plan or MSCCL XML, also gzip-compressed; recognised by content)

@@ -160,7 +160,6 @@ class PlanInterpreter {
   void perform(std::vector<AtomMovement>& movements, std::size_t count);
   void check_overlap(const AtomMovement& movement);
   void check_read(int rank, std::int32_t atom, Event now);
-  bool adds_to(Event now, int rank, std::int32_t atom) const;
   void read(int rank, std::int32_t atom, Event now);
   void write(int rank, std::int32_t atom, Event now, Contributions value);
   void write_tile(int rank, std::int32_t atom, std::int32_t tile, plan::Use use);

@@ -9,6 +9,22 @@ namespace hemiola::verify {
 using plan::Transfer;
 using plan::TransferKind;
 
+namespace {
+
+/// Whether what reads is a reduction into the same place.
+bool adds_to(const Unrolled& unrolled, Event now, int rank, const plan::Area& area) {
+  if (now.actor >= unrolled.streams()) return false;
+  const TransferId id{now.actor, now.number};
+  const Transfer& transfer = unrolled.transfer(id);
+  if (transfer.reduce == ReduceOp::none || transfer.kind == TransferKind::collective) return false;
+  const std::vector<Movement> movements = unrolled.movements(id);
+  return std::any_of(movements.begin(), movements.end(), [&](const Movement& movement) {
+    return movement.rank == rank && overlap(movement.destination, area);
+  });
+}
+
+}  // namespace
+
 /// The movement of a transfer between two ranks. Reuses the memory of `out`: this is done for every
 /// transfer of large plans.
 void PlanInterpreter::convert(TransferId id, AtomMovement& out) const {
@@ -92,7 +108,7 @@ void PlanInterpreter::expect_order(Event before, bool before_writes, Event now, 
 void PlanInterpreter::check_read(int rank, std::int32_t atom, Event now) {
   const std::size_t where = index(rank, atom);
   if (cells_[where].value.defined()) return;
-  const bool adds = adds_to(now, rank, atom);
+  const bool adds = adds_to(unrolled_, now, rank, atoms_.area(atom));
   std::vector<Witness> steps{witness(now, (adds ? "adds to " : "reads ") + describe(rank, atom))};
   for (std::int32_t s = 0; s < unrolled_.streams(); ++s) {
     if (s == now.actor) continue;  // what comes later there cannot come before
@@ -124,18 +140,6 @@ void PlanInterpreter::check_read(int rank, std::int32_t atom, Event now) {
   fail(adds ? "a reduction adds to " + describe(rank, atom) + ", which nothing has written"
             : describe(rank, atom) + " is read, and nothing has written it",
        std::move(steps));
-}
-
-/// Whether what reads is a reduction into the same place.
-bool PlanInterpreter::adds_to(Event now, int rank, std::int32_t atom) const {
-  if (now.actor >= unrolled_.streams()) return false;
-  const TransferId id{now.actor, now.number};
-  const Transfer& transfer = unrolled_.transfer(id);
-  if (transfer.reduce == ReduceOp::none || transfer.kind == TransferKind::collective) return false;
-  const std::vector<Movement> movements = unrolled_.movements(id);
-  return std::any_of(movements.begin(), movements.end(), [&](const Movement& movement) {
-    return movement.rank == rank && overlap(movement.destination, atoms_.area(atom));
-  });
 }
 
 void PlanInterpreter::read(int rank, std::int32_t atom, Event now) {
