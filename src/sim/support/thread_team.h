@@ -38,6 +38,7 @@ class ThreadTeam {
   std::atomic<std::uint32_t> phase_ = 0;
   std::atomic<std::uint32_t> at_work_ = 0;  ///< threads that have not ended the phase
   bool over_ = false;
+  int spins_ = 1;  ///< of the caller
 };
 
 }  // namespace hemiola::sim
