@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/notices.h"
 #include "cli/options/inputs.h"
+#include "core/lists.h"
 #include "core/text.h"
 #include "lift/lift.h"
 #include "plan/plan_json.h"

@@ -143,7 +143,10 @@ void refuse_options_of_workloads(const CLI::App& verb) {
 /// Whether it can only be meant as a trace: what is wrong with it the reader of traces says.
 bool is_meant_as_trace(const std::string& input) {
   std::error_code ignored;
-  return workload::is_trace(input) || input.find("%d") != std::string::npos ||
+  // Binary, and yet somebody's: an archive, be it one that cannot be unpacked.
+  const std::string start = read_start(input);
+  const bool is_archive = recognise(start) == Format::binary && is_readable_start(start);
+  return is_archive || workload::is_trace(input) || input.find("%d") != std::string::npos ||
          std::filesystem::is_directory(input, ignored);
 }
 

@@ -90,8 +90,9 @@ class Reader {
       return;
     }
     program_.warnings.warning(
-        fmt::format("collective '{}' is not known: what it must leave in the output is not checked",
-                    name),
+        fmt::format(
+            "collective '{}' is not known: what it must leave in the output only a promise says",
+            name),
         {.file = file_.name, .pointer = value.pointer()}, "--promise FILE states it");
   }
 

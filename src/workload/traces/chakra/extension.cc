@@ -22,14 +22,21 @@ ExtensionJson json_of(const ModelFacts& facts) {
           {"flop", facts.flop},   {"type", name_of(facts.type)}, {"memory", facts.memory}};
 }
 
-ModelFacts facts_of(const JsonValue& json) {
+ModelFacts facts_of(const JsonValue& json, const ExtensionJson& parsed) {
   ModelFacts facts;
   facts.model = json.at("model").text();
   facts.phase = json.at("phase").text();
   facts.tokens = json.integer("tokens", 0, kMostNumber);
-  facts.flop = json.integer("flop", 0, kMostNumber);
+  const ExtensionJson& flop = parsed.at("flop");
+  if (!flop.is_number() || !(flop.get<double>() >= 0))
+    json.at("flop").fail("a number of at least 0 is needed here");
+  facts.flop = flop.get<double>();
   facts.type = parse_data_type(json.at("type").text()).value_or(facts.type);
-  facts.memory = json.at("memory").text();
+  for (const JsonValue& of_class : json.at("memory").items()) {
+    auto& sizes = facts.memory.emplace_back();
+    for (const std::string& name : of_class.keys())
+      sizes[name] = of_class.integer(name, 0, kMostNumber);
+  }
   return facts;
 }
 
@@ -59,7 +66,9 @@ void take_workload(const std::string& text, TraceAssembly& assembly, ProcessGrou
       groups.define_family(family[0].text(), texts_of(family[1]));
     }
     assembly.written_classes = texts_of(json.at("classes"));
-    if (json.has("facts")) workload.facts = facts_of(json.at("facts"));
+    if (json.has("facts")) workload.facts = facts_of(json.at("facts"), parsed.at("facts"));
+  } catch (const ExtensionJson::exception&) {
+    throw Failure(fmt::format("its {} is damaged", kWorkloadAttribute), {.file = file});
   } catch (const Failure& failure) {
     const Diagnostic& first = failure.diagnostics().items().front();
     throw Failure(fmt::format("its {} is damaged: {}", kWorkloadAttribute, first.message),
