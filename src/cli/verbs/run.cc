@@ -143,8 +143,7 @@ void refuse_options_of_workloads(const CLI::App& verb) {
 /// Whether it can only be meant as a trace: what is wrong with it the reader of traces says.
 bool is_meant_as_trace(const std::string& input) {
   std::error_code ignored;
-  // Binary, and yet somebody's: an archive, be it one that cannot be unpacked.
-  const std::string start = read_start(input);
+  const std::string start = read_start(input);  // an archive is one, though it cannot be unpacked
   const bool is_archive = recognise(start) == Format::binary && is_readable_start(start);
   return is_archive || workload::is_trace(input) || input.find("%d") != std::string::npos ||
          std::filesystem::is_directory(input, ignored);

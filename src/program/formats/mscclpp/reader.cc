@@ -91,8 +91,7 @@ class Reader {
     }
     program_.warnings.warning(
         fmt::format(
-            "collective '{}' is not known: what it must leave in the output only a promise says",
-            name),
+            "collective '{}' is not known: only a promise says what it leaves in the output", name),
         {.file = file_.name, .pointer = value.pointer()}, "--promise FILE states it");
   }
 
