@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/checked.h"
 #include "core/text.h"
 
 namespace hemiola {
@@ -149,14 +150,9 @@ json parse_json(const JsonFile& file) {
     json parsed = json::parse(file.text);
     Scanner(file.text).check_keys(file.name);
     return parsed;
-  } catch (const json::parse_error& error) {
-    const std::size_t at = error.byte > 0 ? error.byte - 1 : 0;
-    const bool cut = at >= file.text.size();
-    throw Failure(cut ? "the JSON text ends too early" : "the JSON text is malformed here",
-                  locate(file.name, file.text, std::min(at, file.text.size())),
-                  cut ? "the file may be truncated" : "");
   } catch (const json::exception&) {
-    throw Failure("the JSON text holds a number that is too large", {.file = file.name});
+    throw json_failure(file.name, file.text, 0, file.text.size())
+        .value_or(Failure("the JSON text cannot be read", {.file = file.name}));
   }
 }
 

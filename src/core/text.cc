@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/expansion.h"
+
 namespace hemiola {
 namespace {
 
@@ -72,6 +74,8 @@ std::string expand_gzip(const std::string& path, std::string_view packed) {
   if (inflateInit2(&stream, kGzip) != Z_OK) fail(path, "cannot be expanded: out of memory");
   const std::unique_ptr<z_stream, EndInflate> guard(&stream);
   std::string content;
+  Expansion expansion(path, packed.size());
+  bool is_long = false;
   std::vector<char> block(kBlock);
   std::size_t consumed = 0;
   while (true) {
@@ -83,8 +87,13 @@ std::string expand_gzip(const std::string& path, std::string_view packed) {
     const int status = inflate(&stream, Z_NO_FLUSH);
     consumed += given - stream.avail_in;
     const std::size_t produced = block.size() - stream.avail_out;
-    if (content.size() + produced > kMaxFileSize) fail(path, "expands to more than 4 GiB");
+    expansion.add(produced);
     content.append(block.data(), produced);
+    if (!is_long && content.size() > kBlock) {
+      is_long = true;
+      if (!is_readable_start(std::string_view(content).substr(0, kFormatStart)))
+        fail(path, "is compressed, and what is in it is neither text, nor a trace, nor an archive");
+    }
     if (status == Z_STREAM_END) {
       const std::string_view rest = packed.substr(consumed);
       if (std::all_of(rest.begin(), rest.end(), [](char c) { return c == '\0'; })) return content;

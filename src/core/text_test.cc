@@ -1,4 +1,5 @@
 #include "core/text.h"
+#include "core/expansion.h"
 #include "core/testing/failure.h"
 
 #include <gtest/gtest.h>
@@ -70,8 +71,31 @@ TEST_F(Text, a_file_comes_back_byte_for_byte) {
 }
 
 TEST_F(Text, a_gzip_file_is_expanded_whatever_its_name) {
-  const std::string content = noise(700'001);
+  std::string content = noise(700'001);
+  for (char& c : content) c = static_cast<char>(' ' + (c & 0x3f));
   EXPECT_EQ(read_file(file("packed.json", gzip(content))), content);
+}
+
+TEST_F(Text, what_is_compressed_to_fill_the_memory_is_refused_before_it_does) {
+  const std::size_t more = Expansion::kFree + (std::size_t{1} << 20);
+  EXPECT_NE(message_of([&] {
+              read_file(file("zeros.gz", gzip(std::string(more, '\0'))));
+            }).find("neither text, nor a trace, nor an archive"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] {
+              read_file(file("blanks.gz", gzip(std::string(more, ' '))));
+            }).find("expands to more than 64 MiB"),
+            std::string::npos);
+  // In a few steps, and as much as its size allows where that is more.
+  Expansion expansion("file", std::size_t{1} << 20);
+  for (std::size_t i = 0; i < Expansion::kMostRatio; ++i) expansion.add(std::size_t{1} << 20);
+  EXPECT_THROW(expansion.add(1), Failure);
+}
+
+TEST_F(Text, the_start_of_a_file_is_read_and_expanded_alone) {
+  EXPECT_EQ(read_start(file("start.gz", gzip(std::string(100'000, 'x'))), 10), "xxxxxxxxxx");
+  EXPECT_EQ(read_start(file("start", "abc"), 10), "abc");
+  EXPECT_EQ(read_start(path("not there"), 10), "");
 }
 
 TEST_F(Text, gzip_members_that_follow_each_other_are_one_file) {

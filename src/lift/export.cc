@@ -10,7 +10,8 @@ std::string export_lifted(const program::Bound& program, program::ExecutorFormat
   plan::Parameters lowering;
   if (program.program().in_place) lowering.emplace_back("in_place", "1");
   // MSCCL XML has no words for a switch: what goes through one is sent and received.
-  if (format == program::ExecutorFormat::msccl) lowering.emplace_back("realization", "load-store");
+  if (format != program::ExecutorFormat::mscclpp)
+    lowering.emplace_back("realization", "load-store");
   return program::export_plan(plan, format, lowering, program.machine());
 }
 

@@ -8,6 +8,7 @@
 #include "core/index.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "plan/budget.h"
 #include "plan/collective_shape.h"
 #include "plan/plan_json.h"
 
@@ -431,6 +432,7 @@ Plan read_plan(std::string_view json, const std::string& file) {
   Plan plan = Reader(JsonValue(parsed, source)).read();
   if (plan.name.empty()) plan.name = file;
   try {
+    check_budget(plan, file);
     validate(plan, file);
   } catch (const Failure& failure) {
     throw located(failure, json);

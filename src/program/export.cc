@@ -20,9 +20,28 @@ bool may_fit(const plan::Plan& plan, ExecutorFormat format) {
 
 }  // namespace
 
+const std::vector<std::string>& executor_format_names() {
+  static const std::vector<std::string> kNames{"mscclpp", "msccl", "msccl:microsoft", "msccl:rccl"};
+  return kNames;
+}
+
+std::string_view format_name(ExecutorFormat format) {
+  return executor_format_names().at(static_cast<std::size_t>(format));
+}
+
 std::string write_as(ExecutorFormat format, const Program& program,
                      const machine::Machine* machine) {
-  return format == ExecutorFormat::mscclpp ? write_mscclpp(program, machine) : write_msccl(program);
+  switch (format) {
+    case ExecutorFormat::mscclpp:
+      return write_mscclpp(program, machine);
+    case ExecutorFormat::msccl_microsoft:
+      return write_msccl(program, MscclDialect::microsoft);
+    case ExecutorFormat::msccl_rccl:
+      return write_msccl(program, MscclDialect::rccl);
+    case ExecutorFormat::msccl:
+      break;
+  }
+  return write_msccl(program);
 }
 
 std::string export_plan(const plan::Plan& plan, ExecutorFormat format,

@@ -147,24 +147,24 @@ std::int64_t Program::chunks_of(std::int32_t buffer, int rank) const {
 
 void Program::finish() {
   const Bytes fifo_bytes{fifo.slots * slot_bytes()};
-  first_fifo_ = static_cast<std::int32_t>(buffers.size());
+  first_.fifo = static_cast<std::int32_t>(buffers.size());
   for (std::int32_t i = 0; i < inbound; ++i) {
     buffers.push_back({.name = "fifo " + std::to_string(i),
                        .kind = BufferKind::fifo,
                        .chunks = {},
                        .bytes = fifo_bytes});
   }
-  first_staging_ = static_cast<std::int32_t>(buffers.size());
+  first_.staging = static_cast<std::int32_t>(buffers.size());
   for (std::int32_t i = 0; i < outbound; ++i) {
     buffers.push_back({.name = "staging " + std::to_string(i),
                        .kind = BufferKind::fifo,
                        .chunks = {},
                        .bytes = fifo_bytes});
   }
-  first_tail_ = static_cast<std::int32_t>(semaphores.size());
+  first_.tail = static_cast<std::int32_t>(semaphores.size());
   for (std::int32_t i = 0; i < inbound; ++i)
     semaphores.push_back({.name = "tail of fifo " + std::to_string(i)});
-  first_head_ = static_cast<std::int32_t>(semaphores.size());
+  first_.head = static_cast<std::int32_t>(semaphores.size());
   for (std::int32_t i = 0; i < outbound; ++i)
     semaphores.push_back({.name = "credit of connection " + std::to_string(i)});
   mark_shared(*this);

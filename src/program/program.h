@@ -25,6 +25,8 @@ struct Plan;
 
 namespace hemiola::program {
 
+struct Promise;
+
 enum class Protocol : std::uint8_t { simple, ll, ll128 };
 std::string_view name_of(Protocol protocol);
 
@@ -396,16 +398,14 @@ class Program {
   Collective collective = Collective::custom;
   Protocol protocol = Protocol::simple;
   bool in_place = false;
-  bool library_call = false;  ///< on a stream launch.library_interval passes between two calls:
-                              ///< the library's events and enqueueing
+  bool library_call = false;  ///< on a stream launch.library_interval passes between two calls
   int ranks = 0;
   std::vector<Buffer> buffers;
   std::vector<Semaphore> semaphores;
   std::int32_t inbound = 0;  ///< connections per rank: FIFO buffers and semaphores are derived
   std::int32_t outbound = 0;
   Fifo fifo;
-  bool pulls = false;  ///< slots without flags are in the sender's memory, and the receiver loads
-                       ///< them, where load and store reach it (NCCL's P2P read mode)
+  bool pulls = false;  ///< the receiver loads slots without flags (NCCL's P2P read mode)
   std::vector<std::vector<int>> groups;  ///< multicast groups (ranks)
   std::vector<ChannelTable> channels;    ///< by rank; only from MSCCL++ plans, for their writer
   std::vector<Body> bodies;
@@ -423,6 +423,7 @@ class Program {
   Diagnostics warnings;                  ///< from the reader
   /// What a custom program was lowered from: it says what the result has to be.
   std::shared_ptr<const plan::Plan> plan{};
+  std::shared_ptr<const Promise> promise{};  ///< what its user says of it (promise.h)
   /// Programs that compute what their collective moves.
   std::shared_ptr<const Computation> computation{};
 
@@ -444,27 +445,26 @@ class Program {
   std::int64_t chunks_of(std::int32_t buffer, int rank) const;
 
   // Buffers and semaphores that connections own; valid after finish().
-  std::int32_t fifo_buffer(std::int32_t inbound_index) const { return first_fifo_ + inbound_index; }
+  std::int32_t fifo_buffer(std::int32_t inbound_index) const { return first_.fifo + inbound_index; }
   /// The sender's own staging of a connection whose pair crosses a NIC; the same geometry as the
   /// FIFO.
   std::int32_t staging_buffer(std::int32_t outbound_index) const {
-    return first_staging_ + outbound_index;
+    return first_.staging + outbound_index;
   }
   std::int32_t tail_semaphore(std::int32_t inbound_index) const {
-    return first_tail_ + inbound_index;
+    return first_.tail + inbound_index;
   }
   std::int32_t head_semaphore(std::int32_t outbound_index) const {
-    return first_head_ + outbound_index;
+    return first_.head + outbound_index;
   }
   /// Adds the buffers and semaphores of the connections; every reader calls it last.
   void finish();
 
  private:
   Maker make_{};
-  std::int32_t first_fifo_ = 0;
-  std::int32_t first_staging_ = 0;
-  std::int32_t first_tail_ = 0;
-  std::int32_t first_head_ = 0;
+  struct First {
+    std::int32_t fifo = 0, staging = 0, tail = 0, head = 0;
+  } first_{};  ///< buffers and semaphores of connections
 };
 
 /// Reads a file (MSCCL++ execution plan or MSCCL XML, also gzip-compressed; recognised by content)

@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <mutex>
+#include <set>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
 #include "core/testing/long_tests.h"
 #include "sim/support/thread_team.h"
@@ -99,8 +103,10 @@ TEST(ThreadsOf, a_run_that_fails_are_ended) {
   EXPECT_EQ(messages[0], messages[1]);
 }
 
-TEST(ThreadTeam, does_all_parts_of_every_phase_and_throws_what_the_first_one_threw) {
-  ThreadTeam team(3);
+class ThreadTeams : public ::testing::TestWithParam<int> {};
+
+TEST_P(ThreadTeams, do_all_parts_of_every_phase_and_throw_what_the_first_one_threw) {
+  ThreadTeam team(3, GetParam());
   EXPECT_EQ(team.size(), 3);
   std::atomic<int> sum = 0;
   for (int phase = 0; phase < 1000; ++phase) {
@@ -120,6 +126,23 @@ TEST(ThreadTeam, does_all_parts_of_every_phase_and_throws_what_the_first_one_thr
   }
   team.run([&](int) { ++sum; });
   EXPECT_EQ(sum, 6003);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cores, ThreadTeams, ::testing::Values(1, 2, 3, 8));
+
+TEST(ThreadTeamParts, have_no_more_threads_than_cores) {
+  ThreadTeam team(64, 2);
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  std::vector<int> parts(64);
+  team.run([&](int number) {
+    ++parts[static_cast<std::size_t>(number)];
+    const std::lock_guard lock(mutex);
+    threads.insert(std::this_thread::get_id());
+  });
+  EXPECT_EQ(parts, std::vector<int>(64, 1));
+  EXPECT_LE(threads.size(), 2U);
+  EXPECT_GE(available_cores(), 1);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/checked.h"
 #include "study/support/sqlite.h"
 
 namespace hemiola::tune {
@@ -38,12 +39,18 @@ std::string text_of_attribution(const sim::Attribution& attribution) {
 sim::Attribution attribution_of(const std::string& text, const std::string& file) {
   sim::Attribution attribution{};
   const auto object = nlohmann::json::parse(text, nullptr, false);
-  if (!object.is_object())
-    throw Failure("has an attribution that Hemiola does not write", {.file = file},
+  const auto fail = [&](const std::string& what) {
+    throw Failure("has an attribution that Hemiola does not write: " + what, {.file = file},
                   "remove this file, and tune again");
-  for (std::size_t i = 0; i < attribution.size(); ++i)
-    attribution[i] =
-        object.value(std::string(name_of(static_cast<sim::Reason>(i))), std::int64_t{0});
+  };
+  if (!object.is_object()) fail("no JSON object");
+  for (std::size_t i = 0; i < attribution.size(); ++i) {
+    const auto found = object.find(name_of(static_cast<sim::Reason>(i)));
+    if (found == object.end()) continue;
+    const std::optional<std::int64_t> time = whole_number(*found, 0);
+    if (!time) fail(found.key() + " is " + found->dump());
+    attribution[i] = *time;
+  }
   return attribution;
 }
 

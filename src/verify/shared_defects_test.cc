@@ -49,6 +49,29 @@ TEST_F(SharedDefects, a_send_that_nobody_receives) {
   EXPECT_EQ(defect_proof("extra_send.xml", MiB(1), 1).verdict, Verdict::proven);
 }
 
+TEST_F(SharedDefects, the_reduce_scatter_of_msccl_tools) {
+  EXPECT_EQ(defect_proof("programs/rs_2g_inplace.xml", MiB(1)).verdict, Verdict::proven);
+}
+
+TEST_F(SharedDefects, a_plan_in_the_older_schema_of_mscclpp) {
+  EXPECT_EQ(defect_proof("programs/old_schema.json", MiB(1)).verdict, Verdict::proven);
+}
+
+TEST_F(SharedDefects, a_reduction_into_what_nobody_wrote) {
+  const Proof proof = check(plan_of("programs/self_race_message.json"));
+  EXPECT_EQ(proof.verdict, Verdict::wrong);
+  EXPECT_THAT(proof.summary, HasSubstr("a reduction adds to output[0] of rank 0, which nothing"));
+}
+
+TEST_F(SharedDefects, a_plan_that_unrolls_to_too_much) {
+  try {
+    plan_of("programs/plan_loop_1e9.json");
+    FAIL() << "it was read";
+  } catch (const Failure& failure) {
+    EXPECT_THAT(failure.diagnostics().render(), HasSubstr("12000000004 in all"));
+  }
+}
+
 TEST_F(SharedDefects, one_signal_too_many) {
   const Proof proof = defect_proof("mscclpp_extra_signal.json", MiB(1));
   EXPECT_EQ(proof.verdict, Verdict::wrong);

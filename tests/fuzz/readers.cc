@@ -19,6 +19,7 @@
 #include "core/text.h"
 #include "explore/rules/rules.h"
 #include "explore/suite/scenarios.h"
+#include "explore/suite/suite_database.h"
 #include "explore/trials/measured_times.h"
 #include "machine/devices/gemm_table.h"
 #include "machine/devices/gpu_model.h"
@@ -29,14 +30,17 @@
 #include "plan/plan_json.h"
 #include "plan/template.h"
 #include "program/program.h"
+#include "program/promise.h"
 #include "study/laboratory/job_file.h"
 #include "study/profiles/profile_file.h"
 #include "study/profiles/trace_import.h"
 #include "study/profiles/traffic.h"
 #include "study/results/result_file.h"
 #include "study/sweep/sweep.h"
+#include "study/sweep/sweep_database.h"
 #include "study/tables/measured.h"
 #include "study/tables/suite.h"
+#include "tune/database.h"
 #include "workload/astra/configuration.h"
 #include "workload/costs/collective_rules.h"
 #include "workload/hlo/lift.h"
@@ -260,6 +264,32 @@ void read_groups(std::string_view text) {
     throw Failure("no groups");
 }
 
+void read_sweep_rows(std::string_view text) {
+  const TextFile file(text);
+  const study::SweepDatabase database(file.path());
+  database.known();
+  database.read([](const study::SweepRow&) {});
+}
+
+/// What a database belongs to that stands among the seeds.
+const study::DatabaseHead kHead{.version = "fuzz", .machine = "fuzz", .machine_digest = "fuzz"};
+
+void read_suite_rows(std::string_view text) {
+  const TextFile file(text);
+  const explore::SuiteDatabase database(file.path(), {kHead, "fuzz", 2});
+  database.known();
+  database.read();
+}
+
+/// What a tuner knows of one plan.
+void read_tuned(std::string_view text) {
+  const TextFile file(text);
+  tune::Database database(file.path(), kHead);
+  database.bound("fuzz");
+  database.fluid("fuzz");
+  database.sampled("fuzz");
+}
+
 constexpr Reader kReaders[] = {
     {"option", read_option},
     {"settings", read_settings},
@@ -290,6 +320,10 @@ constexpr Reader kReaders[] = {
      [](std::string_view text) {
        explore::read_measured_times(std::string(text), kName, DataType::bfloat16);
      }},
+    {"sweep-rows", read_sweep_rows},
+    {"suite-rows", read_suite_rows},
+    {"tuned", read_tuned},
+    {"promise", [](std::string_view text) { program::read_promise(text, kName, 4); }},
     {"kernel", read_kernel},
     {"kernel-rules", read_rules},
     {"fused", read_fused_file},

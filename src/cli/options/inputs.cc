@@ -175,6 +175,12 @@ void add_program_options(CLI::App& verb, ProgramOptions& options) {
       ->allow_extra_args(false);
 }
 
+void add_promise_option(CLI::App& verb, ProgramOptions& options) {
+  verb.add_option("--promise", options.promise,
+                  "of a custom program: what it leaves in the outputs (docs/verify.md, promises)")
+      ->type_name("FILE");
+}
+
 std::vector<std::string> program_names(const std::string& input) {
   if (input.empty()) {
     throw Failure("no program is given", {}, "give a file, or a built-in: " + all_built_ins());
@@ -215,6 +221,7 @@ void refuse_options_of_programs(const ProgramOptions& options, std::string_view 
   refuse("--dtype", options.dtype != none.dtype);
   refuse("--op", options.op != none.op);
   refuse("--param", !options.parameters.empty());
+  refuse("--promise", !options.promise.empty());
 }
 
 std::optional<plan::Plan> read_plan_file(const std::string& name) {
@@ -231,7 +238,8 @@ study::Experiment experiment_of(const std::string& name, const ProgramOptions& o
           .parameters = parameter_values(options.parameters),
           .round_size = options.round_size,
           .type = data_type_value(options.dtype),
-          .op = reduce_op_value(options.op)};
+          .op = reduce_op_value(options.op),
+          .promise = options.promise};
 }
 
 void check_output(const std::string& option, const std::string& file) {

@@ -71,8 +71,11 @@ struct ProgramOptions {
   std::string dtype = "float";
   std::string op = "sum";
   std::vector<std::string> parameters;
+  std::string promise;  ///< a file that says what a custom program leaves
 };
 void add_program_options(CLI::App& verb, ProgramOptions& options);
+/// `--promise`, of verbs that prove what a program leaves.
+void add_promise_option(CLI::App& verb, ProgramOptions& options);
 
 /// The programs that the input names: itself, or, for a bare collective ("all-reduce"), all
 /// built-ins of it. Failure for a file that is known to be something else, and for a collective

@@ -232,7 +232,7 @@ class Checker {
                                  : ranks_without_machine(options_.machine.ranks, true, notices_);
       plan = plan::make(name, count, parameter_values(options_.program.parameters), machine_.get());
     }
-    if (!plan) return check_bound(name, options_.data);
+    if (!plan || !options_.program.promise.empty()) return check_bound(name, options_.data);
     const ExitCode code = check_plan(name, *plan);
     if (machine_ && code == ExitCode::done) return check_bound(name, false);
     if (!options_.program.size.empty() || !options_.program.sizes.empty())
@@ -345,6 +345,7 @@ void add_check(CLI::App& app, Session& session) {
       add_verb(app, "check", "prove a program right, or show how it goes wrong", kCheckExamples);
   const auto options = std::make_shared<CheckOptions>();
   add_program_options(*verb, options->program);
+  add_promise_option(*verb, options->program);
   add_machine_options(*verb, options->machine);
   CLI::Option* data = verb->add_flag("--data", options->data,
                                      "run it here too, on real data: a thread for each workgroup");

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "cli/options/inputs.h"
+#include "core/expansion.h"
 #include "core/text.h"
 #include "plan/plan_json.h"
 #include "workload/hlo/lift.h"
@@ -46,7 +47,7 @@ std::string lift_text(const hlo::Lift& lift) {
 bool is_module_file(const std::string& file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) return false;
-  return recognise(read_file(file)) == Format::hlo;
+  return recognise(read_start(file)) == Format::hlo;
 }
 
 ExitCode describe_module(const CompileModuleOptions& options) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/notices.h"
+#include "core/checked.h"
 #include "core/text.h"
 #include "report/iteration.h"
 #include "study/laboratory/database_head.h"
@@ -19,12 +20,7 @@ namespace {
 
 /// "0.5": kernels take half of their time.
 double factor_value(const std::string& text) {
-  try {
-    std::size_t used = 0;
-    const double factor = std::stod(text, &used);
-    if (used == text.size()) return factor;
-  } catch (const std::exception&) {  // the message below says it
-  }
+  if (const std::optional<double> factor = finite_number(text)) return *factor;
   throw Failure("'" + text + "' is no factor", {.file = "--scale-compute"},
                 "from 0.001 to 1000: 0.5 halves the time of kernels");
 }

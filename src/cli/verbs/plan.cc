@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/notices.h"
 #include "cli/options/inputs.h"
+#include "core/lists.h"
 #include "core/text.h"
 #include "lift/lift.h"
 #include "plan/plan_json.h"
@@ -170,9 +171,8 @@ std::string converted(const PlanOptions& options, Session& session,
   try {
     return program::write_as(format, *program);
   } catch (const Failure&) {
-    const bool same =
-        program->format == (format == program::ExecutorFormat::mscclpp ? "mscclpp" : "msccl");
-    if (same) throw;
+    const std::string_view name = program::format_name(format);
+    if (program->format == name.substr(0, name.find(':'))) throw;
   }
   return lift::export_lifted(bound_to_lift(options, session, *program), format);
 }
@@ -186,13 +186,16 @@ void write(const PlanOptions& options, const std::string& text) {
 }
 
 ExitCode write_as(const PlanOptions& options, Session& session, const std::string& format) {
-  choice_value("--to", format, {"plan", "mscclpp", "msccl"});
+  const std::vector<std::string>& executors = program::executor_format_names();
+  std::vector<std::string> choices{"plan"};
+  choices.insert(choices.end(), executors.begin(), executors.end());
+  choice_value("--to", format, choices);
   if (format == "plan") {
     write(options, plan::write_plan(load_or_lift(options, session)));
     return ExitCode::done;
   }
-  const auto executor =
-      format == "mscclpp" ? program::ExecutorFormat::mscclpp : program::ExecutorFormat::msccl;
+  const auto executor = static_cast<program::ExecutorFormat>(
+      std::find(executors.begin(), executors.end(), format) - executors.begin());
   check_output("--output", options.output);
   const machine::SharedMachine machine = machine_of(options, session);
   if (const std::optional<plan::Plan> plan = read_plan_file(options.input)) {
@@ -227,7 +230,7 @@ ExitCode make(const PlanOptions& options, Session& session) {
 ExitCode convert(const PlanOptions& options, Session& session) {
   if (options.format.empty()) {
     throw Failure("no format is given", SourceLocation{.file = "--to"},
-                  "there are: plan, mscclpp, msccl");
+                  "there are: plan, " + joined(program::executor_format_names()));
   }
   return write_as(options, session, options.format);
 }
@@ -415,7 +418,8 @@ void add_plan(CLI::App& app, Session& session) {
       "  hemiola plan convert all-gather/hierarchical --ranks 8 --to msccl > plan.xml");
   for (CLI::App* verb : {made, converted}) {
     verb->add_option("--to", options->format,
-                     "plan|mscclpp|msccl; the last two of any plan that does not "
+                     "plan|mscclpp|msccl|msccl:microsoft|msccl:rccl; all but the first of any plan "
+                     "that does not "
                      "compute, within what their executors have room for")
         ->type_name("FORMAT");
     verb->add_option("-o,--output", options->output, "where to write; else standard output")

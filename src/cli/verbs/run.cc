@@ -12,6 +12,7 @@
 #include "cli/verbs/astra.h"
 #include "cli/verbs/iteration.h"
 #include "cli/verbs/network.h"
+#include "core/expansion.h"
 #include "core/text.h"
 #include "report/page.h"
 #include "report/report.h"
@@ -54,6 +55,7 @@ struct RunOptions {
 
 void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   add_program_options(verb, options.program);
+  add_promise_option(verb, options.program);
   verb.get_option("PROGRAM")->description(
       "a file (MSCCL++ JSON, MSCCL XML, also .gz), a built-in (all-reduce/ring, auto/nccl), a\n"
       "collective (all-reduce): all its built-ins; or traces of an iteration (Chakra, PyTorch, "
@@ -142,7 +144,9 @@ void refuse_options_of_workloads(const CLI::App& verb) {
 /// Whether it can only be meant as a trace: what is wrong with it the reader of traces says.
 bool is_meant_as_trace(const std::string& input) {
   std::error_code ignored;
-  return workload::is_trace(input) || input.find("%d") != std::string::npos ||
+  const std::string start = read_start(input);  // an archive is one, though it cannot be unpacked
+  const bool is_archive = recognise(start) == Format::binary && is_readable_start(start);
+  return is_archive || workload::is_trace(input) || input.find("%d") != std::string::npos ||
          std::filesystem::is_directory(input, ignored);
 }
 
@@ -150,7 +154,7 @@ bool is_meant_as_trace(const std::string& input) {
 void refuse_binary(const std::string& input) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(input, ignored)) return;
-  const Format format = recognise(read_file(input));
+  const Format format = recognise(read_start(input));
   if (format == Format::binary)
     throw Failure(fmt::format("is {}: neither a program nor a trace", describe(format)),
                   {.file = input},
@@ -269,6 +273,7 @@ Plan understand(const RunOptions& options, Notices& notices) {
   understand_recording(options, plan);
   request.machine = machine_choice(options.machine);
   request.parameters = parameter_values(options.program.parameters);
+  request.promise = options.program.promise;
   return plan;
 }
 

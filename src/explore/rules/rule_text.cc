@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "core/checked.h"
 #include "core/embedded.h"
 #include "core/lists.h"
 #include "explore/rules/rules.h"
@@ -36,12 +37,7 @@ class RuleReader {
   }
 
   double number(const std::string& word) const {
-    try {
-      std::size_t used = 0;
-      const double value = std::stod(word, &used);
-      if (used == word.size()) return value;
-    } catch (const std::exception&) {
-    }
+    if (const std::optional<double> value = finite_number(word)) return *value;
     fail("'" + word + "' is not a number");
   }
 

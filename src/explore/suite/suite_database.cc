@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/checked.h"
 #include "study/laboratory/database_head.h"
 #include "study/support/sqlite.h"
 
@@ -125,7 +126,7 @@ ScenarioRow read_scenario(Statement& select, const std::string& file) {
   const auto known_type = parse_data_type(type);
   if (!known_type) damaged(file, "the element type '" + type + "'");
   op.type = *known_type;
-  op.ranks = static_cast<int>(select.integer());
+  op.ranks = static_cast<int>(select.integer(1, 1 << 20));
   op.load = select.text();
   const std::string status = select.text();
   for (const ScenarioStatus known : {ScenarioStatus::refused, ScenarioStatus::internal}) {
@@ -133,6 +134,7 @@ ScenarioRow read_scenario(Statement& select, const std::string& file) {
   }
   if (status != name_of(row.status)) damaged(file, "the status '" + status + "'");
   row.error = select.text();
+  if (row.status != ScenarioStatus::done) return row;
   row.serial_program = select.text();
   for (Time* time : {&row.serial, &row.collective, &row.product, &row.ideal})
     *time = {select.integer()};
@@ -172,8 +174,8 @@ ScheduleRow read_schedule(Statement& select, const std::string& file) {
     if (losses.empty()) return row;
     const auto causes = nlohmann::ordered_json::parse(losses);
     for (const auto& [name, value] : causes.items())
-      row.losses.emplace_back(name, Time{value.get<std::int64_t>()});
-  } catch (const nlohmann::json::exception&) {
+      row.losses.emplace_back(name, Time{whole_number(value, 0).value()});
+  } catch (const std::exception&) {  // of JSON, or a loss that is no whole number
     damaged(file, "a text that is no JSON object");
   }
   return row;
@@ -242,7 +244,7 @@ std::vector<std::int64_t> SuiteDatabase::known() const {
   std::vector<std::int64_t> numbers;
   for (Statement select(*connection_, "SELECT scenario FROM scenarios ORDER BY scenario");
        select.step();)
-    numbers.push_back(select.integer());
+    numbers.push_back(select.integer(0, head_.scenarios - 1));
   return numbers;
 }
 

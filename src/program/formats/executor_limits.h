@@ -38,7 +38,8 @@ inline constexpr Limit kThreadBlocks{304, "thread blocks at a time",
 namespace msccl_limits {
 inline constexpr std::string_view kFewer = "take fewer channels, ranks or parts";
 inline constexpr Limit kSteps{256, "steps", "MSCCL_MAX_NUM_STEPS", kFewer};  // thread block
-inline constexpr std::size_t kRcclSteps = 64;  ///< the same in ROCm/rccl's msccl_struct.h
+/// The same in ROCm/rccl's msccl_struct.h.
+inline constexpr Limit kRcclSteps{64, "steps", "MSCCL_MAX_NUM_STEPS of rccl", kFewer};
 inline constexpr Limit kThreadBlocks{216, "thread blocks", "MSCCL_MAX_NUM_THREAD_BLOCKS", kFewer};
 inline constexpr Limit kAwaited{128, "thread blocks that others wait for",
                                 "dependentBid is an int8_t", kFewer};

@@ -93,7 +93,7 @@ class ConnectionLowering {
   /// Whether a thread block has room for one more step and what it may have to wait for.
   bool has_room(const Block& b) {
     constexpr std::size_t kWaits = 8;
-    return block(b).steps.size() + kWaits < msccl_limits::kRcclSteps;
+    return block(b).steps.size() + kWaits < msccl_limits::kRcclSteps.most;
   }
 
   Connection& connection(int from, int to) {

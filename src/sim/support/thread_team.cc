@@ -1,31 +1,47 @@
 #include "sim/support/thread_team.h"
 
+#include <sched.h>
+
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
 namespace hemiola::sim {
 namespace {
 
-/// Until it is no longer `old`. What is waited for often takes less than waking up does.
-std::uint32_t changed(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
-  constexpr int kSpins = 2000;  // some tens of microseconds
-  for (int spin = 0; spin < kSpins; ++spin) {
+constexpr int kMostSpins = 2000;  // some tens of microseconds
+constexpr int kLeastSpins = 20;
+
+/// Until it is no longer `old`. What is waited for often takes less than waking up does. Where it
+/// takes longer, others have the cores: from then on this thread spins for a shorter while.
+std::uint32_t changed(const std::atomic<std::uint32_t>& value, std::uint32_t old, int& spins) {
+  for (int spin = 0; spin < spins; ++spin) {
     const std::uint32_t now = value.load(std::memory_order_acquire);
-    if (now != old) return now;
+    if (now != old) {
+      spins = std::min(2 * spins, kMostSpins);
+      return now;
+    }
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #else
     std::this_thread::yield();
 #endif
   }
+  spins = std::max(spins / 2, kLeastSpins);
   value.wait(old, std::memory_order_acquire);
   return value.load(std::memory_order_acquire);
 }
 
 }  // namespace
 
-ThreadTeam::ThreadTeam(int size) : thrown_(static_cast<std::size_t>(size)) {
-  for (int number = 1; number < size; ++number)
+int available_cores() {
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return std::max(1, CPU_COUNT(&cores));
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+ThreadTeam::ThreadTeam(int size, int cores) : thrown_(static_cast<std::size_t>(size)) {
+  for (int number = 1; number < std::min(size, cores); ++number)
     threads_.emplace_back([this, number] { serve(number); });
 }
 
@@ -43,7 +59,7 @@ void ThreadTeam::run(const std::function<void(int)>& work) {
   phase_.notify_all();
   call(0);
   for (std::uint32_t left = at_work_.load(std::memory_order_acquire); left > 0;)
-    left = changed(at_work_, left);
+    left = changed(at_work_, left, spins_);
   std::exception_ptr first;
   for (std::exception_ptr& thrown : thrown_) {
     std::exception_ptr taken = std::exchange(thrown, nullptr);
@@ -53,8 +69,9 @@ void ThreadTeam::run(const std::function<void(int)>& work) {
 }
 
 void ThreadTeam::serve(int number) {
+  int spins = kMostSpins;
   for (std::uint32_t phase = 0;;) {
-    phase = changed(phase_, phase);
+    phase = changed(phase_, phase, spins);
     if (over_) return;
     call(number);
     if (at_work_.fetch_sub(1, std::memory_order_acq_rel) == 1) at_work_.notify_one();
@@ -62,10 +79,12 @@ void ThreadTeam::serve(int number) {
 }
 
 void ThreadTeam::call(int number) {
-  try {
-    (*work_)(number);
-  } catch (...) {
-    thrown_[static_cast<std::size_t>(number)] = std::current_exception();
+  for (; number < size(); number += static_cast<int>(threads_.size()) + 1) {
+    try {
+      (*work_)(number);
+    } catch (...) {
+      thrown_[static_cast<std::size_t>(number)] = std::current_exception();
+    }
   }
 }
 

@@ -60,7 +60,8 @@ struct Experiment {
   ReduceOp op = ReduceOp::sum;
   /// Asked of names that do several (`auto/...`); custom: the name or its parameters say it.
   Collective collective = Collective::custom;
-  bool check = true;  ///< false: simulated without a proof, and the result says so
+  std::string promise{};  ///< a file that says what a custom program leaves; empty: none
+  bool check = true;      ///< false: simulated without a proof, and the result says so
   /// What `trace`, `record` and `replay` point to is the caller's, and outlives the run. `monitor`
   /// is not read: Watch has it.
   sim::Options options{};

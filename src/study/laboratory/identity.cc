@@ -13,6 +13,7 @@
 #include "core/random.h"
 #include "machine/network_routing.h"
 #include "plan/plan_json.h"
+#include "program/promise.h"
 
 namespace hemiola::study {
 namespace {
@@ -196,6 +197,7 @@ void Identifier::add(const program::Program& program) {
       p.min_size, p.max_size, p.fixed_size, p.fixed_type, p.warnings);
   add(p.plan != nullptr);
   if (p.plan != nullptr) add(plan::write_plan(*p.plan));
+  if (p.promise != nullptr) add(p.promise->text);
   add(p.computation != nullptr);
   if (p.computation != nullptr) add(*p.computation);
 }

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/checked.h"
 #include "core/lists.h"
 #include "core/text.h"
 #include "program/jobs/launch_programs.h"
@@ -313,13 +314,8 @@ class JobReader : YamlFile {
 
   /// "2e12" as well as a whole number.
   std::int64_t flop_of(const YAML::Node& node) const {
-    try {
-      std::size_t used = 0;
-      const double flop = std::stod(node.Scalar(), &used);
-      if (used == node.Scalar().size() && flop >= 1 && flop < 9e18)
-        return static_cast<std::int64_t>(flop);
-    } catch (const std::exception&) {  // the message below says it
-    }
+    const double flop = finite_number(node.Scalar()).value_or(0);
+    if (flop >= 1 && flop < 9e18) return static_cast<std::int64_t>(flop);
     fail(node, "'" + node.Scalar() + "' is no number of floating-point operations",
          "for example 2e12");
   }

@@ -7,6 +7,7 @@
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "program/lower/lower.h"
+#include "program/promise.h"
 #include "study/laboratory/cache.h"
 #include "study/laboratory/evaluator.h"
 #include "study/laboratory/experiment.h"
@@ -85,6 +86,7 @@ ProgramKey key_of(const Experiment& experiment, const machine::SharedMachine& ma
   } else if (const auto* given = std::get_if<SharedPlan>(&experiment.subject)) {
     key.plan = given->get();
   }
+  texts.push_back(experiment.promise);
   append(texts, experiment.parameters);
   if (machine == nullptr) texts.push_back(experiment.machine.ranks);
   if (any_machine)
@@ -212,7 +214,12 @@ program::LoadOptions Laboratory::load_options(const Experiment& experiment,
 
 SharedProgram Laboratory::program(const Experiment& experiment,
                                   const machine::SharedMachine& machine, const Watch& watch) {
-  if (const auto* program = std::get_if<SharedProgram>(&experiment.subject)) return *program;
+  if (const auto* program = std::get_if<SharedProgram>(&experiment.subject)) {
+    if (!experiment.promise.empty())
+      throw Failure((*program)->name + " says itself what it leaves", {.file = "--promise"},
+                    "leave it out");
+    return *program;
+  }
   const auto* plan = std::get_if<SharedPlan>(&experiment.subject);
   tell(watch,
        {.name = plan != nullptr ? (*plan)->name : std::get<std::string>(experiment.subject)});
@@ -223,6 +230,7 @@ SharedProgram Laboratory::program(const Experiment& experiment,
         plan != nullptr ? program::lower_plan(**plan, experiment.parameters, machine.get())
                         : program::load(std::get<std::string>(experiment.subject),
                                         load_options(experiment, machine, stop));
+    if (!experiment.promise.empty()) program::promise(program, experiment.promise);
     return std::make_shared<const KnownProgram>(
         std::make_shared<const program::Program>(std::move(program)),
         plan != nullptr ? *plan : nullptr, machine);

@@ -40,6 +40,7 @@ class TableRunner {
             .size = size,
             .type = request_.type,
             .op = request_.op,
+            .promise = request_.promise,
             .check = request_.check,
             .options = request_.options};
   }

@@ -21,6 +21,7 @@ struct RunRequest {
   /// What a name of `programs` stands for on a machine; null: itself.
   std::function<Subject(const std::string& name, const machine::SharedMachine& machine)> subject{};
   Settings parameters;
+  std::string promise{};     ///< as of Experiment
   std::vector<Bytes> sizes;  ///< empty: the largest default size of the programs
   bool round_size = false;   ///< the next size that all programs take stands for one that is not
   DataType type = DataType::float32;

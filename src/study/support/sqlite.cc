@@ -1,6 +1,7 @@
 #include "study/support/sqlite.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace hemiola::study::sqlite {
@@ -116,6 +117,7 @@ Statement& Statement::checked(int code) {
 bool Statement::step() {
   column_ = 0;
   const int code = sqlite3_step(handle_);
+  ++row_;
   if (code == SQLITE_ROW) return true;
   if (code != SQLITE_DONE) connection_.fail(code);
   return false;
@@ -123,19 +125,43 @@ bool Statement::step() {
 void Statement::reset() {
   sqlite3_reset(handle_);
   bound_ = 0;
+  row_ = 0;
+}
+
+void Statement::damaged(const std::string& what) const {
+  const char* name = sqlite3_column_name(handle_, column_);
+  const char* sql = sqlite3_sql(handle_);
+  throw Failure(std::string("is damaged: column '") + (name == nullptr ? "?" : name) + "' " + what,
+                {.file = connection_.file(),
+                 .pointer = "row " + std::to_string(row_) + " of " + (sql == nullptr ? "" : sql)},
+                "remove this file, or give another one");
 }
 
 std::string Statement::text() {
+  const int type = sqlite3_column_type(handle_, column_);
+  if (type != SQLITE_TEXT && type != SQLITE_NULL && type != SQLITE_INTEGER)
+    damaged("holds no text");
   const auto* bytes = sqlite3_column_text(handle_, column_);
   const auto size = static_cast<std::size_t>(sqlite3_column_bytes(handle_, column_));
   ++column_;
   return bytes == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(bytes), size);
 }
-std::int64_t Statement::integer() {
-  return sqlite3_column_int64(handle_, column_++);
+std::int64_t Statement::integer(std::int64_t least, std::int64_t most) {
+  if (sqlite3_column_type(handle_, column_) != SQLITE_INTEGER) damaged("holds no whole number");
+  const std::int64_t number = sqlite3_column_int64(handle_, column_);
+  if (number < least || number > most)
+    damaged("holds " + std::to_string(number) + ", which is not from " + std::to_string(least) +
+            " to " + std::to_string(most));
+  ++column_;
+  return number;
 }
 double Statement::real() {
-  return sqlite3_column_double(handle_, column_++);
+  const int type = sqlite3_column_type(handle_, column_);
+  const double number = sqlite3_column_double(handle_, column_);
+  if ((type != SQLITE_FLOAT && type != SQLITE_INTEGER) || !std::isfinite(number))
+    damaged("holds no number");
+  ++column_;
+  return number;
 }
 bool Statement::null() {
   if (sqlite3_column_type(handle_, column_) != SQLITE_NULL) return false;

@@ -74,18 +74,23 @@ class Statement {
   bool step();
   void reset();
 
+  /// The next column. Failure, with its name and row, for a cell of another type (SQLite lets a
+  /// file have any), a number out of range or one that is not finite. Text may be
+  /// NULL, which is empty, and a whole number, as NUMERIC columns keep the text of one.
   std::string text();
-  std::int64_t integer();
+  std::int64_t integer(std::int64_t least = 0, std::int64_t most = INT64_MAX);
   double real();
   /// Whether the next column is NULL, which is then passed over.
   bool null();
 
  private:
   Statement& checked(int code);
+  [[noreturn]] void damaged(const std::string& what) const;
 
   const Connection& connection_;
   sqlite3_stmt* handle_ = nullptr;
   int bound_ = 0, column_ = 0;
+  std::int64_t row_ = 0;  ///< from 1
 };
 
 /// All of what is done while it lives, or nothing unless commit() was called.

@@ -103,9 +103,9 @@ void bind_row(Statement& insert, const SweepRow& row) {
   insert.bind(row.counters).bind(row.attribution);
 }
 
-SweepRow read_row(Statement& select, const std::string& file) {
+SweepRow read_row(Statement& select, const std::string& file, std::int64_t points) {
   SweepRow row;
-  row.number = select.integer();
+  row.number = select.integer(0, points - 1);
   for (std::string* text : {&row.machine, &row.gpu, &row.set, &row.ranks, &row.program,
                             &row.parameters, &row.dtype, &row.op})
     *text = select.text();
@@ -120,6 +120,7 @@ SweepRow read_row(Statement& select, const std::string& file) {
                   {.file = file});
   row.status = *known;
   row.error = select.text();
+  if (row.status != SweepStatus::done) return row;
   row.checked = select.text();
   row.bound_program = select.text();
   row.count = select.integer();
@@ -186,7 +187,11 @@ void SweepDatabase::read_head() {
   if (meta["schema"] != kDatabaseSchema)
     throw Failure(fmt::format("has the schema '{}', not {}", meta["schema"], kDatabaseSchema),
                   {.file = file_}, "another version of Hemiola wrote it");
-  const auto number = [&](const std::string& key) { return parse_count(meta[key]).value_or(0); };
+  const auto number = [&](const std::string& key) {
+    if (const auto count = parse_count(meta[key]); count && *count > 0) return *count;
+    throw Failure(fmt::format("is damaged: its '{}' is '{}'", key, meta[key]), {.file = file_},
+                  "remove this file, or give another one");
+  };
   head_ = {.version = meta["version"],
            .sweep = meta["sweep"],
            .points = number("points"),
@@ -220,14 +225,14 @@ void SweepDatabase::write_head() {
 std::vector<std::int64_t> SweepDatabase::known() const {
   std::vector<std::int64_t> numbers;
   for (Statement select(*connection_, "SELECT point FROM points ORDER BY point"); select.step();)
-    numbers.push_back(select.integer());
+    numbers.push_back(select.integer(0, head_.points - 1));
   return numbers;
 }
 
 void SweepDatabase::read(const std::function<void(const SweepRow&)>& take) const {
   Statement select(*connection_,
                    std::string("SELECT ") + kTableColumns + " FROM points ORDER BY point");
-  while (select.step()) take(read_row(select, file_));
+  while (select.step()) take(read_row(select, file_, head_.points));
 }
 
 std::string head_of_parts(const SweepDatabase::Head& head) {

@@ -241,6 +241,19 @@ TEST(SweepDatabases, keep_to_one_sweep_version_shard_and_input) {
               HasSubstr("cannot be opened"));
 }
 
+TEST(SweepDatabases, with_a_point_that_the_sweep_does_not_have_are_refused) {
+  const SweepFolder folder;
+  const Sweep sweep = folder.sweep(kSweep);
+  SweepDatabase database(folder.path("rows"), head_of(sweep));
+  std::vector<SweepRow> rows(1);
+  rows[0].number = std::ssize(sweep.points);
+  database.write(rows);
+  EXPECT_THAT(test::message_of([&] { database.known(); }),
+              HasSubstr("is damaged: column 'point' holds"));
+  EXPECT_THAT(test::message_of([&] { database.read([](const SweepRow&) {}); }),
+              HasSubstr("at row 1 of SELECT"));
+}
+
 TEST(SweepDatabases, write_all_rows_of_a_call_or_none) {
   const SweepFolder folder;
   const Sweep sweep = folder.sweep(kSweep);

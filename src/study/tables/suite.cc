@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "core/checked.h"
 #include "core/diagnostics.h"
 #include "core/embedded.h"
 #include "core/lists.h"
@@ -83,7 +84,8 @@ class SuiteReader : YamlFile {
       allow_keys(mark, {"median", "worst"});
       const auto number = [&](const std::string& key) -> std::optional<double> {
         if (!mark[key]) return std::nullopt;
-        const double value = mark[key].as<double>(-1);
+        const double value =
+            mark[key].IsScalar() ? finite_number(mark[key].Scalar()).value_or(-1) : -1;
         if (!(value > 0)) fail(mark[key], "a mark must be greater than zero: 0.1 is 10 %");
         return value;
       };

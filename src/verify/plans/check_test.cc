@@ -174,6 +174,26 @@ TEST(CheckPlan, memory_that_nobody_wrote_must_not_be_read) {
               HasSubstr("other[0] of rank 0 is read, and nothing has written it"));
 }
 
+TEST(CheckPlan, a_reduction_that_adds_to_what_nobody_wrote_is_no_race_with_itself) {
+  plan::Plan plan = exchange_plan();
+  item(plan, 0).reduce = ReduceOp::sum;  // into the peer's slot, which is empty
+  item(plan, 0).operand = item(plan, 0).destination;
+  const Proof proof = check(plan);
+  EXPECT_EQ(proof.verdict, Verdict::wrong);
+  EXPECT_THAT(proof.summary, HasSubstr("a reduction adds to slot[0] of rank"));
+  EXPECT_THAT(proof.summary, HasSubstr("which nothing has written"));
+  EXPECT_THAT(proof.counterexample.at(0).text, HasSubstr("adds to slot[0]"));
+}
+
+TEST(CheckPlan, what_the_own_stream_writes_later_is_no_race_with_what_reads_it) {
+  plan::Plan plan = exchange_plan();
+  plan.tensors.push_back({"other", Role::scratch, 1});
+  item(plan, 1).source.tensor = 3;
+  plan.codes[0].streams[0].items.emplace_back(plan::copy(chunk_of(0), chunk_of(3)));
+  EXPECT_THAT(check(plan).summary,
+              HasSubstr("other[0] of rank 0 is read, and nothing has written"));
+}
+
 TEST(CheckPlan, a_transfer_that_overwrites_what_it_reads_is_wrong) {
   plan::Plan plan = exchange_plan();
   plan.codes[0].streams[0].items.push_back(after(

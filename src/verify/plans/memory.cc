@@ -9,6 +9,22 @@ namespace hemiola::verify {
 using plan::Transfer;
 using plan::TransferKind;
 
+namespace {
+
+/// Whether what reads is a reduction into the same place.
+bool adds_to(const Unrolled& unrolled, Event now, int rank, const plan::Area& area) {
+  if (now.actor >= unrolled.streams()) return false;
+  const TransferId id{now.actor, now.number};
+  const Transfer& transfer = unrolled.transfer(id);
+  if (transfer.reduce == ReduceOp::none || transfer.kind == TransferKind::collective) return false;
+  const std::vector<Movement> movements = unrolled.movements(id);
+  return std::any_of(movements.begin(), movements.end(), [&](const Movement& movement) {
+    return movement.rank == rank && overlap(movement.destination, area);
+  });
+}
+
+}  // namespace
+
 /// The movement of a transfer between two ranks. Reuses the memory of `out`: this is done for every
 /// transfer of large plans.
 void PlanInterpreter::convert(TransferId id, AtomMovement& out) const {
@@ -92,8 +108,10 @@ void PlanInterpreter::expect_order(Event before, bool before_writes, Event now, 
 void PlanInterpreter::check_read(int rank, std::int32_t atom, Event now) {
   const std::size_t where = index(rank, atom);
   if (cells_[where].value.defined()) return;
-  std::vector<Witness> steps{witness(now, "reads " + describe(rank, atom))};
+  const bool adds = adds_to(unrolled_, now, rank, atoms_.area(atom));
+  std::vector<Witness> steps{witness(now, (adds ? "adds to " : "reads ") + describe(rank, atom))};
   for (std::int32_t s = 0; s < unrolled_.streams(); ++s) {
+    if (s == now.actor) continue;  // what comes later there cannot come before
     for (TransferId id{s, streams_[static_cast<std::size_t>(s)].position};
          id.number < unrolled_.transfers(s); ++id.number) {
       if (unrolled_.transfer(id).kind == TransferKind::collective) continue;
@@ -119,7 +137,9 @@ void PlanInterpreter::check_read(int rank, std::int32_t atom, Event now) {
                   std::move(steps));
     }
   }
-  fail(describe(rank, atom) + " is read, and nothing has written it", std::move(steps));
+  fail(adds ? "a reduction adds to " + describe(rank, atom) + ", which nothing has written"
+            : describe(rank, atom) + " is read, and nothing has written it",
+       std::move(steps));
 }
 
 void PlanInterpreter::read(int rank, std::int32_t atom, Event now) {

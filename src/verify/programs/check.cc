@@ -85,7 +85,7 @@ class Check {
       found(Verdict::deadlock, explain_deadlock(interpreter_, memory_));
       return false;
     }
-    if (program_.program().plan != nullptr || !has_postcondition(program_)) return true;
+    if (is_by_plan() || !has_postcondition(program_)) return true;
     auto finding = check_outputs(interpreter_, memory_, values_);
     if (finding) found(Verdict::wrong, std::move(*finding));
     return !finding;
@@ -93,12 +93,16 @@ class Check {
 
   /// Its promise, what it leaves behind, and what is open; false if something is wrong.
   bool check_first_call() {
-    if (program_.program().plan != nullptr) {
+    if (is_by_plan()) {
       if (!check_plan(check(*program_.program().plan, monitor_))) return false;
     } else if (program_.program().format == "launch") {
       // A product, a compute or a copy (program/jobs/launch_programs.h) is what it does.
     } else if (!has_postcondition(program_)) {
-      proof_.reasons.push_back("no postcondition is known for this collective");
+      proof_.reasons.push_back(
+          "no postcondition is known for this collective (--promise FILE states one)");
+    } else if (program_.program().promise != nullptr) {
+      proof_.proven.push_back(
+          "each byte that is promised holds each promised contribution exactly once");
     } else {
       proof_.proven.push_back("each byte of the result holds each contribution exactly once");
     }
@@ -130,6 +134,11 @@ class Check {
     for (const std::string& reason : plan.reasons) proof_.reasons.push_back("its plan: " + reason);
     if (plan.reasons.empty()) proof_.proven.push_back("every rank ends with what its plan expects");
     return true;
+  }
+
+  /// Whether the plan that it was lowered from says what it leaves.
+  bool is_by_plan() const {
+    return program_.program().plan != nullptr && program_.program().promise == nullptr;
   }
 
   void look_at_semaphores() {
@@ -204,7 +213,8 @@ class Check {
 Proof check(const Bound& program, const CheckOptions& options) {
   if (program.linked() != nullptr) return check_job(program, options);
   require_shapes(program);
-  if (options.fold) {
+  // Ranks that do the same may be promised different things.
+  if (options.fold && program.program().promise == nullptr) {
     if (auto proof = Check(program, options, Fold::of(program)).run()) return *std::move(proof);
   }
   return Check(program, options, Fold(program)).run().value();

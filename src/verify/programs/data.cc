@@ -200,13 +200,16 @@ std::string ProgramData::compare(std::uint64_t seed, std::int64_t& compared) con
     const float* plain = memory(rank, output->buffer).plain.get() + output->begin / kElement;
     for (const OutputPostcondition& promise : postconditions(program_, rank)) {
       const std::int64_t begin = promise.begin / kElement;
+      const std::vector<program::RankRange> from = promise.from();
       for (std::int64_t e = 0; e < promise.end / kElement - begin; ++e) {
         float wanted = 0;
-        for (int source = promise.first; source < promise.first + promise.ranks; ++source) {
-          const std::int64_t element = promise.source / kElement + e;
-          wanted += computed_by.empty() ? input(seed, source, element)
-                                        : computed_by[static_cast<std::size_t>(source)]
-                                                     [static_cast<std::size_t>(element)];
+        for (const program::RankRange& ranks : from) {
+          for (int source = ranks.first; source < ranks.first + ranks.ranks; ++source) {
+            const std::int64_t element = promise.source / kElement + e;
+            wanted += computed_by.empty() ? input(seed, source, element)
+                                          : computed_by[static_cast<std::size_t>(source)]
+                                                       [static_cast<std::size_t>(element)];
+          }
         }
         const float held = plain[begin + e];
         ++compared;

@@ -43,14 +43,29 @@ std::optional<std::int32_t> output_buffer(const Bound& program) {
 }  // namespace
 
 std::vector<OutputPostcondition> postconditions(const Bound& program, int rank) {
+  std::vector<OutputPostcondition> result;
+  if (const program::Promise* const promise = program.program().promise.get()) {
+    const std::int64_t chunk = program.chunk_bytes();
+    for (const program::PromisedRegion& region : promise->of[static_cast<std::size_t>(rank)])
+      result.push_back({region.begin * chunk,
+                        (region.begin + region.chunks) * chunk,
+                        region.from.front().first,
+                        region.from.front().ranks,
+                        region.source * chunk,
+                        {region.from.begin() + 1, region.from.end()}});
+    return result;
+  }
   const auto [inputs, outputs] = plan::parts_of(program.collective(), program.ranks());
   const std::int64_t part = program.size().count / std::max(inputs, outputs);
   const auto root = static_cast<std::int32_t>(program.program().root);
-  std::vector<OutputPostcondition> result;
   for (const plan::Postcondition& promise :
        plan::postconditions_of(program.collective(), program.ranks(), root, rank))
-    result.push_back({promise.output * part, (promise.output + 1) * part, promise.first,
-                      promise.ranks, promise.input * part});
+    result.push_back({promise.output * part,
+                      (promise.output + 1) * part,
+                      promise.first,
+                      promise.ranks,
+                      promise.input * part,
+                      {}});
   return result;
 }
 
@@ -73,10 +88,39 @@ std::string in_chunks(std::int64_t bytes, std::int64_t chunk_bytes) {
                 "give the buffer that many chunks, or name the collective that the program is");
 }
 
+/// A promise names no more than there is.
+void require_promised(const Bound& program, int rank) {
+  const auto refuse = [&](const std::string& what, std::int64_t bytes) {
+    throw Failure("the promise of rank " + std::to_string(rank) + " names " +
+                      in_chunks(bytes, program.chunk_bytes()) + " of " + what,
+                  {program.source(), 0, 0, ""},
+                  "chunks are those of the program's buffers, from 0");
+  };
+  for (const OutputPostcondition& promise : postconditions(program, rank)) {
+    const std::optional<Region> output = output_place(program, rank);
+    if (!output || output->begin + promise.end > output->end)
+      refuse("its output, which ends before", promise.end);
+    for (const program::RankRange& ranks : promise.from()) {
+      for (std::int32_t peer = ranks.first; peer < ranks.first + ranks.ranks; ++peer) {
+        std::int64_t has = 0;
+        for (const Region& input : input_places(program, peer))
+          has = std::max(has, input.end - input.begin);
+        const std::int64_t needs = promise.source + promise.end - promise.begin;
+        if (needs > has)
+          refuse("the input of rank " + std::to_string(peer) + ", which ends before", needs);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void require_shapes(const Bound& program) {
   if (!has_postcondition(program)) return;
+  if (program.program().promise != nullptr) {
+    for (int rank = 0; rank < program.ranks(); ++rank) require_promised(program, rank);
+    return;
+  }
   for (int rank = 0; rank < program.ranks(); ++rank) {
     const std::optional<Region> output = output_place(program, rank);
     if (!output) return;
@@ -122,7 +166,11 @@ std::string difference(const Bound& program, const Memory& memory, const ValueTa
                        std::int64_t begin, std::int64_t output_begin) {
   const std::int64_t delta = promise.source - promise.begin - output_begin;
   const std::int32_t call = values.call();
-  if (terms.size() == 1 && terms[0] == Term{promise.first, promise.ranks, delta, 1, call})
+  const std::vector<program::RankRange> from = promise.from();
+  if (std::equal(terms.begin(), terms.end(), from.begin(), from.end(),
+                 [&](const Term& term, const program::RankRange& ranks) {
+                   return term == Term{ranks.first, ranks.ranks, delta, 1, call};
+                 }))
     return "";
   std::string text = "holds " + describe(program, memory, terms, begin, call);
   const auto count_of = [&](std::int32_t rank) {
@@ -134,14 +182,17 @@ std::string difference(const Bound& program, const Memory& memory, const ValueTa
     }
     return count;
   };
-  for (std::int32_t rank = promise.first; rank < promise.first + promise.ranks; ++rank) {
-    const std::int64_t count = count_of(rank);
-    if (count == 1) continue;
-    text += count == 0 ? ", misses" : ", has " + std::to_string(count) + " times";
-    return text + " the contribution of rank " + std::to_string(rank) + " (its input from byte " +
-           std::to_string(begin + delta) + " on)";
+  for (const program::RankRange& ranks : from) {
+    for (std::int32_t rank = ranks.first; rank < ranks.first + ranks.ranks; ++rank) {
+      const std::int64_t count = count_of(rank);
+      if (count == 1) continue;
+      text += count == 0 ? ", misses" : ", has " + std::to_string(count) + " times";
+      return text + " the contribution of rank " + std::to_string(rank) + " (its input from byte " +
+             std::to_string(begin + delta) + " on)";
+    }
   }
-  return text + ", and more than the collective asks for";
+  return text + ", and more than " +
+         (program.program().promise != nullptr ? "is promised" : "the collective asks for");
 }
 
 Finding wrong_output(const Interpreter& interpreter, const Memory& memory, const Region& where,
@@ -240,6 +291,7 @@ void refill_inputs(const Bound& program, const Fold& fold, ValueTable& values, M
 }
 
 bool has_postcondition(const Bound& program) {
+  if (program.program().promise != nullptr) return true;
   return program.collective() != Collective::custom && output_buffer(program).has_value();
 }
 

@@ -4,20 +4,29 @@
 #include <optional>
 #include <vector>
 
+#include "program/promise.h"
 #include "verify/programs/describe.h"
 
 namespace hemiola::verify {
 
-/// Bytes [begin, end) of an output: the sum over ranks first .. first + ranks - 1 of the bytes of
-/// their inputs that begin at `source`.
+/// Bytes [begin, end) of an output: the sum over ranks first .. first + ranks - 1, and over those
+/// of `more`, of the bytes of their inputs that begin at `source`.
 struct OutputPostcondition {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   std::int32_t first = 0;
   std::int32_t ranks = 1;
   std::int64_t source = 0;
+  std::vector<program::RankRange> more{};  ///< behind these ranks and apart from them, in order
+
+  /// All of the ranks, in order.
+  std::vector<program::RankRange> from() const {
+    std::vector<program::RankRange> all{{first, ranks}};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
 };
-/// What the collective promises to a rank; empty for custom ones.
+/// What the collective, or else the user (program::Promise), promises of a rank's output.
 std::vector<OutputPostcondition> postconditions(const program::Bound& program, int rank);
 /// Where the inputs of a rank are.
 std::vector<Region> input_places(const program::Bound& program, int rank);
@@ -36,7 +45,7 @@ void initialise_inputs(const program::Bound& program, const Fold& fold, ValueTab
 void refill_inputs(const program::Bound& program, const Fold& fold, ValueTable& values,
                    Memory& memory);
 
-/// Whether the collective's promise is known.
+/// Whether it is known what the program promises.
 bool has_postcondition(const program::Bound& program);
 
 /// The first byte of an output that does not hold each contribution of the present call exactly

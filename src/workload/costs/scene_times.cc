@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/index.h"
+#include "core/json.h"
 #include "sim/simulate.h"
 
 namespace hemiola::workload {
@@ -62,19 +63,26 @@ std::string text_of(const SceneTimes& times) {
 
 SceneTimes scene_times_of(const std::string& text) {
   try {
-    const auto said = nlohmann::json::parse(text);
-    const auto time = [&](const char* key) { return Time{said.at(key).get<std::int64_t>()}; };
+    const JsonFile file{text, "--parts"};
+    const nlohmann::json parsed = parse_json(file);
+    const JsonValue said(parsed, file);
+    const auto time = [&](const char* key) {
+      return Time{said.integer(key, INT64_MIN, INT64_MAX)};
+    };
     SceneTimes times{.first = time("first_fs"),
                      .next = time("next_fs"),
                      .after = time("after_fs"),
                      .latency = time("latency_fs"),
-                     .simulations = said.at("simulations").get<int>()};
-    for (const auto& one : said.at("traffic"))
+                     .simulations = static_cast<int>(said.integer("simulations", 0, INT32_MAX))};
+    for (const nlohmann::json& one : parsed.at("traffic"))
       times.traffic.push_back({one.at(0).get<std::string>(), one.at(1).get<double>()});
-    for (const auto& length : said.at("lengths_fs"))
-      times.lengths.push_back({length.get<std::int64_t>()});
+    for (const JsonValue& length : said.at("lengths_fs").items())
+      times.lengths.push_back({length.integer(INT64_MIN, INT64_MAX)});
     return times;
   } catch (const nlohmann::json::exception&) {
+    throw Failure("a part is no simulation of launches", {.file = "--parts"},
+                  "remove this folder, or give another one");
+  } catch (const Failure&) {
     throw Failure("a part is no simulation of launches", {.file = "--parts"},
                   "remove this folder, or give another one");
   }

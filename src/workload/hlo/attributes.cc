@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include "core/checked.h"
 
 namespace hemiola::workload::hlo {
 namespace {
@@ -126,7 +127,7 @@ nlohmann::json backend_config(const Module& module, const Instruction& instructi
 }
 
 std::optional<std::int64_t> number_of(const nlohmann::json& value) {
-  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (value.is_number()) return whole_number(value);
   if (value.is_string()) return integer_of(value.get_ref<const std::string&>());
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 #include "workload/iteration/search.h"
 
 #include <fmt/format.h>
+#include "core/checked.h"
 
 #include <algorithm>
 #include <memory>
@@ -47,11 +48,13 @@ std::string part_of(const SearchRow& row) {
 void take_part(const std::string& part, SearchRow& row) {
   try {
     const auto said = nlohmann::json::parse(part);
-    row.time = {said.at("time_fs").get<std::int64_t>()};
+    const auto time = whole_number(said.at("time_fs"), 0);
+    if (!time) throw Failure("no time");
+    row.time = {*time};
     row.tokens_per_second_and_gpu = said.at("tokens").get<double>();
     row.model_flop_utilisation = said.at("mfu").get<double>();
     row.refused = said.at("refused").get<std::string>();
-  } catch (const nlohmann::json::exception&) {
+  } catch (const std::exception&) {  // of JSON, or the Failure above
     throw Failure("a part is no run of a parallelism", {.file = "--parts"},
                   "remove this folder, or give another one");
   }

@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "core/diagnostics.h"
+#include "core/expansion.h"
 
 namespace hemiola::workload {
 namespace {
@@ -17,8 +19,6 @@ struct FreeArchive {
   void operator()(archive* handle) const { archive_read_free(handle); }
 };
 using Archive = std::unique_ptr<archive, FreeArchive>;
-
-constexpr std::size_t kMostExpanded = std::size_t{4} << 30;
 
 [[noreturn]] void fail_to_unpack(const std::string& path, archive* handle) {
   const char* reason = handle == nullptr ? nullptr : archive_error_string(handle);
@@ -42,21 +42,25 @@ Archive open_archive(const std::string& path, std::string_view content, bool raw
   return handle;
 }
 
-std::string read_member(const std::string& path, archive* handle, std::size_t most) {
+bool is_gzip_member(std::string_view content) {
+  return content.size() >= 2 && content[0] == '\x1f' && content[1] == '\x8b';
+}
+
+/// What is neither text nor a trace is read no further than it takes to see that.
+std::string read_member(const std::string& path, archive* handle, Expansion& expansion) {
   std::string content;
-  std::string block(std::size_t{1} << 18, '\0');
+  std::string block(4 * kFormatStart, '\0');
   while (true) {
     const la_ssize_t count = archive_read_data(handle, block.data(), block.size());
     if (count == 0) return content;
     if (count < 0) fail_to_unpack(path, handle);
-    if (content.size() + static_cast<std::size_t>(count) > most)
-      throw Failure("expands to more than 4 GiB", {.file = path});
+    expansion.add(static_cast<std::size_t>(count));
+    const bool was_short = content.size() <= kFormatStart;
     content.append(block.data(), static_cast<std::size_t>(count));
+    if (was_short && content.size() > kFormatStart && !is_gzip_member(content) &&
+        !is_readable_start(std::string_view(content).substr(0, kFormatStart)))
+      return content.substr(0, kFormatStart);
   }
-}
-
-bool is_gzip_member(std::string_view content) {
-  return content.size() >= 2 && content[0] == '\x1f' && content[1] == '\x8b';
 }
 
 }  // namespace
@@ -71,7 +75,8 @@ std::vector<TraceFile> files_of_archive(const std::string& path) {
   const std::string packed = read_file(path);
   const Archive handle = open_archive(path, packed, false);
   std::vector<TraceFile> files;
-  std::size_t expanded = 0;
+  std::error_code ignored;
+  Expansion expansion(path, std::filesystem::file_size(path, ignored));
   archive_entry* entry = nullptr;
   while (true) {
     const int status = archive_read_next_header(handle.get(), &entry);
@@ -82,15 +87,14 @@ std::vector<TraceFile> files_of_archive(const std::string& path) {
     std::string own(name);
     const std::size_t slash = own.rfind('/');
     if (own[slash == std::string::npos ? 0 : slash + 1] == '.') continue;
-    std::string content = read_member(path, handle.get(), kMostExpanded - expanded);
+    std::string content = read_member(path, handle.get(), expansion);
     if (is_gzip_member(content)) {
       const std::string whole = path + ":" + own;
       const Archive inner = open_archive(whole, content, true);
       if (archive_read_next_header(inner.get(), &entry) != ARCHIVE_OK)
         fail_to_unpack(whole, inner.get());
-      content = read_member(whole, inner.get(), kMostExpanded - expanded);
+      content = read_member(whole, inner.get(), expansion);
     }
-    expanded += content.size();
     files.push_back({path + ":" + own, std::make_shared<const std::string>(std::move(content))});
   }
   std::sort(files.begin(), files.end(),

@@ -13,7 +13,7 @@ namespace hemiola::workload {
 bool is_archive(std::string_view start);
 
 /// The files in an archive, expanded (members that are .gz too), by name; not those whose name
-/// begins with a dot. Failure: damaged, or more than 4 GiB in all.
+/// begins with a dot. Failure: damaged, or larger than core/expansion.h allows.
 std::vector<TraceFile> files_of_archive(const std::string& path);
 
 }  // namespace hemiola::workload

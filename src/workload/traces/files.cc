@@ -1,7 +1,6 @@
 #include "workload/traces/files.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <charconv>
@@ -9,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/expansion.h"
 #include "workload/traces/archive.h"
 #include "workload/traces/groups.h"
 #include "workload/traces/kineto/events.h"
@@ -218,22 +218,7 @@ std::string TraceFile::content() const {
 }
 
 std::string TraceFile::start(std::size_t most) const {
-  if (member) return member->substr(0, most);
-  // Reads plain files too.
-  const gzFile file = gzopen(name.c_str(), "rb");
-  if (file == nullptr) return {};
-  constexpr std::size_t kPart = std::size_t{1} << 16;
-  std::string text;
-  while (text.size() < most) {
-    const std::size_t known = text.size();
-    const std::size_t part = std::min(kPart, most - known);
-    text.resize(known + part);
-    const int count = gzread(file, text.data() + known, static_cast<unsigned>(part));
-    text.resize(known + (count > 0 ? static_cast<std::size_t>(count) : 0));
-    if (count < static_cast<int>(part)) break;
-  }
-  gzclose_r(file);
-  return text;
+  return member ? member->substr(0, most) : read_start(name, most);
 }
 
 TraceFormat trace_format(std::string_view content) {

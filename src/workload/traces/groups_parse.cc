@@ -3,6 +3,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "core/checked.h"
 #include "core/text.h"
 #include "workload/traces/groups.h"
 
@@ -12,11 +13,9 @@ namespace {
 using GroupJson = nlohmann::json;
 
 std::optional<int> rank_of_json(const GroupJson& value) {
-  if (!value.is_number_integer()) return std::nullopt;
-  const auto rank = value.get<std::int64_t>();
   constexpr std::int64_t kMost = 1 << 24;  // more than any machine has
-  if (rank < -kMost || rank > kMost) return std::nullopt;
-  return static_cast<int>(rank);
+  const std::optional<std::int64_t> rank = whole_number(value, -kMost, kMost);
+  return rank ? std::optional(static_cast<int>(*rank)) : std::nullopt;
 }
 
 std::optional<std::vector<int>> ranks_of_json(const GroupJson& list) {

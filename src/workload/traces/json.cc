@@ -3,36 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "core/checked.h"
 #include "core/text.h"
 
 namespace hemiola::workload {
-namespace {
-
-/// Where a text is no JSON, without a tree of it.
-struct FirstError : nlohmann::json_sax<nlohmann::json> {
-  std::size_t at = 0;
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(std::size_t) override { return true; }
-  bool key(string_t&) override { return true; }
-  bool end_object() override { return true; }
-  bool start_array(std::size_t) override { return true; }
-  bool end_array() override { return true; }
-  bool parse_error(std::size_t position, const std::string&,
-                   const nlohmann::json::exception&) override {
-    at = position > 0 ? position - 1 : 0;
-    return false;
-  }
-};
-
-}  // namespace
 
 std::optional<std::int64_t> nanoseconds_of(std::string_view text) {
   while (!text.empty() && std::string_view(" \n\r\t").find(text.back()) != std::string_view::npos)
@@ -70,13 +45,7 @@ std::optional<std::int64_t> integer_of_token(std::string_view text) {
 }
 
 void fail_with_json(const std::string& file, std::string_view content, const char* place) {
-  FirstError error;
-  if (!nlohmann::json::sax_parse(content, &error)) {
-    const bool is_cut = error.at >= content.size();
-    throw Failure(is_cut ? "the JSON text ends too early" : "the JSON text is malformed here",
-                  locate(file, content, std::min(error.at, content.size())),
-                  is_cut ? "the file may be truncated" : "");
-  }
+  if (const auto failure = json_failure(file, content, 0, content.size())) throw *failure;
   const bool has_place =
       place != nullptr && place >= content.data() && place <= content.data() + content.size();
   throw Failure("is no trace: something else was expected here",

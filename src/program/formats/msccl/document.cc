@@ -17,10 +17,12 @@ struct CollectiveName {
   std::string_view name;
   Collective collective;
 };
-constexpr std::array<CollectiveName, 7> kCollectives{{
+/// The first name of a collective is the one that is written where no dialect is named.
+constexpr std::array<CollectiveName, 8> kCollectives{{
     {"allreduce", Collective::all_reduce},
     {"allgather", Collective::all_gather},
-    {"reducescatter", Collective::reduce_scatter},
+    {"reducescatter", Collective::reduce_scatter},   // ROCm/rccl, Azure/msccl-scheduler
+    {"reduce_scatter", Collective::reduce_scatter},  // msccl-tools, microsoft/msccl
     {"alltoall", Collective::all_to_all},
     {"broadcast", Collective::broadcast},
     {"reduce", Collective::reduce},
@@ -257,7 +259,7 @@ class Parser {
     const Element element(
         errors_, node, "/algo",
         {"name", "proto", "nchannels", "nchunksperloop", "ngpus", "coll", "inplace", "outofplace",
-         "minBytes", "maxBytes", "maxcount", "nthreadblocks", "redop"});
+         "minBytes", "maxBytes", "maxcount", "nthreadblocks", "redop", "nthreads"});
     Algorithm algorithm;
     algorithm.offset = element.offset();
     algorithm.name = element.text("name");
@@ -272,6 +274,10 @@ class Parser {
     if (element.optional_text("redop")) {
       if (const auto* found = element.choice("redop", kReductions)) algorithm.reduction = found->op;
     }
+    algorithm.threads = static_cast<std::int32_t>(element.integer_or("nthreads", 0, 0, 1024));
+    if (algorithm.threads % 32 != 0)
+      element.add("nthreads is " + std::to_string(algorithm.threads) +
+                  ", not a multiple of a warp's 32 threads");
     algorithm.min_size = {element.integer_or("minBytes", 0, 0, INT64_MAX)};
     algorithm.max_size = {element.integer_or("maxBytes", 0, 0, INT64_MAX)};
     if (algorithm.max_size.count == 0) algorithm.max_size = {INT64_MAX};  // rccl: no limit

@@ -116,7 +116,8 @@ struct Algorithm {
   Protocol protocol = Protocol::simple;
   Collective collective = Collective::custom;
   std::int32_t channels = 0;
-  std::int64_t chunks = 0;  ///< nchunksperloop
+  std::int64_t chunks = 0;   ///< nchunksperloop
+  std::int32_t threads = 0;  ///< nthreads, which microsoft/msccl reads; 0: what the protocol has
   bool in_place = false;
   std::optional<ReduceOp> reduction;  ///< redop; none for "nop"
   Bytes min_size{};

@@ -145,6 +145,11 @@ TEST(MscclErrors, shards_must_be_whole_chunks) {
   EXPECT_THAT(text, HasSubstr("nchunksperloop is 8, not a multiple of the 3 gpus"));
 }
 
+TEST(MscclErrors, threads_are_whole_warps) {
+  EXPECT_THAT(complaint(replaced(good(), "ngpus=", "nthreads=\"100\" ngpus=")),
+              HasSubstr("nthreads is 100, not a multiple of a warp's 32 threads"));
+}
+
 TEST(MscclErrors, several_mistakes_are_reported_together) {
   const std::string text =
       complaint(replaced(replaced(good(), "cnt=\"2\"", "cnt=\"x\""), "\"Simple\"", "\"Easy\""));

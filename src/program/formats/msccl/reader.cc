@@ -316,8 +316,10 @@ class Builder {
 
   void add_rank(std::size_t rank) {
     const Gpu& gpu = algorithm_.gpus[rank];
-    Kernel kernel{
-        .name = algorithm_.name, .threads = shape().threads, .fills_unit = true, .bodies = {}};
+    Kernel kernel{.name = algorithm_.name,
+                  .threads = algorithm_.threads > 0 ? algorithm_.threads : shape().threads,
+                  .fills_unit = true,
+                  .bodies = {}};
     // Signals that some dependency leads to; the others cost a fence for nothing.
     std::set<std::pair<std::size_t, std::size_t>> used;
     for (std::size_t b = 0; b < gpu.blocks.size(); ++b) {

@@ -320,11 +320,20 @@ TEST(Msccl, in_place_all_gather_finds_its_input_in_the_output) {
 }
 
 TEST(Msccl, in_place_reduce_scatter_leaves_its_output_in_the_input) {
-  std::string xml = algo({gpu(0, ""), gpu(1, "")}, "", "LL", "reducescatter");
-  for (int i = 0; i < 2; ++i) xml = replaced(xml, "o_chunks=\"8\"", "o_chunks=\"4\"");
-  const Program program = read_program(replaced(xml, "inplace=\"0\"", "inplace=\"1\""));
-  EXPECT_EQ(program.buffers.at(1).alias, 0);
-  EXPECT_EQ(program.buffers.at(1).alias_chunk(Indices{.rank = 1}), 4);
+  for (const char* spelling : {"reducescatter", "reduce_scatter"}) {
+    std::string xml = algo({gpu(0, ""), gpu(1, "")}, "", "LL", spelling);
+    for (int i = 0; i < 2; ++i) xml = replaced(xml, "o_chunks=\"8\"", "o_chunks=\"4\"");
+    const Program program = read_program(replaced(xml, "inplace=\"0\"", "inplace=\"1\""));
+    EXPECT_EQ(program.collective, Collective::reduce_scatter) << spelling;
+    EXPECT_EQ(program.buffers.at(1).alias, 0);
+    EXPECT_EQ(program.buffers.at(1).alias_chunk(Indices{.rank = 1}), 4);
+  }
+}
+
+TEST(Msccl, nthreads_of_microsoft_msccl_are_the_threads_of_a_block) {
+  const std::vector<std::string> gpus{gpu(0, tb(0, -1, -1, {{"cpy"}}))};
+  EXPECT_EQ(read_program(algo(gpus, " nthreads=\"384\"")).kernels.at(0).threads, 384);
+  EXPECT_EQ(read_program(algo(gpus)).kernels.at(0).threads, 512);
 }
 
 TEST(Msccl, gpus_and_thread_blocks_may_stand_in_any_order) {

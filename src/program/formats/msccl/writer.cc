@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "program/export.h"
 #include "program/formats/executor_limits.h"
 #include "program/formats/msccl/document.h"
 
@@ -292,7 +293,8 @@ class RankWriter {
 
 class MscclWriter {
  public:
-  explicit MscclWriter(const Program& program) : program_(program) {}
+  MscclWriter(const Program& program, MscclDialect dialect)
+      : program_(program), dialect_(dialect) {}
 
   std::string write() {
     check_head();
@@ -323,6 +325,8 @@ class MscclWriter {
     if (msccl::collective_name(program_.collective).empty()) {
       refuse("the format has no collective '" + std::string(name_of(program_.collective)) + "'");
     }
+    if (dialect_ == MscclDialect::rccl && program_.collective == Collective::custom)
+      refuse("rccl has no collective 'custom' (microsoft/msccl has)");
     if (program_.root != 0)
       refuse("its root is rank " + std::to_string(program_.root) +
              ", and the format has no word for that but 0");
@@ -359,6 +363,19 @@ class MscclWriter {
     return ReduceOp::none;
   }
 
+  /// Threads of its thread blocks, where a file of this format says others than its protocol has.
+  int stated_threads() const {
+    if (program_.format != "msccl" || program_.kernels.empty()) return 0;
+    const int threads = program_.kernels.front().threads;
+    return threads == msccl::shape_of(program_.protocol).threads ? 0 : threads;
+  }
+
+  std::string collective_name() const {
+    const bool underscore =
+        dialect_ == MscclDialect::microsoft && program_.collective == Collective::reduce_scatter;
+    return underscore ? "reduce_scatter" : std::string(msccl::collective_name(program_.collective));
+  }
+
   void set_head(pugi::xml_node algo) const {
     const auto set = [&](const char* name, const std::string& value) {
       algo.append_attribute(name).set_value(value.c_str());
@@ -368,11 +385,12 @@ class MscclWriter {
     set("nchannels", "1");
     set("nchunksperloop", std::to_string(program_.chunks_per_size));
     set("ngpus", std::to_string(program_.ranks));
-    set("coll", std::string(msccl::collective_name(program_.collective)));
+    set("coll", collective_name());
     if (const ReduceOp reduction = stated_reduction(); reduction != ReduceOp::none)
       set("redop", std::string(name_of(reduction)));
     set("inplace", program_.in_place ? "1" : "0");
-    set("outofplace", program_.in_place ? "0" : "1");
+    if (dialect_ != MscclDialect::microsoft) set("outofplace", program_.in_place ? "0" : "1");
+    if (const int threads = stated_threads(); threads > 0) set("nthreads", std::to_string(threads));
     set("minBytes", std::to_string(program_.min_size.count));
     set("maxBytes", std::to_string(program_.max_size.count));
   }
@@ -385,17 +403,30 @@ class MscclWriter {
     return 0;
   }
 
+  /// microsoft/msccl wants each buffer that is there whole, the rank's share of one for `shared`.
+  void check_whole(BufferKind kind, int rank, Collective shared) const {
+    const std::int64_t has = chunks(kind, rank);
+    const std::int64_t shares = program_.collective == shared ? program_.ranks : 1;
+    if (dialect_ != MscclDialect::microsoft || has == 0 || has * shares == program_.chunks_per_size)
+      return;
+    refuse("microsoft/msccl has no buffer of " + std::to_string(has) + " of the " +
+           std::to_string(program_.chunks_per_size) + " chunks of a size");
+  }
+
   void check_limits(int rank, const std::vector<WrittenBlock>& blocks) const {
     namespace limits = msccl_limits;
     const SourceLocation where{.file = program_.source};
     const std::string gpu = "rank " + std::to_string(rank);
     check_limit(limits::kThreadBlocks, gpu, blocks.size(), where);
+    check_whole(BufferKind::input, rank, Collective::all_gather);
+    check_whole(BufferKind::output, rank, Collective::reduce_scatter);
     for (const BufferKind kind : {BufferKind::input, BufferKind::output, BufferKind::scratch})
       check_limit(limits::kChunks, gpu, static_cast<std::size_t>(chunks(kind, rank)), where);
     std::map<std::int64_t, std::size_t> sends, receives;  // by channel
     for (std::size_t b = 0; b < blocks.size(); ++b) {
       const std::string who = "thread block " + std::to_string(b) + " of " + gpu;
-      check_limit(limits::kSteps, who, blocks[b].steps.size(), where);
+      check_limit(dialect_ == MscclDialect::rccl ? limits::kRcclSteps : limits::kSteps, who,
+                  blocks[b].steps.size(), where);
       if (blocks[b].send >= 0) ++sends[blocks[b].channel];
       if (blocks[b].receive >= 0) ++receives[blocks[b].channel];
       for (const Written& step : blocks[b].steps) {
@@ -449,13 +480,18 @@ class MscclWriter {
   }
 
   const Program& program_;
+  MscclDialect dialect_;
   std::size_t budget_ = kMaxSteps;
 };
 
 }  // namespace
 
 std::string write_msccl(const Program& program) {
-  return MscclWriter(program).write();
+  return write_msccl(program, MscclDialect::common);
+}
+
+std::string write_msccl(const Program& program, MscclDialect dialect) {
+  return MscclWriter(program, dialect).write();
 }
 
 }  // namespace hemiola::program

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/text.h"
+#include "program/export.h"
 #include "program/program.h"
 #include "program/testing/msccl_text.h"
 
@@ -146,6 +147,47 @@ TEST(MscclWriter, a_wait_that_cannot_end_survives_a_round_trip) {
   const Program program = read_msccl(text, "silent.xml");
   EXPECT_FALSE(program.warnings.empty());
   expect_same(program, round_trip(program));
+}
+
+/// A reduce-scatter of two gpus in place, with a block of `steps` copies.
+std::string scatter_text(int steps) {
+  std::string xml = msccl::algo(
+      {msccl::gpu(0, msccl::tb(0, -1, -1,
+                               std::vector<msccl::StepText>(static_cast<std::size_t>(steps),
+                                                            {"cpy", "i 0", "s 0"}))),
+       msccl::gpu(1, "")},
+      " nthreads=\"256\"", "LL", "reduce_scatter");
+  for (int i = 0; i < 2; ++i) xml = msccl::replaced(xml, "o_chunks=\"8\"", "o_chunks=\"4\"");
+  return xml;
+}
+
+TEST(MscclWriter, writes_the_dialect_that_is_asked_for) {
+  const Program program = read_msccl(scatter_text(65), "rs.xml");
+  const std::string microsoft = write_msccl(program, MscclDialect::microsoft);
+  EXPECT_THAT(microsoft, HasSubstr("coll=\"reduce_scatter\""));
+  EXPECT_THAT(microsoft, HasSubstr("nthreads=\"256\""));
+  EXPECT_THAT(microsoft, ::testing::Not(HasSubstr("outofplace")));
+  expect_same(program, read_msccl(microsoft, "rs.xml"));
+  const Program shorter = read_msccl(scatter_text(64), "rs.xml");
+  const std::string rccl = write_msccl(shorter, MscclDialect::rccl);
+  EXPECT_THAT(rccl, HasSubstr("coll=\"reducescatter\""));
+  EXPECT_THAT(rccl, HasSubstr("outofplace=\"1\""));  // rccl refuses a file without it
+  EXPECT_EQ(rccl, write_msccl(shorter));
+  expect_same(shorter, read_msccl(rccl, "rs.xml"));
+}
+
+TEST(MscclWriter, refuses_what_the_dialect_that_is_asked_for_lacks) {
+  const auto refusal = [](const std::string& xml, MscclDialect dialect) -> std::string {
+    try {
+      return write_msccl(read_msccl(xml, "file.xml"), dialect);
+    } catch (const Failure& failure) {
+      return failure.diagnostics().render();
+    }
+  };
+  EXPECT_THAT(refusal(kEverything, MscclDialect::rccl), HasSubstr("rccl has no collective"));
+  EXPECT_THAT(refusal(kEverything, MscclDialect::microsoft), HasSubstr("coll=\"custom\""));
+  EXPECT_THAT(refusal(scatter_text(65), MscclDialect::rccl),
+              HasSubstr("needs 65 steps; the executor has room for 64"));
 }
 
 /// One rank and workgroup; tests change its one operation.

@@ -13,8 +13,10 @@
 #include "core/text.h"
 #include "program/formats/format_reader.h"
 #include "program/formats/mscclpp/declarations.h"
+#include "program/formats/mscclpp/older_schema.h"
 #include "program/formats/mscclpp/op_reader.h"
 #include "program/program.h"
+#include "program/promise.h"
 
 namespace hemiola::program {
 namespace {
@@ -24,7 +26,10 @@ constexpr std::int64_t kReusedScratch = 1
 
 class Reader {
  public:
-  explicit Reader(const JsonFile& file) : file_(file), json_(parse_json(file)) {}
+  explicit Reader(const JsonFile& file) : file_(file), json_(parse_json(file)) {
+    nlohmann::json converted = convert_older_schema(json_, file, program_.warnings);
+    if (!converted.is_null()) json_ = std::move(converted);
+  }
 
   Program read() {
     const JsonValue root(json_, file_);
@@ -38,6 +43,7 @@ class Reader {
     make_buffers(root);
     make_semaphores();
     for (int rank = 0; rank < program_.ranks; ++rank) read_code(gpus[index(rank)], rank);
+    if (root.has("hemiola_promise")) read_own_promise(root.at("hemiola_promise"));
     warn_packets();
     rank_keys_.warn(program_.warnings, Leniency::ignored);
     program_.finish();
@@ -50,7 +56,7 @@ class Reader {
   void read_head(const JsonValue& root) {
     root.allow_keys({"name", "collective", "protocol", "inplace", "reuse_resources", "gpus",
                      "num_threads_per_block", "use_double_scratch_buffer", "buffer_alignment",
-                     "min_message_size", "max_message_size"});
+                     "min_message_size", "max_message_size", "hemiola_promise"});
     program_.name = root.at("name").text();
     program_.source = file_.name;
     program_.format = "mscclpp";
@@ -84,9 +90,17 @@ class Reader {
       return;
     }
     program_.warnings.warning(
-        fmt::format("collective '{}' is not known: what it must leave in the output is not checked",
-                    name),
-        {.file = file_.name, .pointer = value.pointer()});
+        fmt::format(
+            "collective '{}' is not known: only a promise says what it leaves in the output", name),
+        {.file = file_.name, .pointer = value.pointer()}, "--promise FILE states it");
+  }
+
+  void read_own_promise(const JsonValue& value) {
+    if (program_.collective != Collective::custom)
+      value.fail("what the plan's collective leaves is known", "leave this out");
+    auto promise = std::make_shared<Promise>(read_promise(value, program_.ranks));
+    promise->text = json_.at("hemiola_promise").dump();
+    program_.promise = std::move(promise);
   }
 
   void make_semaphores() {

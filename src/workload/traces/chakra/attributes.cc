@@ -30,33 +30,33 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(ChakraAttribute:
                  "hemiola.compute",
                  "hemiola.splits"};
 
-std::optional<std::int64_t> whole_number(double value) {
+std::optional<std::int64_t> whole_attribute(double value) {
   // 2^63 itself does not fit.
   constexpr double kEnd = 9223372036854775808.0;
   if (!(value >= -kEnd && value < kEnd) || value != std::floor(value)) return std::nullopt;
   return static_cast<std::int64_t>(value);
 }
-std::optional<std::int64_t> whole_number(std::uint64_t value) {
+std::optional<std::int64_t> whole_attribute(std::uint64_t value) {
   if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
     return std::nullopt;
   return static_cast<std::int64_t>(value);
 }
-std::optional<std::int64_t> whole_number(std::int64_t value) {
+std::optional<std::int64_t> whole_attribute(std::int64_t value) {
   return value;
 }
-std::optional<std::int64_t> whole_number(std::uint32_t value) {
+std::optional<std::int64_t> whole_attribute(std::uint32_t value) {
   return value;
 }
-std::optional<std::int64_t> whole_number(std::int32_t value) {
+std::optional<std::int64_t> whole_attribute(std::int32_t value) {
   return value;
 }
-std::optional<std::int64_t> whole_number(bool value) {
+std::optional<std::int64_t> whole_attribute(bool value) {
   return value ? 1 : 0;
 }
-std::optional<std::int64_t> whole_number(float value) {
-  return whole_number(static_cast<double>(value));
+std::optional<std::int64_t> whole_attribute(float value) {
+  return whole_attribute(static_cast<double>(value));
 }
-std::optional<std::int64_t> whole_number(const std::string& text) {
+std::optional<std::int64_t> whole_attribute(const std::string& text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
@@ -68,7 +68,7 @@ std::optional<std::vector<std::int64_t>> all_whole(const List& list) {
   std::vector<std::int64_t> values;
   values.reserve(static_cast<std::size_t>(list.values().size()));
   for (const auto& value : list.values()) {
-    const std::optional<std::int64_t> one = whole_number(value);
+    const std::optional<std::int64_t> one = whole_attribute(value);
     if (!one) return std::nullopt;
     values.push_back(*one);
   }
@@ -80,35 +80,35 @@ std::optional<std::vector<std::int64_t>> all_whole(const List& list) {
 std::optional<std::int64_t> integer_of(const AttributeProto& a) {
   switch (a.value_case()) {
     case AttributeProto::kDoubleVal:
-      return whole_number(a.double_val());
+      return whole_attribute(a.double_val());
     case AttributeProto::kFloatVal:
-      return whole_number(a.float_val());
+      return whole_attribute(a.float_val());
     case AttributeProto::kInt32Val:
-      return whole_number(a.int32_val());
+      return whole_attribute(a.int32_val());
     case AttributeProto::kInt64Val:
-      return whole_number(static_cast<std::int64_t>(a.int64_val()));
+      return whole_attribute(static_cast<std::int64_t>(a.int64_val()));
     case AttributeProto::kUint32Val:
-      return whole_number(a.uint32_val());
+      return whole_attribute(a.uint32_val());
     case AttributeProto::kUint64Val:
-      return whole_number(static_cast<std::uint64_t>(a.uint64_val()));
+      return whole_attribute(static_cast<std::uint64_t>(a.uint64_val()));
     case AttributeProto::kSint32Val:
-      return whole_number(a.sint32_val());
+      return whole_attribute(a.sint32_val());
     case AttributeProto::kSint64Val:
-      return whole_number(static_cast<std::int64_t>(a.sint64_val()));
+      return whole_attribute(static_cast<std::int64_t>(a.sint64_val()));
     case AttributeProto::kFixed32Val:
-      return whole_number(a.fixed32_val());
+      return whole_attribute(a.fixed32_val());
     case AttributeProto::kFixed64Val:
-      return whole_number(static_cast<std::uint64_t>(a.fixed64_val()));
+      return whole_attribute(static_cast<std::uint64_t>(a.fixed64_val()));
     case AttributeProto::kSfixed32Val:
-      return whole_number(a.sfixed32_val());
+      return whole_attribute(a.sfixed32_val());
     case AttributeProto::kSfixed64Val:
-      return whole_number(static_cast<std::int64_t>(a.sfixed64_val()));
+      return whole_attribute(static_cast<std::int64_t>(a.sfixed64_val()));
     case AttributeProto::kBoolVal:
-      return whole_number(a.bool_val());
+      return whole_attribute(a.bool_val());
     case AttributeProto::kStringVal:
-      return whole_number(a.string_val());
+      return whole_attribute(a.string_val());
     case AttributeProto::kBytesVal:
-      return whole_number(a.bytes_val());
+      return whole_attribute(a.bytes_val());
     default:
       return std::nullopt;
   }

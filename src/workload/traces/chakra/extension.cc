@@ -5,12 +5,15 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/json.h"
+
 namespace hemiola::workload {
 namespace {
 
 using ExtensionJson = nlohmann::json;
 using Attribute = ChakraAttribute;
 
+constexpr std::int64_t kMostNumber = std::numeric_limits<std::int64_t>::max();
 constexpr std::string_view kClassAttribute = "hemiola.class";
 constexpr std::string_view kWorkloadAttribute = "hemiola.workload";
 
@@ -19,42 +22,69 @@ ExtensionJson json_of(const ModelFacts& facts) {
           {"flop", facts.flop},   {"type", name_of(facts.type)}, {"memory", facts.memory}};
 }
 
-ModelFacts facts_of(const ExtensionJson& json) {
+ModelFacts facts_of(const JsonValue& json, const ExtensionJson& parsed) {
   ModelFacts facts;
-  json.at("model").get_to(facts.model);
-  json.at("phase").get_to(facts.phase);
-  json.at("tokens").get_to(facts.tokens);
-  json.at("flop").get_to(facts.flop);
-  facts.type = parse_data_type(json.at("type").get<std::string>()).value_or(facts.type);
-  json.at("memory").get_to(facts.memory);
+  facts.model = json.at("model").text();
+  facts.phase = json.at("phase").text();
+  facts.tokens = json.integer("tokens", 0, kMostNumber);
+  const ExtensionJson& flop = parsed.at("flop");
+  if (!flop.is_number() || !(flop.get<double>() >= 0))
+    json.at("flop").fail("a number of at least 0 is needed here");
+  facts.flop = flop.get<double>();
+  facts.type = parse_data_type(json.at("type").text()).value_or(facts.type);
+  for (const JsonValue& of_class : json.at("memory").items()) {
+    auto& sizes = facts.memory.emplace_back();
+    for (const std::string& name : of_class.keys())
+      sizes[name] = of_class.integer(name, 0, kMostNumber);
+  }
   return facts;
+}
+
+std::vector<std::string> texts_of(const JsonValue& list) {
+  std::vector<std::string> texts;
+  for (const JsonValue& one : list.items()) texts.push_back(one.text());
+  return texts;
 }
 
 void take_workload(const std::string& text, TraceAssembly& assembly, ProcessGroups& groups,
                    const std::string& file) {
   try {
-    const ExtensionJson json = ExtensionJson::parse(text);
+    const JsonFile source{text, file};
+    const ExtensionJson parsed = parse_json(source);
+    const JsonValue json(parsed, source);
     Workload& workload = assembly.builder().workload();
-    workload.name = json.at("name").get<std::string>();
-    for (const ExtensionJson& stream : json.at("streams")) {
-      const std::uint16_t number =
-          assembly.builder().stream(stream.at(0).get<std::string>(), stream.at(1).get<bool>());
+    workload.name = json.at("name").text();
+    for (const JsonValue& each : json.at("streams").items()) {
+      const std::vector<JsonValue> stream = each.items();
+      if (stream.size() != 2) each.fail("a stream has a name and whether it computes");
+      const std::uint16_t number = assembly.builder().stream(stream[0].text(), stream[1].boolean());
       assembly.written_streams.push_back(number);
     }
-    for (const ExtensionJson& family : json.at("families"))
-      groups.define_family(family.at(0).get<std::string>(),
-                           family.at(1).get<std::vector<std::string>>());
-    assembly.written_classes = json.at("classes").get<std::vector<std::string>>();
-    const auto facts = json.find("facts");
-    if (facts != json.end()) workload.facts = facts_of(*facts);
-    const auto splits = json.find("splits");
-    if (splits != json.end()) splits->get_to(workload.splits);
-    const auto device = json.find("recorded_on");
-    if (device != json.end())
-      workload.recorded_on = {device->at(0).get<std::string>(), device->at(1).get<std::int64_t>(),
-                              device->at(2).get<std::int64_t>()};
+    for (const JsonValue& each : json.at("families").items()) {
+      const std::vector<JsonValue> family = each.items();
+      if (family.size() != 2) each.fail("a family has a name and groups");
+      groups.define_family(family[0].text(), texts_of(family[1]));
+    }
+    assembly.written_classes = texts_of(json.at("classes"));
+    if (json.has("facts")) workload.facts = facts_of(json.at("facts"), parsed.at("facts"));
+    if (json.has("splits")) {
+      for (const JsonValue& each : json.at("splits").items()) {
+        Splits& splits = workload.splits.emplace_back();
+        for (const JsonValue& bytes : each.items())
+          splits.push_back(bytes.integer(0, kMostNumber));
+      }
+    }
+    if (json.has("recorded_on")) {
+      const JsonValue device = json.at("recorded_on");
+      workload.recorded_on = {device.at("name").text(), device.integer("units", 0, kMostNumber),
+                              device.integer("memory", 0, kMostNumber)};
+    }
   } catch (const ExtensionJson::exception&) {
     throw Failure(fmt::format("its {} is damaged", kWorkloadAttribute), {.file = file});
+  } catch (const Failure& failure) {
+    const Diagnostic& first = failure.diagnostics().items().front();
+    throw Failure(fmt::format("its {} is damaged: {}", kWorkloadAttribute, first.message),
+                  {.file = file, .pointer = first.where.pointer});
   }
 }
 
@@ -69,7 +99,6 @@ std::optional<std::int64_t> number_in_range(const ChakraAttributes& attributes, 
   return value;
 }
 
-constexpr std::int64_t kMostNumber = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMostSplits = 1 << 30;
 constexpr auto kLastType = static_cast<std::int64_t>(DataType::fp8_e5m2);
 constexpr auto kLastKind = static_cast<std::int64_t>(Compute::Kind::other);
@@ -109,7 +138,8 @@ void write_extension(chakra::GlobalMetadata& metadata, const Workload& workload,
   if (workload.facts) json["facts"] = json_of(*workload.facts);
   if (!workload.splits.empty()) json["splits"] = workload.splits;
   if (const auto& device = workload.recorded_on)
-    json["recorded_on"] = {device->name, device->compute_units, device->memory};
+    json["recorded_on"] = {
+        {"name", device->name}, {"units", device->compute_units}, {"memory", device->memory}};
   add(kWorkloadAttribute, json.dump(-1, ' ', false, ExtensionJson::error_handler_t::replace));
 }
 

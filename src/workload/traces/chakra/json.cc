@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/checked.h"
 #include "core/diagnostics.h"
 #include "core/text.h"
 #include "workload/traces/chakra/messages.h"
@@ -217,12 +218,9 @@ class JsonTrace {
                                content_.begin() + static_cast<std::ptrdiff_t>(end));
       if (value.is_object()) return value;
       throw Failure("is no Chakra trace: an object was expected here", locate(file_, content_, at));
-    } catch (const json::parse_error& error) {
-      const std::size_t place = at + (error.byte > 0 ? error.byte - 1 : 0);
-      const bool is_cut = place >= content_.size();
-      throw Failure(is_cut ? "the JSON text ends too early" : "the JSON text is malformed here",
-                    locate(file_, content_, std::min(place, content_.size())),
-                    is_cut ? "the file may be truncated" : "");
+    } catch (const json::exception&) {
+      throw json_failure(file_, content_, at, end)
+          .value_or(Failure("the JSON text cannot be read", locate(file_, content_, at)));
     }
   }
 

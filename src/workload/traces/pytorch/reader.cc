@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/checked.h"
 #include "workload/traces/pytorch/operators.h"
 #include "workload/traces/pytorch/roles.h"
 #include "workload/traces/pytorch_calls.h"
@@ -214,8 +215,11 @@ class TorchReader {
 
   static void set_group_numbers(TorchCall& call, const nlohmann::json& values) {
     std::vector<std::int64_t> numbers;
-    for (auto at = values.rbegin(); at != values.rend() && at->is_number_integer(); ++at)
-      numbers.push_back(at->get<std::int64_t>());
+    for (auto at = values.rbegin(); at != values.rend(); ++at) {
+      const std::optional<std::int64_t> number = whole_number(*at);
+      if (!number) break;
+      numbers.push_back(*number);
+    }
     if (numbers.empty()) return;
     call.size = std::max(std::int64_t{0}, numbers[0]);
     if (numbers.size() < 3) return;
@@ -226,8 +230,9 @@ class TorchReader {
   void set_peer(TorchCall& call, const nlohmann::json& place, const TorchNode& node) const {
     const TorchCallKind kind = torch_call_kind(call.name);
     if (kind != TorchCallKind::send && kind != TorchCallKind::receive) return;
-    if (!place.is_number_integer()) return;
-    const auto peer = groups_.rank_at(call.group, place.get<std::int64_t>(), at(node));
+    const std::optional<std::int64_t> rank = whole_number(place);
+    if (!rank) return;
+    const auto peer = groups_.rank_at(call.group, *rank, at(node));
     if (peer) (kind == TorchCallKind::send ? call.destination : call.source) = *peer;
   }
 
