@@ -71,6 +71,7 @@ struct ProgramOptions {
   std::string dtype = "float";
   std::string op = "sum";
   std::vector<std::string> parameters;
+  std::string executor;  ///< of a file; "": what its format is for
 };
 void add_program_options(CLI::App& verb, ProgramOptions& options);
 
