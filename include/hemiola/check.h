@@ -39,6 +39,7 @@ struct SizeRange {
   Bytes min{};
   std::optional<Bytes> max{};  ///< none: every legal size from `min` on
   std::string why_one{};       ///< why it is one size only; empty where it is a range
+  Bytes multiple{};            ///< > 0: only multiples of it; else every legal size
 };
 
 /// What was found of a plan, or of a program at a size (docs/verify.md).
@@ -55,6 +56,8 @@ struct Proof {
   int calls = 0;                          ///< programs: calls in a row that were looked at
   std::optional<SizeRange> sizes{};       ///< programs that are not wrong: where it holds
   std::vector<Bytes> looked_at{};         ///< other sizes at which it was proven, too
+  std::string executor{};  ///< programs: whose rules it holds for ("msccl"); docs/formats.md
+  std::string rules{};     ///< ... in words, where a file is for an executor
 };
 
 struct CheckOptions {

@@ -51,7 +51,8 @@ enum class ExitCode : int {
   bad_input = 2,
   wrong_program = 3,
   deadlock = 4,
-  limit_exceeded = 5  ///< one that was asked for (diff --fail-above)
+  limit_exceeded = 5,  ///< one that was asked for (diff --fail-above)
+  not_proven = 6       ///< nothing wrong was found, and nothing was proven (check, compile)
 };
 
 /// What an entrance throws: the whole list, and the exit code that the command line returns for it.

@@ -72,7 +72,9 @@ class Proof:
     #: of a program that is not wrong: it holds for all legal sizes from here ...
     min_bytes: Optional[int] = None
     max_bytes: Optional[int] = None  #: ... to here; None: for all larger ones, too
+    multiple_bytes: Optional[int] = None  #: of these only multiples of it; None: all legal ones
     looked_at_bytes: list[int] = field(default_factory=list)  #: other sizes at which it was proven
+    executor: str = ""  #: of a program: whose rules were followed: "msccl", ...
     text: str = field(default="", repr=False, compare=False)
 
     @property

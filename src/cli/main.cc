@@ -18,6 +18,7 @@ constexpr const char* kProgramExamples =
     "  hemiola check plan.json\n"
     "Exit codes: 0 done; 1 internal error; 2 bad usage or input; 3 the program is wrong;\n"
     "4 a wait that cannot end; 5 a limit that was asked for is exceeded (diff --fail-above);\n"
+    "6 not proven, or not judged (check, compile; --allow-partial makes it 0);\n"
     "130 (of the shell) after Ctrl-C.";
 
 std::string version() {

@@ -91,7 +91,10 @@ class Checker {
     proof.size = found.bound.size();
     proof.looked_at = found.beside;
     if (found.sizes) {
-      proof.sizes = SizeRange{.min = found.sizes->min, .max = {}, .why_one = found.sizes->why};
+      proof.sizes = SizeRange{.min = found.sizes->min,
+                              .max = {},
+                              .why_one = found.sizes->why,
+                              .multiple = found.sizes->multiple};
       if (!found.sizes->open()) proof.sizes->max = found.sizes->max;
     }
     const auto& other = found.wrong_beside;

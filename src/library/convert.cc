@@ -53,7 +53,9 @@ Proof public_proof(const verify::Proof& proof, const std::string& program) {
             .proven = proof.proven,
             .reasons = proof.reasons,
             .warnings = proof.warnings.items(),
-            .calls = proof.calls};
+            .calls = proof.calls,
+            .executor = proof.executor,
+            .rules = proof.rules};
   for (const verify::Witness& step : proof.counterexample)
     all.counterexample.push_back({.rank = step.rank,
                                   .part = std::string(step.part),
@@ -67,6 +69,8 @@ Proof public_proof(const verify::Proof& proof, const std::string& program) {
 verify::Proof inner_proof(const Proof& proof) {
   verify::Proof all;
   all.verdict = static_cast<verify::Verdict>(proof.verdict);
+  all.executor = proof.executor;
+  all.rules = proof.rules;
   all.summary = proof.summary;
   all.proven = proof.proven;
   all.reasons = proof.reasons;

@@ -61,7 +61,7 @@ void print_proof(std::ostream& out, const Proof& proof) {
   report::print_proof(out, inner_proof(proof), "");
   if (!proof.sizes) return;
   const verify::SizeClass sizes{proof.sizes->min, proof.sizes->max.value_or(Bytes{INT64_MAX}),
-                                proof.sizes->why_one};
+                                proof.sizes->why_one, proof.sizes->multiple};
   report::print_sizes(out, sizes, proof.looked_at, "");
 }
 

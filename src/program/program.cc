@@ -1,5 +1,6 @@
 #include "program/program.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <numeric>
@@ -87,6 +88,12 @@ Bytes Program::next_legal_size(Bytes wanted, DataType element) const {
 
 Program Program::sized(const BindOptions& options) const {
   return make_ ? make_(options).sized(options) : *this;
+}
+
+std::int64_t Fifo::call_bytes(std::int64_t chunk) const {
+  constexpr std::int64_t kMost = 71;  // MSCCL_MAX_COUNT - 1 (msccl.h, msccl_struct.h)
+  if (call.count == 0 || chunk <= 0) return 0;
+  return std::clamp<std::int64_t>(call.count / chunk, 1, kMost) * chunk;
 }
 
 std::int64_t Fifo::slice_bytes(std::int64_t bytes, std::int64_t element) const {

@@ -14,6 +14,7 @@
 #include "core/data_type.h"
 #include "core/diagnostics.h"
 #include "core/units.h"
+#include "program/executed_by.h"
 
 namespace hemiola::machine {
 class Machine;
@@ -345,16 +346,6 @@ struct Semaphore {
   bool shared = false;  ///< several workgroups of a rank wait on it: waits consume; set by finish()
 };
 
-/// FIFO geometry of connections.
-struct Fifo {
-  std::int64_t slots = 8;
-  Bytes step{512 << 10};  ///< data bytes of one slot
-  /// Operations that do not fill a slot are cut into so many slices, of a 32nd of a slot at least.
-  std::int32_t slices = 1;
-  /// Data bytes of a slice of an operation on `bytes` of elements of `element` bytes.
-  std::int64_t slice_bytes(std::int64_t bytes, std::int64_t element) const;
-};
-
 /// The channels that a rank of an MSCCL++ plan declares, as peers: the k-th channel of a to b is
 /// paired with the k-th of b to a. Semaphore i of a rank belongs to its memory channel i; then come
 /// those of port channels.
@@ -395,6 +386,7 @@ class Program {
   std::string name;
   std::string source;  ///< file or template it came from
   std::string format;  ///< "mscclpp", "msccl", "template"
+  ExecutedBy executed_by;
   Collective collective = Collective::custom;
   Protocol protocol = Protocol::simple;
   bool in_place = false;
@@ -405,7 +397,6 @@ class Program {
   std::int32_t inbound = 0;  ///< connections per rank: FIFO buffers and semaphores are derived
   std::int32_t outbound = 0;
   Fifo fifo;
-  bool pulls = false;  ///< the receiver loads slots without flags (NCCL's P2P read mode)
   std::vector<std::vector<int>> groups;  ///< multicast groups (ranks)
   std::vector<ChannelTable> channels;    ///< by rank; only from MSCCL++ plans, for their writer
   std::vector<Body> bodies;
@@ -484,13 +475,17 @@ struct LoadOptions {
   /// For names that choose among plans (`*/synth`): how long a program takes, see plan::Judge.
   std::function<std::optional<Time>(const Program&, Bytes)> judge;
 };
+/// The parameter that says which executor runs a file: `--executor`.
+inline constexpr std::string_view kExecutorParameter = "executor";
 Program load(const std::string& name_or_file, const LoadOptions& options = {});
 bool is_built_in(const std::string& name);
 /// Whether a reader takes a file with this content for one of its format (format_reader.h).
 bool is_readable(std::string_view content);
 
-Program read_mscclpp(std::string_view json, const std::string& file);
-Program read_msccl(std::string_view xml, const std::string& file);
+/// `executor`: what runs it; "": what its format is for (semantics/executor.h).
+Program read_mscclpp(std::string_view json, const std::string& file,
+                     std::string_view executor = {});
+Program read_msccl(std::string_view xml, const std::string& file, std::string_view executor = {});
 /// Failure for a program that the format cannot say, with the operation and the reason.
 /// Where a plan left the type of a channel open, `machine` says it (formats/mscclpp/resolve.h).
 std::string write_mscclpp(const Program& program, const machine::Machine* machine = nullptr);

@@ -114,7 +114,10 @@ py::dict to_python(const Proof& proof) {
       "min_bytes"_a = proof.sizes ? py::object(py::int_(proof.sizes->min.count)) : none,
       "max_bytes"_a =
           proof.sizes && proof.sizes->max ? py::object(py::int_(proof.sizes->max->count)) : none,
-      "looked_at_bytes"_a = looked_at);
+      "multiple_bytes"_a = proof.sizes && proof.sizes->multiple.count > 0
+                               ? py::object(py::int_(proof.sizes->multiple.count))
+                               : none,
+      "looked_at_bytes"_a = looked_at, "executor"_a = proof.executor);
 }
 
 py::dict to_python(const Outcome& outcome) {

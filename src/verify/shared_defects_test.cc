@@ -125,5 +125,15 @@ TEST_F(SharedDefects, right_at_one_size_and_a_deadlock_at_another) {
   EXPECT_TRUE(larger.verdict == Verdict::deadlock || larger.verdict == Verdict::wrong);
 }
 
+TEST_F(SharedDefects, programs_that_their_executor_does_not_run_as_they_are_meant) {
+  const Proof exchange = defect_proof("programs/simple_exchange_3.xml", Bytes{96 << 10});
+  EXPECT_EQ(exchange.verdict, Verdict::deadlock);
+  EXPECT_EQ(exchange.counterexample.size(), 2u);
+  EXPECT_EQ(defect_proof("programs/simple_count_mismatch.xml", MiB(1)).verdict, Verdict::wrong);
+  const Proof port = defect_proof("programs/wait_then_signal_port.json", KiB(1));
+  EXPECT_EQ(port.verdict, Verdict::deadlock);
+  EXPECT_EQ(port.counterexample.size(), 2u);
+}
+
 }  // namespace
 }  // namespace hemiola::verify

@@ -45,6 +45,8 @@ struct Proof {
   /// follow the size.
   bool by_place = false;
   int calls = 0;  ///< programs: calls in a row that were looked at, the one that went wrong too
+  std::string executor;  ///< programs: whose rules were followed (program/semantics/executor.h)
+  std::string rules;     ///< ... in words; of programs that are for no executor: ""
 };
 
 struct CheckOptions {

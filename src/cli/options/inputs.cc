@@ -173,6 +173,10 @@ void add_program_options(CLI::App& verb, ProgramOptions& options) {
   verb.add_option("--param", options.parameters, "parameter of a built-in: channels=8, protocol=ll")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+  verb.add_option("--executor", options.executor,
+                  "of a file: whose interpreter runs it: msccl|rccl|msccl-slice1|hemiola, of "
+                  "MSCCL++ mscclpp|hemiola")
+      ->type_name("NAME");
 }
 
 void add_promise_option(CLI::App& verb, ProgramOptions& options) {
@@ -222,6 +226,7 @@ void refuse_options_of_programs(const ProgramOptions& options, std::string_view 
   refuse("--op", options.op != none.op);
   refuse("--param", !options.parameters.empty());
   refuse("--promise", !options.promise.empty());
+  refuse("--executor", !options.executor.empty());
 }
 
 std::optional<plan::Plan> read_plan_file(const std::string& name) {
@@ -234,8 +239,11 @@ std::optional<plan::Plan> read_plan_file(const std::string& name) {
 }
 
 study::Experiment experiment_of(const std::string& name, const ProgramOptions& options) {
+  Settings parameters = parameter_values(options.parameters);
+  if (!options.executor.empty())
+    parameters.emplace_back(program::kExecutorParameter, options.executor);
   return {.subject = name,
-          .parameters = parameter_values(options.parameters),
+          .parameters = std::move(parameters),
           .round_size = options.round_size,
           .type = data_type_value(options.dtype),
           .op = reduce_op_value(options.op),

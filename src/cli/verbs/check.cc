@@ -39,6 +39,7 @@ struct CheckOptions {
   int rounds = 0;  ///< 0: as many as calls
   std::string json, trace;
   bool warnings_as_errors = false;
+  bool allow_partial = false;
   CheckKernelOptions kernel;
 };
 
@@ -121,16 +122,18 @@ class Checker {
       unread.warning(why.message + "; only the rules were checked", why.where, why.hint);
       std::cout << "check: the program is not proven: " << why.message << '\n';
       notices_.show(unread);
-      return options_.warnings_as_errors ? ExitCode::wrong_program : ExitCode::done;
+      return options_.warnings_as_errors ? ExitCode::wrong_program : ExitCode::not_proven;
     }
     notices_.show(program->warnings);
     const program::BindOptions at{program->fixed_size, data_type_value(options_.program.dtype),
                                   ReduceOp::sum};
     asked_for_ = true;
     ExitCode worst = check_size(name, program, at, options_.data);
-    if (machine_ == nullptr && worst == ExitCode::done && fused.is_persistent(name))
-      worst = check_size(name + ", one workgroup", fused.with(name, 1), at, false);
-    if (worst == ExitCode::done && !options_.trace.empty()) worst = compare_trace(name);
+    if (machine_ == nullptr && !is_wrong(worst) && fused.is_persistent(name))
+      worst =
+          study::worse(worst, check_size(name + ", one workgroup", fused.with(name, 1), at, false));
+    if (!is_wrong(worst) && !options_.trace.empty())
+      worst = study::worse(worst, compare_trace(name));
     return worst;
   }
 
@@ -154,12 +157,12 @@ class Checker {
     ExitCode worst = is_job ? check_job() : ExitCode::done;
     for (std::size_t i = 0; i < names.size(); ++i) {
       progress_.parts(static_cast<std::int64_t>(i), std::ssize(names), "programs");
-      worst = std::max(worst, check_program(names[i]));
+      worst = study::worse(worst, check_program(names[i]));
     }
     const bool warned =
         std::any_of(checks_.begin(), checks_.end(),
                     [](const report::Checked& check) { return !check.proof.warnings.empty(); });
-    if (options_.warnings_as_errors && warned && worst == ExitCode::done) {
+    if (options_.warnings_as_errors && warned && !is_wrong(worst)) {
       std::cout << "warnings are errors here\n";
       worst = ExitCode::wrong_program;
     }
@@ -211,12 +214,16 @@ class Checker {
     checks_.push_back(
         {.program = name, .plan = true, .of_elements = plan.of_elements(), .proof = proof});
     // Threads on a plan that orders too little would race themselves.
-    if (!options_.data || code != ExitCode::done) return code;
+    if (!options_.data || is_wrong(code)) return code;
     progress_.doing("running " + name);
     const verify::Execution execution = verify::execute(plan, execute_);
     report::print_execution(std::cout, execution, "");
     checks_.back().data = execution;
-    return code_of(execution.outcome);
+    return study::worse(code, code_of(execution.outcome));
+  }
+
+  static bool is_wrong(ExitCode code) {
+    return code != ExitCode::done && code != ExitCode::not_proven;
   }
 
   static ExitCode code_of(verify::Outcome outcome) {
@@ -234,7 +241,7 @@ class Checker {
     }
     if (!plan || !options_.program.promise.empty()) return check_bound(name, options_.data);
     const ExitCode code = check_plan(name, *plan);
-    if (machine_ && code == ExitCode::done) return check_bound(name, false);
+    if (machine_ && !is_wrong(code)) return study::worse(code, check_bound(name, false));
     if (!options_.program.size.empty() || !options_.program.sizes.empty())
       notices_.note("a plan is proven for all sizes: --size is for its program, with --machine");
     return code;
@@ -269,7 +276,7 @@ class Checker {
       program::BindOptions at{asked, experiment.type, experiment.op};
       if (experiment.round_size) at.size = study::round_up(*program, at);
       if (at.size != asked) notices_.note(study::rounding_note(asked, at.size, program->name));
-      worst = std::max(worst, check_size(name, program, at, run_here));
+      worst = study::worse(worst, check_size(name, program, at, run_here));
     }
     return worst;
   }
@@ -300,10 +307,10 @@ class Checker {
       progress_.doing("running " + name + " at " + to_string(at.size));
       check.data = verify::execute(found.bound, execute_);
       report::print_execution(std::cout, *check.data, "");
-      worst = std::max(worst, code_of(check.data->outcome));
+      worst = study::worse(worst, code_of(check.data->outcome));
     }
     checks_.push_back(std::move(check));
-    if (found.wrong_beside) worst = std::max(worst, tell_of(name, *found.wrong_beside));
+    if (found.wrong_beside) worst = study::worse(worst, tell_of(name, *found.wrong_beside));
     return worst;
   }
 
@@ -364,6 +371,8 @@ void add_check(CLI::App& app, Session& session) {
       ->type_name("TRACE");
   verb->add_flag("--warnings-as-errors", options->warnings_as_errors,
                  "exit code 3 where there are warnings");
+  verb->add_flag("--allow-partial", options->allow_partial,
+                 "exit code 0, not 6, where nothing is wrong and something is not proven");
   verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
   verb->add_option("--kernel", options->kernel.kernel, "of a Python file: which kernel (all)")
       ->type_name("NAME");
@@ -380,10 +389,11 @@ void add_check(CLI::App& app, Session& session) {
       ->capture_default_str();
   verb->callback([options, &session] {
     session.action = [options, &session] {
-      const std::string& program = options->program.program;
-      if (is_kernel_file(program)) return Checker(*options, session).run_kernel();
-      refuse_trace(*options);
-      return Checker(*options, session).run();
+      const bool is_kernel = is_kernel_file(options->program.program);
+      if (!is_kernel) refuse_trace(*options);
+      Checker checker(*options, session);
+      const ExitCode code = is_kernel ? checker.run_kernel() : checker.run();
+      return options->allow_partial && code == ExitCode::not_proven ? ExitCode::done : code;
     };
   });
 }

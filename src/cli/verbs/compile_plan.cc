@@ -108,7 +108,7 @@ ExitCode prove_plan(Session& session, const std::string& name, const plan::Plan&
     proof = verify::check(plan, &session.monitor);
   }
   const ExitCode code = study::exit_code_of(proof.verdict);
-  if (code != ExitCode::done)
+  if (proof.verdict >= verify::Verdict::wrong)
     report::print_proof(std::cerr, proof, name + ": ");
   else if (proof.verdict == verify::Verdict::partial)
     Notices(session).note(name + ": not proven in full, as 'hemiola check' explains");
@@ -140,10 +140,10 @@ ExitCode compile_plan(Session& session, const CompilePlanOptions& options,
   if (fused) check_room(torch.movers, *fused);
   const compile::TorchFile made =
       fused ? fused->write(torch, options.output) : compile::torch_of(plan, torch);
-  if (!options.no_check) {
-    const ExitCode code = prove_plan(session, options.plan, plan);
-    if (code != ExitCode::done) return code;
-  }
+  ExitCode code = ExitCode::done;
+  if (!options.no_check) code = prove_plan(session, options.plan, plan);
+  if (code == ExitCode::not_proven && options.allow_partial) code = ExitCode::done;
+  if (code != ExitCode::done && code != ExitCode::not_proven) return code;
   write_file(options.output, made.text);
   if (options.runtime)
     compile::write_runtime(std::filesystem::path(options.output).parent_path().string());
@@ -155,14 +155,14 @@ ExitCode compile_plan(Session& session, const CompilePlanOptions& options,
           grids.are_of_launches ? grids.launches[i].front().size() : std::size_t{1};
       std::cout << fused_summary(fused->fusions()[i], options.output, plan, computes);
     }
-    return ExitCode::done;
+    return code;
   }
   std::cout << fmt::format(
       "{}: {} on {} ranks as PyTorch; of a rank {} copies on {} streams, {} products on {}, {} "
       "waits, {} signals\n",
       options.output, plan.name, plan.ranks, made.copies, made.streams_of_copies, made.products,
       made.streams_of_products, made.waits, made.signals);
-  return ExitCode::done;
+  return code;
 }
 
 }  // namespace hemiola::cli

@@ -15,6 +15,7 @@ struct CompilePlanOptions {
   bool store_to_peers = false;  ///< by the kernel, where the plan pushes what it makes
   bool runtime = false;         ///< hemiola_rt beside it
   bool no_check = false;
+  bool allow_partial = false;
   std::string realization;  ///< who moves data; empty: copy engines
   int workgroups = 0;       ///< that do; 0: 16
 };

@@ -17,8 +17,9 @@ struct FormatReader {
   /// true for a damaged one too, so that read() can say where the damage is.
   bool (*recognises)(std::string_view content) = nullptr;
   /// Throws Failure with the place of what is wrong; `file` is its name as the user wrote it. The
-  /// program has been through finish().
-  Program (*read)(std::string_view content, const std::string& file) = nullptr;
+  /// program has been through finish(). `executor` as of read_msccl().
+  Program (*read)(std::string_view content, const std::string& file,
+                  std::string_view executor) = nullptr;
 };
 
 #define HEMIOLA_READER(name) FormatReader name##_reader();

@@ -72,7 +72,8 @@ std::uint64_t shared_layout(const Bound& bound) {
   Digest digest;
   digest.add(static_cast<std::int64_t>(program.protocol)).add(program.ranks);
   digest.add(program.fifo.slots).add(program.fifo.step.count).add(program.fifo.slices);
-  digest.add(program.inbound).add(program.outbound).add(program.pulls ? 1 : 0);
+  digest.add(program.fifo.call.count).add(program.executed_by.threads_post ? 1 : 0);
+  digest.add(program.inbound).add(program.outbound).add(program.fifo.pulls ? 1 : 0);
   digest.add(program.barriers);
   for (const Buffer& buffer : program.buffers) {
     digest.add(static_cast<std::int64_t>(buffer.kind)).add(buffer.alias).add(buffer.bytes.count);

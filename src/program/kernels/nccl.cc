@@ -52,7 +52,7 @@ Program ring(const KernelArguments& arguments, Collective collective, const Nccl
   if (machine != nullptr && machine->ranks() != arguments.ranks) machine = nullptr;
   Program program = lower(plan::make(plan, arguments.ranks, {}, machine), options);
   if (simple && has_slices(collective)) program.fifo = {4, MiB(1), 2};
-  program.pulls = nccl_pulls(arguments);
+  program.fifo.pulls = nccl_pulls(arguments);
   for (Kernel& kernel : program.kernels) {
     kernel.unroll = nccl_unroll(choice.protocol, arguments);
     kernel.posts_apart = simple;
@@ -103,7 +103,7 @@ Program all_to_all(const KernelArguments& arguments) {
   const bool simple = choice.protocol == Protocol::simple;
   program.protocol = choice.protocol;
   program.fifo = {8, choice.step};
-  program.pulls = nccl_pulls(arguments);
+  program.fifo.pulls = nccl_pulls(arguments);
   program.inbound = program.outbound = (n - 1) * each;
   for (int c = 0; c < each; ++c) {
     for (int distance = 1; distance < n; ++distance) {

@@ -277,11 +277,11 @@ TEST(NcclKernels, pairs_of_a100_pull) {
     const machine::Machine machine = machine::load(gpu);
     for (const std::string name : {"all-reduce/nccl", "all-gather/nccl", "all-to-all/nccl"}) {
       const Program kernel = load(name, {.ranks = 2, .machine = machine::share(machine)});
-      EXPECT_EQ(bind(kernel, machine::share(machine), {.size = MiB(8)}).program().pulls,
+      EXPECT_EQ(bind(kernel, machine::share(machine), {.size = MiB(8)}).program().fifo.pulls,
                 gpu == "dgx-a100")
           << gpu << name;
     }
-    EXPECT_EQ(tree(machine, 2, "simple").pulls, gpu == "dgx-a100") << gpu;
+    EXPECT_EQ(tree(machine, 2, "simple").fifo.pulls, gpu == "dgx-a100") << gpu;
   }
 }
 

@@ -131,7 +131,7 @@ class TreeWriter : public ProgramWriter {
         unroll_(nccl_unroll(choice.protocol, arguments)) {
     program_.protocol = choice.protocol;
     program_.fifo = nccl_fifo(choice.protocol);
-    program_.pulls = nccl_pulls(arguments);
+    program_.fifo.pulls = nccl_pulls(arguments);
     const NcclNodes nodes = nccl_nodes(arguments);
     chunk_ = chunk_of(arguments, nodes, choice, program_.fifo);
     std::vector<std::vector<int>> paths;

@@ -321,7 +321,8 @@ Program lower_connections(const plan::Plan& plan, const LowerOptions& options, P
   algorithm.in_place = program.in_place;
   algorithm.min_size = program.min_size;
   algorithm.max_size = program.max_size;
-  Program made = msccl::program_of(algorithm, {.text = {}, .file = plan.name});
+  Program made = msccl::program_of(algorithm, {.text = {}, .file = plan.name},
+                                   find_executor("msccl", "msccl"));
   made.format = program.format;
   made.root = program.root;
   made.fixed_size = program.fixed_size;

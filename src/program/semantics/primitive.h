@@ -107,6 +107,8 @@ struct PrimitiveFields {
   std::int32_t op = 0;                ///< index in the body, for messages and tracks
   std::int32_t barrier_id = 0;
   std::int32_t workgroups = 0;
+  std::int32_t thread = -1;  ///< post: of the workgroup's threads the one that pushes, of which
+                             ///< alone the open waits hold it up; -1: all of them do
   std::int64_t bytes = 0;
   std::int64_t made = -1;  ///< move without sources: the byte of all that the rank computes
                            ///< (Computation) where its first one belongs, the others by distance;

@@ -53,6 +53,10 @@ class Cursor {
 
   int rank() const { return rank_; }
 
+  /// Where leave() puts how many slices went through a connection, at either end.
+  std::int64_t sent_key(const ConnectionRef& to) const;
+  std::int64_t received_key(const ConnectionRef& from) const;
+
  private:
   struct Loop {
     std::int32_t begin = 0;  ///< index of the first operation inside
@@ -82,7 +86,8 @@ class Cursor {
   struct Transfer {
     std::int32_t op = -1;   ///< that the next three are known of, where no piece loop changes them
     Region first{};         ///< of the regions
-    std::int64_t step = 0;  ///< data bytes of a slice
+    std::int64_t call = 0;  ///< data bytes of a call (Fifo::call), the last one of a region less
+    std::int64_t per_call = 0;    ///< slices
     std::int64_t per_region = 0;  ///< slices
     std::int64_t slices = 0;      ///< of all regions
     Region slice{};
@@ -154,8 +159,6 @@ class Cursor {
   bool crosses_network(int peer);
   SemaphoreId tail(const ConnectionRef& connection, int owner = 0) const;
   SemaphoreId credit(const ConnectionRef& connection, int owner = 0) const;
-  std::int64_t sent_key(const ConnectionRef& to) const;
-  std::int64_t received_key(const ConnectionRef& from) const;
   Span slot(int owner, std::int32_t buffer, std::int64_t step, Access access) const;
 
   void rewind();

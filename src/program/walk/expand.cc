@@ -290,6 +290,7 @@ bool Cursor::expand_posts(const Op& op, Primitive& out) {
     if (to.bytes == 0 && !signals_now) continue;
     out.kind = PrimitiveKind::post;
     out.release = true;
+    if (program_->executed_by.threads_post) out.thread = static_cast<std::int32_t>(pair);
     out.bytes = to.bytes;
     if (to.bytes > 0) {
       // A broadcast (read_put_packets) posts its one source to every destination.

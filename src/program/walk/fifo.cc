@@ -47,7 +47,7 @@ Cursor::End Cursor::end_of(const ConnectionRef& connection, bool incoming) {
   // Flags inside lines do not survive a NIC: there every protocol uses the tail.
   if (program_->protocol != Protocol::simple && !end.network)
     end.access = program_->protocol == Protocol::ll ? Access::packet : Access::ll128;
-  end.pulled = program_->pulls && end.access == Access::plain && !end.network;
+  end.pulled = program_->fifo.pulls && end.access == Access::plain && !end.network;
   end.step = count_of(incoming ? received_key(connection) : sent_key(connection));
   return end;
 }
@@ -76,18 +76,28 @@ void Cursor::begin_transfer(const Op& op, const Operand& local) {
   if (transfer_.op == op_) return;
   transfer_.op = piece_loop() < 0 ? op_ : -1;
   transfer_.first = region(op, local, 0);
+  const Fifo& fifo = program_->fifo;
+  const auto parts = [](std::int64_t bytes, std::int64_t each) {
+    return (bytes + each - 1) / each;
+  };
   const std::int64_t bytes = transfer_.first.bytes;
-  transfer_.step = program_->fifo.slice_bytes(bytes, size_of(frame_->type));
-  transfer_.per_region = (bytes + transfer_.step - 1) / transfer_.step;
+  const std::int64_t call = fifo.call_bytes(frame_->chunk_bytes);
+  transfer_.call = call > 0 ? call : std::max<std::int64_t>(bytes, 1);
+  transfer_.per_call =
+      call > 0 ? fifo.slices : parts(bytes, fifo.slice_bytes(bytes, size_of(frame_->type)));
+  transfer_.per_region = parts(bytes, transfer_.call) * transfer_.per_call;
   transfer_.slices = transfer_.per_region * regions(op, local);
 }
 
 void Cursor::begin_slice(const Op& op, const Operand& local) {
   const std::int64_t number = part_ / transfer_.per_region;
   const Region whole = number == 0 ? transfer_.first : region(op, local, number);
-  const std::int64_t begin = (part_ - number * transfer_.per_region) * transfer_.step;
-  transfer_.slice = {whole.offset + begin, std::min(transfer_.step, whole.bytes - begin),
-                     whole.piece};
+  const std::int64_t inside = part_ - number * transfer_.per_region;
+  const std::int64_t call = inside / transfer_.per_call * transfer_.call;
+  const std::int64_t bytes = std::min(transfer_.call, whole.bytes - call);
+  const std::int64_t step = program_->fifo.slice_bytes(bytes, size_of(frame_->type));
+  const std::int64_t begin = std::min(inside % transfer_.per_call * step, bytes);
+  transfer_.slice = {whole.offset + call + begin, std::min(step, bytes - begin), whole.piece};
   std::vector<End>& ends = transfer_.ends;
   ends.clear();
   if (receives(op.kind)) {
@@ -129,17 +139,18 @@ bool Cursor::fifo_stage(const Op& op, Primitive& out) {
                        [](const End& end) { return end.access == Access::plain; });
   };
   const std::int32_t stage = stage_++;
+  const bool is_empty = transfer_.slice.bytes == 0;  // of the last calls; posted like any other
   switch (stage) {
     case waiting:
       return fifo_wait(out);
     case before:
-      if (!sends(op.kind) && !has_tail(incoming())) return false;
+      if (is_empty || (!sends(op.kind) && !has_tail(incoming()))) return false;
       out.kind = PrimitiveKind::sync;
       out.movers = true;
       return true;
     case moving:
-      fifo_move(op, out);
-      return true;
+      if (!is_empty) fifo_move(op, out);
+      return !is_empty;
     case after:
       out.kind = PrimitiveKind::sync;
       return receives(op.kind) || has_tail(outgoing());
@@ -223,18 +234,21 @@ bool Cursor::fifo_tails(Primitive& out) const {
     out.values.push_back(1);
   }
   out.kind = PrimitiveKind::signal;
-  out.release = !out.semaphores.empty();
-  return out.release;
+  if (out.semaphores.empty()) return false;
+  out.release = transfer_.slice.bytes > 0;  // nothing to order behind an empty slice
+  return true;
 }
 
 /// Across a NIC the proxy copies the staged slot, then advances the tail.
 bool Cursor::fifo_post(const End& to, Primitive& out) const {
   if (!to.network) return false;
   out.bytes = transfer_.slice.bytes;
-  out.src.push_back(
-      slot(rank(), program_->staging_buffer(to.connection->outbound), to.step, Access::plain));
-  out.dst.push_back(
-      slot(to.peer, program_->fifo_buffer(to.connection->inbound), to.step, Access::plain));
+  if (out.bytes > 0) {
+    out.src.push_back(
+        slot(rank(), program_->staging_buffer(to.connection->outbound), to.step, Access::plain));
+    out.dst.push_back(
+        slot(to.peer, program_->fifo_buffer(to.connection->inbound), to.step, Access::plain));
+  }
   out.semaphores.push_back(tail(*to.connection, to.peer));
   out.values.push_back(1);
   out.kind = PrimitiveKind::post;

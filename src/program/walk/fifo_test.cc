@@ -171,7 +171,7 @@ TEST(Fifo, receivers_that_pull_load_from_the_sender_what_it_kept) {
                                  .src = {local(0, 0)},
                                  .send_to = link(1),
                                  .recv_from = link(1)}});
-  program.pulls = true;
+  program.fifo.pulls = true;
   EXPECT_EQ(expand(bound(program, 48)),
             (Lines{"sync", "move 48 0.input@0 -> 0.staging 0@0", "sync",
                    "signal 1:tail of fifo 0=1 release", "wait 0:tail of fifo 0=1 acquire", "sync",
@@ -202,6 +202,47 @@ TEST(Fifo, pieces_of_several_chunks_send_each_chunk_apart) {
   EXPECT_EQ(moves,
             (Lines{"move 32 0.input@128 -> 1.fifo 0@0", "move 32 0.input@192 -> 1.fifo 0@48",
                    "move 32 0.input@160 -> 1.fifo 0@0", "move 32 0.input@224 -> 1.fifo 0@48"}));
+}
+
+TEST(Fifo, calls_take_their_slices_whether_bytes_fill_them_or_not) {
+  // Chunks of 64 B, two to a call; a call has two slices of 16 elements at least.
+  Program program =
+      program_of({{.kind = OpKind::send, .src = {local(0, 0, 3)}, .send_to = link(1)}});
+  program.fifo = {.slots = 8, .step = {96}, .slices = 2, .call = {160}};
+  Lines lines;
+  for (const std::string& line : expand(bound(program))) {
+    if (line != "sync") lines.push_back(line);
+  }
+  EXPECT_EQ(lines, (Lines{"move 64 0.input@0 -> 1.fifo 0@0", "signal 1:tail of fifo 0=1 release",
+                          "move 64 0.input@64 -> 1.fifo 0@96", "signal 1:tail of fifo 0=1 release",
+                          "move 64 0.input@128 -> 1.fifo 0@192",
+                          "signal 1:tail of fifo 0=1 release", "signal 1:tail of fifo 0=1"}));
+}
+
+TEST(Fifo, empty_slices_wait_for_credit_and_give_it_back) {
+  const auto only_semaphores = [](std::vector<Op> ops) {
+    Program program = program_of(std::move(ops));
+    program.fifo = {.slots = 1, .step = {64}, .slices = 2, .call = {64}};
+    Lines lines;
+    for (const std::string& line : expand(bound(program))) {
+      if (!line.starts_with("move") && line != "sync") lines.push_back(line);
+    }
+    return lines;
+  };
+  EXPECT_EQ(only_semaphores({{.kind = OpKind::send, .src = {local(0, 0)}, .send_to = link(1)}}),
+            (Lines{"signal 1:tail of fifo 0=1 release", "wait 0:credit of connection 0=1",
+                   "signal 1:tail of fifo 0=1"}));
+  EXPECT_EQ(only_semaphores({{.kind = OpKind::recv, .dst = {local(1, 0)}, .recv_from = link(1)}}),
+            (Lines{"wait 0:tail of fifo 0=1 acquire", "signal 1:credit of connection 0=1",
+                   "wait 0:tail of fifo 0=2 acquire", "signal 1:credit of connection 0=1"}));
+}
+
+TEST(Fifo, a_call_has_71_chunks_at_most_and_one_at_least) {
+  const Fifo fifo{.slots = 4, .step = MiB(1), .slices = 2, .call = MiB(2)};
+  EXPECT_EQ(fifo.call_bytes(4), 71 * 4);
+  EXPECT_EQ(fifo.call_bytes(300 << 10), 6 * (300 << 10));
+  EXPECT_EQ(fifo.call_bytes(3 << 20), 3 << 20);
+  EXPECT_EQ(Fifo{}.call_bytes(4), 0);
 }
 
 }  // namespace

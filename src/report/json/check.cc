@@ -52,6 +52,8 @@ std::string sizes(const Checked& check) {
   if (check.sizes) {
     text += fmt::format(", \"min_bytes\": {}, \"max_bytes\": {}", check.sizes->min.count,
                         check.sizes->open() ? "null" : std::to_string(check.sizes->max.count));
+    if (check.sizes->multiple.count > 0)
+      text += ", \"multiple_bytes\": " + std::to_string(check.sizes->multiple.count);
     if (!check.sizes->why.empty()) text += ", \"why\": " + json_string(check.sizes->why);
   }
   return text + "}";
@@ -74,6 +76,7 @@ std::string fields(const Checked& check, const std::vector<Diagnostic>& warnings
   field("program", json_string(check.program));
   field("kind", json_string(check.plan ? "plan" : "program"));
   if (!check.plan) field("size_bytes", std::to_string(check.size.count));
+  if (!check.plan) field("executor", json_string(proof.executor));
   field("verdict", json_string(verify::name_of(verdict_of(check))));
   field("summary", json_string(proof.summary));
   field("proven", list(proof.proven, indent, [](const auto& what) { return json_string(what); }));

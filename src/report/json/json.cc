@@ -138,11 +138,15 @@ std::string result_object(const sim::Result& result, bool volatile_fields) {
 }  // namespace
 
 std::string to_json(const Run& run, const std::vector<sim::Result>& results, bool volatile_fields) {
+  std::string executor;  // a job has one for each launch
+  if (run.bound && run.bound->linked() == nullptr)
+    executor =
+        fmt::format(",\n  \"executor\": {}", json_string(run.bound->program().executed_by.name));
   std::string text = fmt::format(
       "{{\n  \"schema\": \"hemiola/1\",\n  \"models\": {},\n  \"command\": {},\n"
-      "  \"machine\": {},\n  \"program\": {},\n  \"engine\": {},\n  \"results\": [",
+      "  \"machine\": {},\n  \"program\": {}{},\n  \"engine\": {},\n  \"results\": [",
       sim::kModelsVersion, json_string(run.command), json_string(run.machine),
-      json_string(run.program), json_string(run.engine));
+      json_string(run.program), executor, json_string(run.engine));
   for (std::size_t i = 0; i < results.size(); ++i) {
     text += (i > 0 ? ",\n" : "\n") + result_object(results[i], volatile_fields);
   }

@@ -27,6 +27,8 @@ void print_proof(std::ostream& out, const verify::Proof& proof, std::string_view
   // The verifier may already open its line with the verdict.
   const bool named = summary.compare(0, verdict.size(), verdict) == 0;
   out << prefix << "check: " << (named ? "" : std::string(verdict) + ": ") << summary << '\n';
+  if (!proof.rules.empty())
+    out << prefix << "executor: " << proof.executor << ": " << proof.rules << '\n';
   if (proof.verdict == verify::Verdict::partial) {
     for (const std::string& reason : proof.reasons) {
       if (summary.find(reason) != std::string::npos) continue;

@@ -56,6 +56,8 @@ void print_head(std::ostream& out, const Run& run, const std::vector<sim::Result
     out << fmt::format(", {} on {} ranks, protocol {}", name_of(program->collective()),
                        program->ranks(), name_of(program->program().protocol));
     if (program->program().in_place) out << ", in place";
+    if (program->program().executed_by.name != "hemiola")
+      out << ", executor " << program->program().executed_by.name;
   }
   out << "\n# engine   " << engine_text(run, results) << '\n';
   if (!run.launch.empty()) out << "# launch   " << run.launch << '\n';

@@ -174,8 +174,8 @@ void Identifier::add(const program::Semaphore& semaphore) {
 }
 
 void Identifier::add(const program::Fifo& fifo) {
-  const auto& [slots, step, slices] = fifo;
-  all(slots, step, slices);
+  const auto& [slots, step, slices, call, pulls] = fifo;
+  all(slots, step, slices, call, pulls);
 }
 
 void Identifier::add(const program::ChannelTable& channels) {
@@ -192,9 +192,10 @@ void Identifier::add(const program::Computation& computation) {
 void Identifier::add(const program::Program& program) {
   const program::Program& p = program;
   all(p.name, p.source, p.format, p.collective, p.protocol, p.in_place, p.library_call, p.ranks,
-      p.buffers, p.semaphores, p.inbound, p.outbound, p.fifo, p.pulls, p.groups, p.channels,
-      p.bodies, p.kernels, p.codes, p.code_of, p.barriers, p.chunks_per_size, p.root, p.alignment,
-      p.min_size, p.max_size, p.fixed_size, p.fixed_type, p.warnings);
+      p.buffers, p.semaphores, p.inbound, p.outbound, p.fifo, p.executed_by.name,
+      p.executed_by.threads_post, p.groups, p.channels, p.bodies, p.kernels, p.codes, p.code_of,
+      p.barriers, p.chunks_per_size, p.root, p.alignment, p.min_size, p.max_size, p.fixed_size,
+      p.fixed_type, p.warnings);
   add(p.plan != nullptr);
   if (p.plan != nullptr) add(plan::write_plan(*p.plan));
   if (p.promise != nullptr) add(p.promise->text);

@@ -282,7 +282,7 @@ std::shared_ptr<const verify::Proof> Laboratory::proof(const program::Bound& bou
 
 Laboratory::Verdict Laboratory::verdict(const program::Bound& bound, const Watch& watch) {
   auto [proof, at] = caches_->verdicts.of_class(bound, {.monitor = watch.monitor});
-  if (exit_code_of(proof->verdict) != ExitCode::done)
+  if (proof->verdict >= verify::Verdict::wrong)
     throw WrongProgram(std::move(proof), bound.source());
   return {std::move(proof), at};
 }

@@ -1,6 +1,7 @@
 #include "study/laboratory/size_check.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace hemiola::study {
@@ -16,7 +17,7 @@ std::int64_t cost_of(const verify::Proof& proof, int ranks) {
 }
 
 bool is_wrong(const verify::Proof& proof) {
-  return exit_code_of(proof.verdict) != ExitCode::done;
+  return proof.verdict >= verify::Verdict::wrong;
 }
 
 class SizeChecker {
@@ -88,7 +89,10 @@ class SizeChecker {
     const int ranks = check.bound.ranks();
     std::int64_t spent = cost_of(*check.proof, ranks);
     while (spent <= kCheap && check.sizes->why.empty() && !check.sizes->open()) {
-      const Bytes size = program_->next_legal_size(check.sizes->max + Bytes{1}, check.bound.type());
+      const Bytes multiple = check.sizes->multiple;
+      const Bytes size = multiple.count > 0 ? check.sizes->max + multiple
+                                            : program_->next_legal_size(check.sizes->max + Bytes{1},
+                                                                        check.bound.type());
       const std::optional<There> above = there(size);
       if (!above) return;
       if (is_wrong(*above->proof)) {
@@ -97,7 +101,9 @@ class SizeChecker {
       }
       spent += cost_of(*above->proof, ranks);
       const verify::SizeClass next = verify::size_class(*program_, above->bound, *above->proof);
-      if (!next.why.empty()) {
+      if (!next.why.empty() ||
+          multiple.count % std::max<std::int64_t>(next.multiple.count, 1) != 0 ||
+          (multiple.count == 0 && next.multiple.count > 0)) {
         check.beside.push_back(size);
         return;
       }
@@ -122,8 +128,16 @@ SizeCheck check_size(Laboratory& laboratory, const SharedProgram& program,
 }
 
 ExitCode exit_code_of(verify::Verdict verdict) {
-  if (verdict == verify::Verdict::wrong) return ExitCode::wrong_program;
-  return verdict == verify::Verdict::deadlock ? ExitCode::deadlock : ExitCode::done;
+  constexpr std::array kCodes{ExitCode::done, ExitCode::not_proven, ExitCode::wrong_program,
+                              ExitCode::deadlock};
+  return kCodes.at(static_cast<std::size_t>(verdict));
+}
+
+ExitCode worse(ExitCode a, ExitCode b) {
+  const auto rank = [](ExitCode code) {
+    return code == ExitCode::not_proven ? 1 : 2 * static_cast<int>(code);
+  };
+  return rank(a) < rank(b) ? b : a;
 }
 
 }  // namespace hemiola::study

@@ -32,7 +32,9 @@ SizeCheck check_size(Laboratory& laboratory, const SharedProgram& program,
                      const machine::SharedMachine& machine, const program::BindOptions& at,
                      const verify::CheckOptions& options, const Watch& watch = {});
 
-/// Exit code of a verdict: done, wrong_program or deadlock.
+/// Exit code of a verdict: done, not_proven, wrong_program or deadlock.
 ExitCode exit_code_of(verify::Verdict verdict);
+/// The worse of two: anything that was found is worse than what was not proven.
+ExitCode worse(ExitCode a, ExitCode b);
 
 }  // namespace hemiola::study

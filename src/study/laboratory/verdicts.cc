@@ -78,7 +78,7 @@ Verdicts::Found Verdicts::of_class(const program::Bound& bound,
 std::optional<Verdicts::Found> Verdicts::in_a_class(const Family& family, Bytes size) {
   const Lock lock(mutex_);
   Members& members = members_of(family);
-  const auto holds = [&](const Members::Class& c) { return c.min <= size && size <= c.max; };
+  const auto holds = [&](const Members::Class& c) { return c.sizes.contains(size); };
   const auto at = std::find_if(members.classes.begin(), members.classes.end(), holds);
   if (at == members.classes.end()) return std::nullopt;
   ++members.served;
@@ -99,9 +99,9 @@ void Verdicts::work_out_a_class(const Family& family) {
     proof = members.by_size.at(bound->size());
     ++members.asked;
   }
-  const verify::SizeClass sizes = verify::size_class(bound->program(), *bound, *proof);
+  verify::SizeClass sizes = verify::size_class(bound->program(), *bound, *proof);
   const Lock lock(mutex_);
-  members_of(family).classes.push_back({sizes.min, sizes.max, {proof, bound->size()}});
+  members_of(family).classes.push_back({std::move(sizes), {proof, bound->size()}});
 }
 
 Verdicts::Proof Verdicts::prove(const Family& family, const program::Bound& bound,

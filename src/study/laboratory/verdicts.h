@@ -51,7 +51,7 @@ class Verdicts {
   struct Members {
     std::map<Bytes, Proof> by_size;
     struct Class {
-      Bytes min{}, max{};
+      verify::SizeClass sizes;
       Found found;
     };
     std::vector<Class> classes;

@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "program/semantics/executor.h"
 #include "verify/programs/check_job.h"
 #include "verify/programs/deadlock.h"
 #include "verify/programs/left_over.h"
@@ -36,6 +37,11 @@ class Check {
 
   /// None if the ranks do not fold after all.
   std::optional<Proof> run() {
+    const program::Executor& executor = program::executor_of(program_.program());
+    proof_.executor = executor.name;
+    proof_.rules = executor.rules(program_.program().protocol);
+    if (program_.program().executed_by.assumed)
+      proof_.rules += "; assumed, --executor names another";
     initialise_inputs(program_, fold_, values_, memory_);
     for (int call = 0; call < calls_; ++call) {
       values_.begin_call(call);
@@ -116,10 +122,6 @@ class Check {
     if (memory_.mixed_use())
       proof_.reasons.push_back(describe(program_, *memory_.mixed_use()) +
                                " hold both packets and plain data, whose order is not checked");
-    if (interpreter_.ran_ahead())
-      proof_.reasons.push_back(
-          "threads have to run ahead of a wait of their own workgroup, which is followed only in "
-          "part");
     left_ = left_over(interpreter_);
     if (left_.ignored) warn_of(*left_.ignored, left_.more_ignored, "semaphore", "");
     return true;

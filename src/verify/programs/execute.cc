@@ -281,7 +281,7 @@ class ProgramExecution {
       return true;
     }
     if (primitive.kind == PrimitiveKind::signal) return signal(thread, self);
-    if (!settle(thread, self)) return false;
+    if (!settle(thread, self, primitive.thread)) return false;
     switch (primitive.kind) {
       case PrimitiveKind::move:
         if (primitive.exchanges) return data_.exchange(primitive) || outside();

@@ -75,17 +75,14 @@ void Interpreter::create_semaphores() {
 Interpreter::End Interpreter::run(const Monitor* monitor) {
   monitor_ = monitor;
   start_repetition();
-  while (true) {
-    while (!ready_.empty()) {
-      const Actor actor = ready_.front();
-      ready_.pop_front();
-      advance_workgroup(actor);
-      if (unfoldable_) return End::unfoldable;
-      if (fault_ || memory_.race()) return End::wrong;
-    }
-    if (all_streams_done()) return End::finished;
-    if (!run_ahead()) return unfoldable_ ? End::unfoldable : End::stuck;
+  while (!ready_.empty()) {
+    const Actor actor = ready_.front();
+    ready_.pop_front();
+    advance_workgroup(actor);
+    if (unfoldable_) return End::unfoldable;
+    if (fault_ || memory_.race()) return End::wrong;
   }
+  return all_streams_done() ? End::finished : End::stuck;
 }
 
 /// What a workgroup does next. The operands of a tile are loaded at once: nothing happens between
@@ -132,8 +129,11 @@ bool Interpreter::execute(Actor actor) {
   if (self.current.kind != PrimitiveKind::move) self.in_batch = false;  // it ends a submission
   if (self.current.kind == PrimitiveKind::wait) return execute_wait(self, actor);
   if (self.current.kind == PrimitiveKind::signal) return execute_signal(self, actor);
-  const bool ahead = std::exchange(forced_, false);
-  if (!ahead && !settle(actor)) return false;
+  if (self.current.thread >= 0) {  // a post of one thread
+    settle(actor);
+    return !waits(self, self.current.thread) && execute_post(self, actor);
+  }
+  if (!settle(actor)) return false;
   switch (self.current.kind) {
     case PrimitiveKind::move:
       return execute_move(self, actor);
@@ -217,6 +217,11 @@ bool Interpreter::execute_wait(Workgroup& self, Actor actor) {
   return true;
 }
 
+bool Interpreter::waits(const Workgroup& self, std::int32_t thread) {
+  return std::any_of(self.open_waits.begin(), self.open_waits.end(),
+                     [&](const auto& open) { return open.thread == thread; });
+}
+
 bool Interpreter::execute_signal(Workgroup& self, Actor actor) {
   settle(actor);
   const Primitive& primitive = self.current;
@@ -229,9 +234,7 @@ bool Interpreter::execute_signal(Workgroup& self, Actor actor) {
       return true;
     }
     const auto thread = static_cast<std::int32_t>(i);
-    const bool waits = std::any_of(self.open_waits.begin(), self.open_waits.end(),
-                                   [&](const auto& open) { return open.thread == thread; });
-    if (waits) {
+    if (waits(self, thread)) {
       all = false;
       continue;
     }
@@ -339,25 +342,6 @@ bool Interpreter::execute_barrier(Workgroup& self, Actor actor) {
   }
   barrier.arrived.clear();
   return true;
-}
-
-/// When nothing else moves: lets the threads that do not wait go on past a wait without a barrier.
-bool Interpreter::run_ahead() {
-  for (std::size_t i = 0; i < workgroups_.size(); ++i) {
-    Workgroup& self = workgroups_[i];
-    const bool can =
-        self.state == Workgroup::State::blocked && self.has_current && !self.open_waits.empty() &&
-        (self.current.kind == PrimitiveKind::move || self.current.kind == PrimitiveKind::post);
-    if (!can) continue;
-    forced_ = ran_ahead_ = true;
-    const bool moved = execute(static_cast<Actor>(i));
-    if (fault_ || memory_.race() || unfoldable_) return false;
-    if (!moved) continue;
-    self.has_current = false;
-    wake(static_cast<Actor>(i));
-    return true;
-  }
-  return false;
 }
 
 void Interpreter::wake(Actor actor) {

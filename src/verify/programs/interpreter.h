@@ -104,8 +104,6 @@ class Interpreter {
 
   std::int64_t operations() const { return operations_; }
   const std::optional<Fault>& fault() const { return fault_; }
-  /// Threads had to run ahead of a wait of their workgroup for anything to move.
-  bool ran_ahead() const { return ran_ahead_; }
   /// What happened before the end of a rank's last kernel.
   Clock end_of(int rank) const;
   /// ... before the end of all kernels. Posted copies that nothing waited for are not among it.
@@ -180,12 +178,12 @@ class Interpreter {
   void find_stores();
   bool execute(Actor actor);
   bool settle(Actor actor);
+  static bool waits(const Workgroup& self, std::int32_t thread);
   bool execute_wait(Workgroup& self, Actor actor);
   bool execute_signal(Workgroup& self, Actor actor);
   bool execute_barrier(Workgroup& self, Actor actor);
   void pass_barrier(Workgroup& self);
   void fence(Workgroup& self);
-  bool run_ahead();
   void wake(std::vector<std::int32_t>& blocked);
   void wake(Actor actor);
   Snapshot snapshot(Workgroup& self, std::int32_t thread) const;
@@ -244,8 +242,6 @@ class Interpreter {
   const Monitor* monitor_ = nullptr;
   std::int32_t repetition_ = -1;
   bool unfoldable_ = false;
-  bool forced_ = false;  ///< the next move may run ahead of open waits
-  bool ran_ahead_ = false;
 };
 
 }  // namespace hemiola::verify

@@ -125,35 +125,38 @@ class Look {
     return flows_[{interpreter_.fold().seat(receiver).rank, connection.inbound}];
   }
 
-  /// Every slice is one move.
+  /// Each end is looked at once: a cursor counts the slices of all operations.
   void count_slices(const Workgroup& self) {
     const std::vector<Op>& ops = program_.bodies()[static_cast<std::size_t>(self.body)].ops;
     program::Cursor walk(program_, self.rank, self.body);
     program::Primitive primitive;
-    std::vector<std::int64_t> slices(ops.size(), 0);
     while (walk.next(primitive)) {
-      if (primitive.kind == program::PrimitiveKind::move)
-        ++slices[static_cast<std::size_t>(primitive.op)];
     }
+    program::Totals totals;
+    walk.leave(totals);
+    const auto take = [&totals](std::int64_t key) { return std::exchange(totals[key], 0); };
     const Indices here{.rank = self.rank};
-    for (std::size_t i = 0; i < ops.size(); ++i) {
+    for (std::size_t i = ops.size(); i-- > 0;) {  // the last operation first
       const Op& op = ops[i];
-      const auto each = [&](bool does, const ConnectionRef& first,
-                            const std::vector<ConnectionRef>& more, auto visit) {
-        if (!does || slices[i] == 0) return;
+      const auto each = [](bool does, const ConnectionRef& first,
+                           const std::vector<ConnectionRef>& more, auto visit) {
+        if (!does) return;
         visit(first);
         for (const ConnectionRef& other : more) visit(other);
       };
       each(sends(op.kind), op.send_to, op.more_to, [&](const ConnectionRef& to) {
+        const std::int64_t sent = take(walk.sent_key(to));
+        if (sent == 0) return;
         const auto peer = static_cast<std::int32_t>(to.peer(here));
         Flow& into = flow(peer, to);
-        into.sent += slices[i];
+        into.sent += sent;
         into.sender = &self;
         into.op = static_cast<std::int32_t>(i);
         into.receiver = peer;
       });
-      each(receives(op.kind), op.recv_from, op.more_from,
-           [&](const ConnectionRef& from) { flow(self.rank, from).received += slices[i]; });
+      each(receives(op.kind), op.recv_from, op.more_from, [&](const ConnectionRef& from) {
+        flow(self.rank, from).received += take(walk.received_key(from));
+      });
     }
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -53,6 +54,8 @@ class Shape {
     return uneven_;
   }
   bool constants() const { return constants_; }
+  /// > 0: what chunks have to be a multiple of to be in proportion.
+  std::int64_t grain() const { return grain_; }
 
  private:
   static std::int64_t pieces(std::int64_t bytes, std::int64_t unit) {
@@ -84,9 +87,13 @@ class Shape {
       const std::int64_t last = chunk - (pieces(chunk, unit) - 1) * unit;
       add_slices(unit, numbers);
       add_slices(last, numbers);
-    } else {
-      add_slices(chunks * chunk, numbers);
+      return;
     }
+    const std::int64_t bytes = chunks * chunk, call = bound_.program().fifo.call_bytes(chunk);
+    if (call == 0 || call >= bytes) return add_slices(bytes, numbers);
+    numbers.push_back(call / chunk);
+    add_slices(call, numbers);
+    add_slices(bytes % call, numbers);
   }
 
   void add_slices(std::int64_t bytes, std::vector<std::int64_t>& numbers) {
@@ -95,17 +102,23 @@ class Shape {
     const std::int64_t count = pieces(bytes, slice);
     numbers.push_back(count);
     if (count == 1) return;
-    constants_ = true;
-    const std::int64_t step = bound_.program().fifo.step.count;
-    if (bound_.program().fifo.slices > 1 && slice != step && slice != step / 32)
+    const program::Fifo& fifo = bound_.program().fifo;
+    const std::int64_t step = fifo.step.count;
+    const bool in_proportion = fifo.slices > 1 && slice != step && slice != step / 32;
+    constants_ = constants_ || !in_proportion;
+    if (!in_proportion) return numbers.push_back(slice);
+    numbers.push_back(-1);
+    // Equal parts where nothing has to be rounded.
+    grain_ = 16 * size_of(bound_.type()) * fifo.slices;
+    if (fifo.call.count == 0 || bound_.chunk_bytes() % grain_ != 0)
       uneven_ = "slices in FIFOs have rounded sizes";
-    numbers.push_back(slice);
   }
 
   const Bound& bound_;
   std::string uneven_;
   bool sliced_ = false;
   bool constants_ = false;
+  std::int64_t grain_ = 0;
 };
 
 /// Ends of the byte ranges that a program touches at two sizes, memory by memory, in the order of
@@ -212,6 +225,8 @@ class Search {
     Shape shape(bound_);
     const std::vector<std::int64_t> here = shape.at(bound_.chunk_bytes());
     if (!shape.uneven().empty()) return only(shape.uneven());
+    const Bytes multiple{shape.grain() * bound_.program().chunks_per_size};
+    if (multiple.count > 0) step_ = std::lcm(step_, multiple.count);
     const std::int64_t now = bound_.size().count / step_;
     const auto same = [&](std::int64_t steps) {
       return shape.at(steps * step_ / bound_.program().chunks_per_size) == here;
@@ -224,11 +239,16 @@ class Search {
       high = nearest_in_order(now, high);
     }
     const bool open = high == std::max(now, kLargest / step_);
-    return {{low * step_}, open ? Bytes{INT64_MAX} : Bytes{high * step_}, ""};
+    return {{low * step_},
+            open ? Bytes{INT64_MAX} : Bytes{high * step_},
+            "",
+            multiple.count > 0 ? Bytes{step_} : Bytes{}};
   }
 
  private:
-  SizeClass only(std::string why) const { return {bound_.size(), bound_.size(), std::move(why)}; }
+  SizeClass only(std::string why) const {
+    return {bound_.size(), bound_.size(), std::move(why), {}};
+  }
 
   /// Why another size is another program, or cannot be compared.
   std::string fixed(const Proof& proof) const {
@@ -298,8 +318,7 @@ std::vector<Bytes> sizes_beside(const Program& program, const Bound& bound,
   if (program.fixed_size.count > 0) return result;
   const std::int64_t step = program.next_legal_size({1}, bound.type()).count;
   const auto add = [&](std::int64_t size) {
-    const bool inside = size >= sizes.min.count && size <= sizes.max.count;
-    if (size < step || size > kLargest || inside) return;
+    if (size < step || size > kLargest || sizes.contains({size})) return;
     if (std::find(result.begin(), result.end(), Bytes{size}) == result.end())
       result.push_back({size});
   };

@@ -12,8 +12,13 @@ namespace hemiola::verify {
 /// same order as every other: what was proven at one of them holds at all.
 struct SizeClass {
   Bytes min{};
-  Bytes max{};      ///< legal sizes from `min` to `max`; of one size: both
-  std::string why;  ///< why it is this size only; empty where it is a class
+  Bytes max{};       ///< legal sizes from `min` to `max`; of one size: both
+  std::string why;   ///< why it is this size only; empty where it is a class
+  Bytes multiple{};  ///< > 0: of these sizes only the multiples of it
+  bool contains(Bytes size) const {
+    const bool fits = multiple.count == 0 || size.count % multiple.count == 0;
+    return fits && min <= size && size <= max;
+  }
   bool open() const { return max.count == INT64_MAX; }
 };
 

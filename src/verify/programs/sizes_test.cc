@@ -54,15 +54,28 @@ TEST(Sizes, where_everything_is_in_proportion_are_one_class) {
 }
 
 TEST(Sizes, at_which_as_many_slices_go_into_a_fifo_are_one_class) {
+  // Half of the size is sent: up to a slot of 1 MiB, or to a slice that is not cut, of 32 KiB.
+  for (const auto& [executor, most] : {std::pair("hemiola", MiB(2)), std::pair("msccl", KiB(64))}) {
+    const program::Program program = program::read_msccl(through_fifos(), "fifos.xml", executor);
+    const SizeClass one = class_of(at_size(program, KiB(64)));
+    EXPECT_EQ(one.why, "");
+    EXPECT_EQ(one.max, most) << executor;
+    const SizedCase two =
+        at_size(program, program.next_legal_size(one.max + Bytes{1}, DataType::float32));
+    EXPECT_EQ(two.proof.verdict, Verdict::proven) << two.proof.summary;
+    EXPECT_EQ(class_of(two).min, two.bound.size());
+  }
+}
+
+TEST(Sizes, at_which_slices_are_halves_without_rounding_are_one_class) {
   const program::Program program = program::read_msccl(through_fifos(), "fifos.xml");
-  const SizeClass one = class_of(at_size(program, KiB(64)));
-  EXPECT_EQ(one.why, "");
-  const std::int64_t step = program.fifo.step.count;
-  EXPECT_EQ(one.max.count, 2 * step) << "half of the size goes into one slot";
-  const SizedCase two =
-      at_size(program, program.next_legal_size(one.max + Bytes{1}, DataType::float32));
-  EXPECT_EQ(two.proof.verdict, Verdict::proven) << two.proof.summary;
-  EXPECT_EQ(class_of(two).min, two.bound.size());
+  const SizeClass halves = class_of(at_size(program, MiB(1)));
+  EXPECT_EQ(halves.why, "");
+  EXPECT_EQ(halves.multiple, Bytes{4 * 32 * 4}) << "32 elements in each of four chunks";
+  EXPECT_TRUE(halves.contains(MiB(1) + halves.multiple));
+  EXPECT_FALSE(halves.contains(MiB(1) + Bytes{16}));
+  EXPECT_EQ(halves.max, MiB(4)) << "2 MiB for each operation, of half of the size";
+  EXPECT_THAT(class_of(at_size(program, MiB(1) + Bytes{16})).why, HasSubstr("rounded"));
 }
 
 TEST(Sizes, of_kernels_that_follow_the_size_are_looked_at_one_by_one) {

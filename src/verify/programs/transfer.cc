@@ -380,7 +380,7 @@ bool Interpreter::execute_post(Workgroup& self, Actor actor) {
                    : post.dst.empty()       ? self.rank
                                             : post.dst[0].rank;
   Queue& proxy = queue(self.rank, peer);
-  snapshot(self, 0).join_into(proxy.clock);
+  snapshot(self, std::max(post.thread, 0)).join_into(proxy.clock);
   AccessRecord access;
   access.actor = proxy.actor;
   access.segment = proxy.segment;

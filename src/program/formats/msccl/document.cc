@@ -263,7 +263,7 @@ class Parser {
     Algorithm algorithm;
     algorithm.offset = element.offset();
     algorithm.name = element.text("name");
-    if (const auto* protocol = element.choice("proto", protocol_shapes()))
+    if (const auto* protocol = element.choice("proto", protocol_names()))
       algorithm.protocol = protocol->protocol;
     algorithm.channels = element.integer32("nchannels", 1);
     algorithm.chunks = element.integer("nchunksperloop", 1);

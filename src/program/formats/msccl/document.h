@@ -15,6 +15,7 @@
 #include "core/data_type.h"
 #include "core/diagnostics.h"
 #include "program/program.h"
+#include "program/semantics/executor.h"
 
 namespace hemiola::program::msccl {
 
@@ -33,23 +34,12 @@ std::span<const StepType> step_types();
 bool is_reduction(OpKind kind);
 const StepType& nop_type();
 
-/// What the protocol fixes: the bytes of a chunk that one piece of the outer loop moves, the FIFO
-/// of a connection, and the threads of a block.
-struct ProtocolShape {
+struct ProtocolName {
   Protocol protocol;
   std::string_view name;  ///< as the file writes it
-  Bytes piece;            ///< data bytes
-  Fifo fifo;
-  std::int32_t threads;
 };
-/// Sources: NCCL 2.30 src/init.cc and src/include/device.h (buffers, 8 steps), rccl
-/// src/device/msccl_kernel_impl.h (pieces), src/include/msccl/msccl_struct.h (4 steps to a chunk, 2
-/// to a slice), NCCL src/graph/tuning.cc (threads).
-///
-/// A Simple operation posts slices of two 512 KiB steps, so its FIFO is four slots of 1 MiB: the
-/// same window and the same number of flags as eight steps.
-std::span<const ProtocolShape> protocol_shapes();
-const ProtocolShape& shape_of(Protocol protocol);
+/// In order of Protocol.
+std::span<const ProtocolName> protocol_names();
 
 std::string_view collective_name(
     Collective collective);  ///< "allreduce"; "" where XML has no name for it
@@ -132,6 +122,6 @@ Algorithm parse(const Source& source);
 
 /// What the interpreter makes of it (formats/msccl/reader.cc). Failure for what spans several
 /// elements: connections without a counterpart, buffers that the collective does not have.
-Program program_of(const Algorithm& algorithm, const Source& source);
+Program program_of(const Algorithm& algorithm, const Source& source, const Executor& executor);
 
 }  // namespace hemiola::program::msccl

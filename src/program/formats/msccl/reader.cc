@@ -13,6 +13,7 @@
 #include "program/formats/format_reader.h"
 #include "program/formats/msccl/document.h"
 #include "program/formats/msccl/findings.h"
+#include "program/semantics/executor.h"
 
 namespace hemiola::program {
 namespace {
@@ -110,8 +111,8 @@ struct Extents {
 
 class Builder {
  public:
-  Builder(const Algorithm& algorithm, const Source& source)
-      : algorithm_(algorithm), source_(source) {}
+  Builder(const Algorithm& algorithm, const Source& source, const Executor& executor)
+      : algorithm_(algorithm), source_(source), executor_(executor) {}
 
   Program build() {
     set_head();
@@ -134,7 +135,7 @@ class Builder {
   };
   using BlockId = std::pair<std::size_t, std::size_t>;  // rank, thread block
 
-  const msccl::ProtocolShape& shape() const { return msccl::shape_of(algorithm_.protocol); }
+  const Executor::Protocols& shape() const { return executor_.of(algorithm_.protocol); }
   std::int64_t ranks() const { return static_cast<std::int64_t>(algorithm_.gpus.size()); }
   const ThreadBlock& block(BlockId id) const { return algorithm_.gpus[id.first].blocks[id.second]; }
 
@@ -142,6 +143,7 @@ class Builder {
     program_.name = algorithm_.name;
     program_.source = source_.file;
     program_.format = "msccl";
+    program_.executed_by.name = executor_.name;
     program_.collective = algorithm_.collective;
     program_.protocol = algorithm_.protocol;
     program_.in_place = algorithm_.in_place;
@@ -449,6 +451,7 @@ class Builder {
 
   const Algorithm& algorithm_;
   const Source& source_;
+  const Executor& executor_;
   Program program_;
   std::vector<std::vector<Ends>> ends_;      // by rank and thread block
   std::vector<std::vector<Merged>> merged_;  // the same
@@ -457,13 +460,18 @@ class Builder {
 
 }  // namespace
 
-Program msccl::program_of(const Algorithm& algorithm, const Source& source) {
-  return Builder(algorithm, source).build();
+Program msccl::program_of(const Algorithm& algorithm, const Source& source,
+                          const Executor& executor) {
+  return Builder(algorithm, source, executor).build();
 }
 
-Program read_msccl(std::string_view xml, const std::string& file) {
+Program read_msccl(std::string_view xml, const std::string& file, std::string_view executor) {
   const Source source{xml, file};
-  return msccl::program_of(msccl::parse(source), source);
+  const bool is_assumed = executor.empty();
+  Program program = msccl::program_of(msccl::parse(source), source,
+                                      find_executor(is_assumed ? "msccl" : executor, "msccl"));
+  program.executed_by.assumed = is_assumed;
+  return program;
 }
 
 FormatReader msccl_reader() {

@@ -91,6 +91,21 @@ TEST(Msccl, protocol_fixes_pieces_slots_and_threads) {
   }
 }
 
+TEST(Msccl, executor_fixes_how_operations_are_cut) {
+  const auto fifo = [](const char* proto, std::string_view executor) {
+    const std::string xml = algo({gpu(0, tb(0, -1, -1, {{"cpy"}}))}, "", proto);
+    const Program program = read_msccl(xml, "test.xml", executor);
+    EXPECT_EQ(program.executed_by.name, executor);
+    return program.fifo;
+  };
+  EXPECT_EQ(fifo("Simple", "msccl").slices, 2);
+  EXPECT_EQ(fifo("Simple", "msccl").call, MiB(2));
+  EXPECT_EQ(fifo("Simple", "msccl-slice1").slots, 2);
+  EXPECT_EQ(fifo("Simple", "hemiola").call, Bytes{});
+  EXPECT_EQ(fifo("LL", "rccl").step, KiB(16)) << "256 threads";
+  EXPECT_EQ(fifo("LL128", "rccl").step, Bytes{50'176}) << "lines of 64 B";
+}
+
 TEST(Msccl, send_reads_its_source) {
   const Program program = with_peer({{"s", "i 2", "o 5"}, {"r"}});
   const Op& op = only(program.bodies.at(0), OpKind::send);

@@ -18,11 +18,10 @@ constexpr std::array<StepType, 9> kStepTypes{{
     {"nop", OpKind::sync, false, false, false, false},
 }};
 
-const std::array<ProtocolShape, 3> kProtocols{{
-    {Protocol::simple, "Simple", MiB(2), {.slots = 4, .step = MiB(1)}, 512},
-    {Protocol::ll, "LL", KiB(32), {.slots = 8, .step = KiB(32)}, 512},
-    // 120 elements of 8 B for each of 640 threads; 15 of 16 are data.
-    {Protocol::ll128, "LL128", Bytes{576'000}, {.slots = 8, .step = Bytes{576'000}}, 640},
+constexpr std::array<ProtocolName, 3> kProtocols{{
+    {Protocol::simple, "Simple"},
+    {Protocol::ll, "LL"},
+    {Protocol::ll128, "LL128"},
 }};
 
 }  // namespace
@@ -40,13 +39,8 @@ const StepType& nop_type() {
   return kStepTypes.back();
 }
 
-std::span<const ProtocolShape> protocol_shapes() {
+std::span<const ProtocolName> protocol_names() {
   return kProtocols;
-}
-
-const ProtocolShape& shape_of(Protocol protocol) {
-  return *std::find_if(kProtocols.begin(), kProtocols.end(),
-                       [&](const ProtocolShape& shape) { return shape.protocol == protocol; });
 }
 
 }  // namespace hemiola::program::msccl

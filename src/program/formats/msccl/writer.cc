@@ -381,7 +381,8 @@ class MscclWriter {
       algo.append_attribute(name).set_value(value.c_str());
     };
     set("name", program_.name);
-    set("proto", std::string(msccl::shape_of(program_.protocol).name));
+    set("proto",
+        std::string(msccl::protocol_names()[static_cast<std::size_t>(program_.protocol)].name));
     set("nchannels", "1");
     set("nchunksperloop", std::to_string(program_.chunks_per_size));
     set("ngpus", std::to_string(program_.ranks));

@@ -17,6 +17,7 @@
 #include "program/formats/mscclpp/op_reader.h"
 #include "program/program.h"
 #include "program/promise.h"
+#include "program/semantics/executor.h"
 
 namespace hemiola::program {
 namespace {
@@ -225,9 +226,13 @@ class Reader {
 
 }  // namespace
 
-Program read_mscclpp(std::string_view json, const std::string& file) {
+Program read_mscclpp(std::string_view json, const std::string& file, std::string_view executor) {
   const JsonFile source{json, file};
-  return Reader(source).read();
+  Program program = Reader(source).read();
+  const Executor& runs = find_executor(executor.empty() ? "mscclpp" : executor, program.format);
+  program.executed_by.name = runs.name;
+  program.executed_by.threads_post = runs.threads_post;
+  return program;
 }
 
 FormatReader mscclpp_reader() {
