@@ -296,8 +296,7 @@ constexpr Reader kReaders[] = {
     {"format", read_format},
     {"infragraph", [](std::string_view text) { machine::from_infragraph(text, kName); }},
     {"nccl-topology", [](std::string_view text) { machine::from_nccl_topology(text, kName); }},
-    {"simai-topology",
-     [](std::string_view text) { machine::from_simai_topology(text, kName); }},
+    {"simai-topology", [](std::string_view text) { machine::from_simai_topology(text, kName); }},
     {"gpu-model", [](std::string_view text) { machine::parse_gpu_model(text, kName); }},
     {"gemm-table",
      [](std::string_view text) {

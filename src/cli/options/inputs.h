@@ -71,7 +71,7 @@ struct ProgramOptions {
   std::string dtype = "float";
   std::string op = "sum";
   std::vector<std::string> parameters;
-  std::string promise;  ///< a file that says what a custom program leaves
+  std::string promise;   ///< a file that says what a custom program leaves
   std::string executor;  ///< of a file; "": what its format is for
 };
 void add_program_options(CLI::App& verb, ProgramOptions& options);

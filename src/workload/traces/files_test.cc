@@ -115,6 +115,18 @@ TEST(TraceFiles, ThePlaceOfRanksInNamesIsWhereTheyDiffer) {
             (std::vector{2, 0, 1}));
   EXPECT_EQ(ranks_by_name({"a9/x.0.et", "a9/x.1.et"}), (std::vector{0, 1}));
   EXPECT_EQ(ranks_by_name({"x.et", "y.et"}), std::nullopt);
+  EXPECT_EQ(ranks_by_name({"a.tgz:r1/trace.json", "a.tgz:r0/trace.json"}), (std::vector{1, 0}));
+}
+
+TEST(TraceFiles, TwoFilesOfOneRankAreNamed) {
+  const Folder folder;
+  const std::string text =
+      R"({"distributedInfo": {"rank": 0, "world_size": 1}, "traceEvents": [{"ph": "X", "cat": "kernel", )"
+      R"("name": "a", "ts": 1, "dur": 1, "args": {"stream": 7, "device": 0}}]})";
+  folder.write("step_1.json", text);
+  folder.write("step_2.json", text);
+  const std::string said = failure_of(folder, {.path = folder.path()});
+  EXPECT_NE(said.find("two files say that they are of rank 0"), std::string::npos) << said;
 }
 
 TEST(TraceFiles, WhatIsMissingOrIsSomethingElse) {

@@ -367,7 +367,7 @@ class MscclWriter {
   int stated_threads() const {
     if (program_.format != "msccl" || program_.kernels.empty()) return 0;
     const int threads = program_.kernels.front().threads;
-    return threads == msccl::shape_of(program_.protocol).threads ? 0 : threads;
+    return threads == executor_of(program_).of(program_.protocol).threads ? 0 : threads;
   }
 
   std::string collective_name() const {

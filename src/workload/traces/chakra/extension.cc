@@ -70,8 +70,7 @@ void take_workload(const std::string& text, TraceAssembly& assembly, ProcessGrou
     if (json.has("splits")) {
       for (const JsonValue& each : json.at("splits").items()) {
         Splits& splits = workload.splits.emplace_back();
-        for (const JsonValue& bytes : each.items())
-          splits.push_back(bytes.integer(0, kMostNumber));
+        for (const JsonValue& bytes : each.items()) splits.push_back(bytes.integer(0, kMostNumber));
       }
     }
     if (json.has("recorded_on")) {

@@ -166,8 +166,11 @@ TEST(KinetoTrace, OlderTracesSayTheShapesOfWhatIsSent) {
   const Workload workload = read_text(text.str(), {.replicate = 2});
   EXPECT_EQ(workload.collectives.at(0).kind, Collective::reduce_scatter);
   EXPECT_EQ(workload.collectives.at(0).bytes, 48);
-  EXPECT_EQ(workload.families.at(0).name, "world");
-  EXPECT_TRUE(test::has_notice(workload, "taken as a call of all ranks"));
+  EXPECT_EQ(workload.families.at(0).name, "stream 20");
+  EXPECT_TRUE(test::has_notice(workload,
+                               "the group of stream 20 is inferred: it is the only "
+                               "communicator of the trace, of a job of 2 ranks"));
+  EXPECT_FALSE(workload.families.at(0).inferred.empty());
 }
 
 TEST(KinetoTrace, TheOperatorThatLaunchedAProductSaysItsShape) {
@@ -247,7 +250,7 @@ TEST(KinetoTrace, CallsWithoutASizeAreRefusedOrTakenFromAFile) {
             "keeps the "
             "time that was recorded");
   const Workload kept = read_text(text.str(), {.lenient = true, .replicate = 2});
-  EXPECT_EQ(kept.classes[0].trace->nodes[1].kind, NodeKind::compute);
+  EXPECT_EQ(kept.classes[0].trace->nodes[1].kind, NodeKind::recorded_call);
   const Folder folder;
   const std::string yaml =
       folder.write("sizes.yaml", "# both\nncclKernel_AllReduce_RING_LL_Sum_float: 1 MiB\n1: 64\n");
@@ -257,6 +260,142 @@ TEST(KinetoTrace, CallsWithoutASizeAreRefusedOrTakenFromAFile) {
   EXPECT_EQ(workload.collectives[1].bytes, 64) << "the number goes before the name";
   const std::string csv = folder.write("sizes.csv", "call,bytes\n0,128\n1,256\n");
   EXPECT_EQ(read_text(text.str(), {.sizes = csv, .replicate = 2}).collectives[0].bytes, 128);
+}
+
+TEST(KinetoTrace, NamesWithCommasHaveSizesToo) {
+  KinetoText text{std::string(kJob)};
+  text.launch(1, 5, "ncclDevKernel_AllGather(ncclDevComm*, unsigned long, ncclWork*)", 20, 25, 30);
+  const Folder folder;
+  for (const std::string line :
+       {"\"ncclDevKernel_AllGather(ncclDevComm*, unsigned long, ncclWork*)\": 4 KiB\n",
+        "ncclDevKernel_AllGather(ncclDevComm*, unsigned long, ncclWork*): 4096\n",
+        "'ncclDevKernel_AllGather(ncclDevComm*, unsigned long, ncclWork*)',4096\n",
+        "ncclDevKernel_AllGather: 4096\n"}) {
+    const std::string sizes = folder.write("sizes", line);
+    EXPECT_EQ(read_text(text.str(), {.sizes = sizes, .replicate = 2}).collectives.at(0).bytes, 4096)
+        << line;
+  }
+}
+
+TEST(KinetoTrace, CallsOfUnknownRanksAreRefusedUntilSomebodySaysThem) {
+  KinetoText text;  // of no job that is named
+  text.add("cpu_op", "nccl:all_reduce", 1, 0, 10,
+           R"("Input Dims": [[256]], "Input type": ["float"])");
+  text.launch(1, 5, "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", 20, 25, 30);
+  EXPECT_EQ(
+      kineto_refusal(text.str(), {.replicate = 4}),
+      "k.json: error: node 1 'ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)': nothing "
+      "says which ranks the 1 call on stream 20 is among\n"
+      "  hint: --groups FILE says it: {\"stream 20\": [0, 1]}, or \"all\"; --lenient keeps the "
+      "time that was recorded");
+  const Folder folder;
+  const auto given = [&](const std::string& groups) {
+    return read_text(text.str(), {.groups = folder.write("groups.json", groups), .replicate = 4});
+  };
+  EXPECT_EQ(given(R"({"stream 20": [0, 2]})").families.at(0).groups,
+            (std::vector<std::vector<int>>{{0, 2}, {1, 3}}));
+  EXPECT_EQ(given(R"({"stream 20": "all"})").families.at(0).groups.size(), 1u);
+  EXPECT_EQ(given(R"({"stream 20": [[0, 1], [2, 3]]})").families.at(0).groups.size(), 2u);
+  const Workload kept = read_text(text.str(), {.lenient = true, .replicate = 4});
+  EXPECT_EQ(named(kept, "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)").kind,
+            NodeKind::recorded_call);
+  // A stream whose calls name their group cannot be given.
+  KinetoText named_group{std::string(kJob)};
+  named_group.launch(1, 5, "ncclDevKernel_AllReduce(args)", 20, 25, 30, kAllReduce);
+  const std::string refusal = kineto_refusal(
+      named_group.str(), {.groups = folder.write("g", R"({"stream 20": [0, 1]})"), .replicate = 2});
+  EXPECT_NE(refusal.find("is on stream 20, and the trace names its group: '7'"), std::string::npos);
+}
+
+TEST(KinetoTrace, KernelsOfLibrariesCommunicate) {
+  KinetoText text;
+  text.launch(1, 0, "void deep_ep::internode_ll::dispatch<true, 3, 10, 7168>(void*, float*)", 7, 5,
+              50);
+  text.launch(2, 10, "relu_kernel", 7, 60, 5);
+  const Workload workload = read_text(text.str());
+  const Node& dispatch =
+      named(workload, "void deep_ep::internode_ll::dispatch<true, 3, 10, 7168>(void*, float*)");
+  EXPECT_EQ(dispatch.kind, NodeKind::recorded_call);
+  EXPECT_EQ(workload.names.at(static_cast<std::size_t>(dispatch.work)), "DeepEP dispatch");
+  EXPECT_EQ(dispatch.recorded, Time::from_us(50));
+  EXPECT_EQ(named(workload, "relu_kernel").kind, NodeKind::compute);
+}
+
+TEST(KinetoTrace, SplitsMakeAnAllToAllUneven) {
+  KinetoText text{std::string(kJob)};
+  text.launch(1, 5, "ncclDevKernel_SendRecv(args)", 20, 25, 30,
+              R"("Collective name": "all_to_allv", "In msg nelems": 400, "Out msg nelems": 400, )"
+              R"("Group size": 2, "dtype": "Float", "In split size": "[3, 1]", )"
+              R"("Process Group Name": "0", "Process Group Ranks": "[0, 1]")");
+  const Workload workload = read_text(text.str(), {.replicate = 2});
+  ASSERT_EQ(workload.collectives.size(), 1u);
+  EXPECT_EQ(workload.collectives[0].bytes, 1600);
+  ASSERT_EQ(workload.collectives[0].splits, 0);
+  EXPECT_EQ(workload.splits.at(0), (Splits{1200, 400, 400, 1200}));
+}
+
+/// What rank 0 of two sends and receives in one kernel.
+KinetoText batch_of_messages(std::string_view job) {
+  KinetoText text{std::string(job)};
+  text.add("cpu_op", "nccl:send 0->1", 1, 0, 2,
+           R"("Input Dims": [[256]], "Input type": ["float"])");
+  text.add("cpu_op", "nccl:recv 0<-1", 1, 3, 1,
+           R"("Input Dims": [[128]], "Input type": ["float"])");
+  text.launch(1, 5, "ncclDevKernel_SendRecv(ncclDevComm*, unsigned long, ncclWork*)", 20, 25, 30);
+  text.launch(2, 60, "ncclDevKernel_AllReduce(args)", 20, 65, 5, kAllReduce);
+  return text;
+}
+
+TEST(KinetoTrace, AKernelOfMessagesIsEachOfThem) {
+  const Folder folder;
+  folder.write("t.0.json", batch_of_messages(kJob).str());
+  KinetoText other{R"("distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 2}, )"};
+  other.add("cpu_op", "nccl:recv 1<-0", 1, 0, 2,
+            R"("Input Dims": [[256]], "Input type": ["float"])");
+  other.add("cpu_op", "nccl:send 1->0", 1, 3, 1,
+            R"("Input Dims": [[128]], "Input type": ["float"])");
+  other.launch(1, 5, "ncclDevKernel_SendRecv(ncclDevComm*, unsigned long, ncclWork*)", 20, 25, 30);
+  other.launch(2, 60, "ncclDevKernel_AllReduce(args)", 20, 65, 5, kAllReduce);
+  folder.write("t.1.json", other.str());
+  const Workload workload = read_workload({.path = folder / "t"});
+  ASSERT_EQ(workload.messages.size(), 2u);
+  for (const RankClass& one : workload.classes) {
+    std::vector<const Node*> messages;
+    for (const Node& node : one.trace->nodes) {
+      if (node.kind == NodeKind::send || node.kind == NodeKind::receive) messages.push_back(&node);
+      if (node.kind == NodeKind::collective) {
+        EXPECT_GE(node.dependencies, 2u) << "it waits for the launch, and for both messages";
+      }
+    }
+    ASSERT_EQ(messages.size(), 2u);
+    EXPECT_NE(messages[0]->stream, messages[1]->stream) << "they are under way together";
+  }
+}
+
+TEST(KinetoTrace, TheDeviceIsRead) {
+  KinetoText text{
+      R"("deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "numSms": 108, "totalGlobalMem": 85000000000}], )"};
+  text.launch(1, 0, "a", 7, 5, 5);
+  const Workload workload = read_text(text.str());
+  ASSERT_TRUE(workload.recorded_on);
+  EXPECT_EQ(workload.recorded_on->name, "NVIDIA A100-SXM4-80GB");
+  EXPECT_EQ(workload.recorded_on->compute_units, 108);
+}
+
+TEST(KinetoTrace, KernelsShareTheBytesOfTheirOperator) {
+  KinetoText text;
+  text.add("cpu_op", "aten::add", 1, 0, 20,
+           R"("Input Dims": [[1000], [1000], []], "Input type": ["float", "float", "Scalar"])");
+  text.launch(1, 3, "first", 7, 30, 3);
+  text.launch(2, 8, "second", 7, 40, 1);
+  const Workload workload = read_text(text.str());
+  const auto work = [&](std::string_view name) {
+    return workload.computes.at(static_cast<std::size_t>(named(workload, name).work));
+  };
+  EXPECT_TRUE(work("first").concluded);
+  EXPECT_EQ(work("first").read, 6000);
+  EXPECT_EQ(work("first").written, 3000);
+  EXPECT_EQ(work("second").read, 2000);
 }
 
 TEST(KinetoTrace, FilesOfSizesThatAreNone) {

@@ -85,7 +85,11 @@ TEST(PyTorchTrace, OperatorsThatCallNoOtherAreKernels) {
   EXPECT_EQ(work(5).type, DataType::float16);
   EXPECT_EQ(work(7).read, 800);
   EXPECT_TRUE(test::has_notice(
-      workload, "left out: 5 operations of the host, whose times such a trace does not have"));
+      workload, "left out: 2 operations of the host, whose times such a trace does not have"));
+  ASSERT_TRUE(workload.operators);
+  EXPECT_EQ(workload.operators->kernels, 3);
+  EXPECT_EQ(workload.operators->aliases, 2);
+  EXPECT_EQ(workload.operators->covered, 1);
 }
 
 TEST(PyTorchTrace, TheOldestSchemaHasListsBesideEachOther) {
