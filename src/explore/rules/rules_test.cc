@@ -53,8 +53,9 @@ TEST(Rules, that_are_none_are_refused_with_their_line) {
   EXPECT_THAT(refusal(head + "if m > 1 then 1 else 2\n"), HasSubstr("if FEATURE < NUMBER"));
   EXPECT_THAT(refusal(head + "pick 1D hetero fused, 4\n"), HasSubstr("number of steps"));
   EXPECT_THAT(refusal(head + "pick 1D hetero fused, 1e30 steps\n"), HasSubstr("number of steps"));
-  EXPECT_THAT(refusal(head + "pick 1D hetero fused, nan steps\n"), HasSubstr("number of steps"));
-  EXPECT_THAT(refusal(head + "if m < 1 then nan else 2\n"), HasSubstr("does not come after"));
+  EXPECT_THAT(refusal(head + "pick 1D hetero fused, nan steps\n"),
+              HasSubstr("'nan' is not a number"));
+  EXPECT_THAT(refusal(head + "if m < 1 then nan else 2\n"), HasSubstr("'nan' is not a number"));
   EXPECT_THAT(refusal(head + "take serial\n"), HasSubstr("'take'"));
   EXPECT_THAT(refusal(head + "factor serial 0\n"), HasSubstr("above zero"));
   EXPECT_THAT(refusal(head + "factor serial\n"), HasSubstr("factor FAMILY NUMBER"));

@@ -174,7 +174,7 @@ ScheduleRow read_schedule(Statement& select, const std::string& file) {
     if (losses.empty()) return row;
     const auto causes = nlohmann::ordered_json::parse(losses);
     for (const auto& [name, value] : causes.items())
-      row.losses.emplace_back(name, Time{whole_number(value, 0).value()});
+      row.losses.emplace_back(name, Time{whole_number(value).value()});
   } catch (const std::exception&) {  // of JSON, or a loss that is no whole number
     damaged(file, "a text that is no JSON object");
   }
