@@ -9,6 +9,7 @@
 #include "program/export.h"
 #include "program/formats/executor_limits.h"
 #include "program/formats/msccl/document.h"
+#include "program/semantics/executor.h"
 
 namespace hemiola::program {
 namespace {
