@@ -238,12 +238,16 @@ std::optional<plan::Plan> read_plan_file(const std::string& name) {
   return plan::read_plan(content, name);
 }
 
-study::Experiment experiment_of(const std::string& name, const ProgramOptions& options) {
+Settings parameters_of(const ProgramOptions& options) {
   Settings parameters = parameter_values(options.parameters);
   if (!options.executor.empty())
     parameters.emplace_back(program::kExecutorParameter, options.executor);
+  return parameters;
+}
+
+study::Experiment experiment_of(const std::string& name, const ProgramOptions& options) {
   return {.subject = name,
-          .parameters = std::move(parameters),
+          .parameters = parameters_of(options),
           .round_size = options.round_size,
           .type = data_type_value(options.dtype),
           .op = reduce_op_value(options.op),

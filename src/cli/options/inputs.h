@@ -88,6 +88,8 @@ bool is_job_file(const std::string& input);
 void refuse_options_of_programs(const ProgramOptions& options, std::string_view of_what = "job");
 /// The plan of a plan file; nothing for anything else.
 std::optional<plan::Plan> read_plan_file(const std::string& name);
+/// --param, and --executor as the parameter that it is.
+Settings parameters_of(const ProgramOptions& options);
 /// The experiment that they ask for with `name`, one of program_names(), but for its machine and
 /// size.
 study::Experiment experiment_of(const std::string& name, const ProgramOptions& options);

@@ -107,10 +107,10 @@ class Checker {
   /// On a machine with the workgroups that it has places for; else with one for each tile, where
   /// accesses are ordered least, and with one alone, which waits longest.
   ExitCode prove_fused(const std::string& name) {
-    if (!options_.program.parameters.empty() || !options_.program.size.empty() ||
+    if (!parameters_of(options_.program).empty() || !options_.program.size.empty() ||
         !options_.program.sizes.empty())
       throw Failure("a fused file has its sizes in itself, and nothing of it is chosen any more",
-                    {.file = name}, "leave --size and --param out");
+                    {.file = name}, "leave --size, --param and --executor out");
     progress_.doing("reading " + name);
     FusedPrograms fused;
     study::SharedProgram program;
@@ -237,7 +237,7 @@ class Checker {
     if (const plan::TemplateInfo* info = plan::find_template(name); info && !info->in_chunks) {
       const int count = machine_ ? machine_->ranks()
                                  : ranks_without_machine(options_.machine.ranks, true, notices_);
-      plan = plan::make(name, count, parameter_values(options_.program.parameters), machine_.get());
+      plan = plan::make(name, count, parameters_of(options_.program), machine_.get());
     }
     if (!plan || !options_.program.promise.empty()) return check_bound(name, options_.data);
     const ExitCode code = check_plan(name, *plan);

@@ -38,8 +38,8 @@ study::Ns3Options network_value(const std::string& text) {
 plan::Plan plan_for(const ProgramOptions& program, const machine::SharedMachine& machine,
                     Session& session) {
   if (plan::find_template(program.program) != nullptr)
-    return plan::make(program.program, machine->ranks(), parameter_values(program.parameters),
-                      machine.get(), {}, &session.monitor);
+    return plan::make(program.program, machine->ranks(), parameters_of(program), machine.get(), {},
+                      &session.monitor);
   if (auto plan = read_plan_file(program.program)) return *std::move(plan);
   throw Failure("'" + program.program + "' is no plan", {.file = "--network"},
                 "a plan file, or a template with its algorithm: all-reduce/ring; 'hemiola plan "

@@ -233,11 +233,10 @@ Plan understand(const RunOptions& options, Notices& notices) {
   if (!is_job_file(options.program.program))
     request.programs = program_names(options.program.program);
   if (is_fused_file(options.program.program))
-    request.subject =
-        [fused = std::make_shared<FusedPrograms>(parameter_values(options.program.parameters))](
-            const std::string& name, const machine::SharedMachine& machine) {
-          return study::Subject(fused->on(name, machine));
-        };
+    request.subject = [fused = std::make_shared<FusedPrograms>(parameters_of(options.program))](
+                          const std::string& name, const machine::SharedMachine& machine) {
+      return study::Subject(fused->on(name, machine));
+    };
   request.combinations = setting_combinations(options.machine.set);
   request.sizes = requested_sizes(options.program);
   request.round_size = options.program.round_size;
@@ -272,7 +271,7 @@ Plan understand(const RunOptions& options, Notices& notices) {
   }
   understand_recording(options, plan);
   request.machine = machine_choice(options.machine);
-  request.parameters = parameter_values(options.program.parameters);
+  request.parameters = parameters_of(options.program);
   request.promise = options.program.promise;
   return plan;
 }
