@@ -110,11 +110,32 @@ class Checker {
       fail(fmt::format("nothing says what rank {} does", missing - seen.begin()));
   }
 
+  /// What `work` should be an index of, if it is none; null: it is fine.
+  const char* lacking_work(const Node& node) const {
+    const auto is_index = [&](const auto& values) {
+      return node.work >= 0 && static_cast<std::size_t>(node.work) < values.size();
+    };
+    switch (node.kind) {
+      case NodeKind::nothing:
+      case NodeKind::host:
+        return nullptr;
+      case NodeKind::recorded_call:
+        return is_index(workload_.names) ? nullptr : "call";
+      case NodeKind::compute:
+      case NodeKind::memory:
+        // Without a shape it takes the time that was recorded.
+        return node.work == -1 || is_index(workload_.computes) ? nullptr : "compute";
+      case NodeKind::collective:
+        return is_index(workload_.collectives) ? nullptr : "collective";
+      case NodeKind::send:
+      case NodeKind::receive:
+        return is_index(workload_.messages) ? nullptr : "message";
+    }
+    return nullptr;
+  }
+
   void check_trace(const RankClass& one) const {
     const Trace& trace = *one.trace;
-    const auto is_index = [](std::int32_t index, const auto& values) {
-      return index >= 0 && static_cast<std::size_t>(index) < values.size();
-    };
     for (const Node& node : trace.nodes) {
       const auto where = [&] {
         return fmt::format("node {} '{}'", node.id, workload_.names[node.name]);
@@ -127,29 +148,8 @@ class Checker {
           throw Failure(where() + " waits for itself", {.file = trace.source}, {},
                         ExitCode::deadlock);
       }
-      switch (node.kind) {
-        case NodeKind::nothing:
-        case NodeKind::host:
-          break;
-        case NodeKind::recorded_call:
-          if (!is_index(node.work, workload_.names)) fail(where() + ": no such call", trace.source);
-          break;
-        case NodeKind::compute:
-        case NodeKind::memory:
-          // Without a shape it takes the time that was recorded.
-          if (node.work != -1 && !is_index(node.work, workload_.computes))
-            fail(where() + ": no such compute", trace.source);
-          break;
-        case NodeKind::collective:
-          if (!is_index(node.work, workload_.collectives))
-            fail(where() + ": no such collective", trace.source);
-          break;
-        case NodeKind::send:
-        case NodeKind::receive:
-          if (!is_index(node.work, workload_.messages))
-            fail(where() + ": no such message", trace.source);
-          break;
-      }
+      if (const char* lacking = lacking_work(node))
+        fail(where() + ": no such " + lacking, trace.source);
       if (!is_call(node.kind)) continue;
       const auto family = static_cast<std::size_t>(call_of(workload_, node.kind, node.work).family);
       const Members& members = members_[family];

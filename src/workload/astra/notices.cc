@@ -32,8 +32,7 @@ class Notices {
     const bool shaped = node.kind == NodeKind::compute && system.roofline && node.work >= 0;
     const bool broadcast = node.kind == NodeKind::collective &&
                            workload_.collectives[index(node.work)].kind == Collective::broadcast;
-    const bool replayed = node.kind == NodeKind::host || node.kind == NodeKind::recorded_call ||
-                          broadcast ||
+    const bool replayed = node.kind == NodeKind::host || broadcast ||
                           (node.kind == NodeKind::compute && !(shaped && !system.replay)) ||
                           (system.replay && node.kind != NodeKind::nothing);
     if (replayed && node.recorded.fs == 0) ++untimed_;

@@ -9,7 +9,7 @@
 #include "core/index.h"
 #include "machine/devices/gemm_model.h"
 #include "machine/devices/gpu_model.h"
-#include "workload/traces/known_names.h"
+#include "workload/known_names.h"
 
 namespace hemiola::workload {
 namespace {

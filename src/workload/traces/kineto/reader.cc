@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "workload/known_names.h"
 #include "workload/traces/kineto/calls.h"
 #include "workload/traces/kineto/launches.h"
 #include "workload/traces/kineto/order.h"
-#include "workload/traces/known_names.h"
 #include "workload/traces/pytorch_calls.h"
 #include "workload/traces/pytorch_shapes.h"
 

@@ -1,4 +1,4 @@
-#include "workload/traces/known_names.h"
+#include "workload/known_names.h"
 
 #include <yaml-cpp/yaml.h>
 
