@@ -110,7 +110,7 @@ class TraceReader {
       all.push_back(KinetoCalls(kineto->events(), launches)
                         .communicators(kineto_rank_of(*kineto, ranks[f]), world_of(*kineto)));
       all.back().file = files[f].name;
-      has_unnamed = has_unnamed || !all.back().unnamed.empty();
+      has_unnamed = has_unnamed || !all.back().unnamed.empty() || files.size() > 1;
       if (files.size() == 1) only_ = kineto;
     }
     if (!has_unnamed) return;

@@ -165,6 +165,8 @@ void print_path(std::ostream& out, const IterationOutcome& outcome) {
 }  // namespace
 
 std::string call_name(const Workload& workload, const CallKey& key) {
+  if (key.kind == workload::NodeKind::recorded_call)
+    return workload.names[static_cast<std::size_t>(key.family)];
   const std::string& family = workload.families[static_cast<std::size_t>(key.family)].name;
   if (key.kind == workload::NodeKind::collective)
     return fmt::format("{} {}", name_of(key.collective), family);

@@ -101,6 +101,7 @@ class Folder {
         put(text, call.kind);
         put(text, call.bytes);
         put(text, call.type);
+        put(text, call.splits);
       } else {
         const Message& message = workload_.messages[index(node.work)];
         put(text, message.from_first);

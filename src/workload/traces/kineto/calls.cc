@@ -51,6 +51,13 @@ std::optional<std::int64_t> peer_of(std::string_view name) {
   return error == std::errc{} && rank >= 0 ? std::optional(rank) : std::nullopt;
 }
 
+/// A message, whose ranks are known without a group.
+bool says_its_peer(const TorchCall& call) {
+  const TorchCallKind kind = torch_call_kind(call.name);
+  return (kind == TorchCallKind::send && call.destination) ||
+         (kind == TorchCallKind::receive && call.source);
+}
+
 std::int64_t elements_of_argument(const ArgumentShapes& shapes, std::size_t argument) {
   return argument < shapes.size() ? elements_of(shapes[argument]) : 0;
 }
@@ -122,7 +129,8 @@ KinetoCall KinetoCalls::call(std::int32_t gpu_event) const {
     found.is_told = false;
     found.calls.emplace_back().name = std::string(event.name.substr(0, event.name.find('(')));
   }
-  found.is_named = !found.calls.front().group.empty() || !found.calls.front().ranks.empty();
+  found.is_named = !found.calls.front().group.empty() || !found.calls.front().ranks.empty() ||
+                   std::all_of(found.calls.begin(), found.calls.end(), says_its_peer);
   return found;
 }
 
@@ -171,6 +179,11 @@ std::vector<TorchCall> KinetoCalls::messages_around(std::int32_t runtime) const 
 
 CommunicatorsOfRank KinetoCalls::communicators(int rank, int world) const {
   CommunicatorsOfRank found{.rank = rank, .world = world, .unnamed = {}, .groups = events_.groups};
+  found.first = std::numeric_limits<std::int64_t>::max();
+  for (const GpuEvent& event : events_.gpu) found.first = std::min(found.first, event.begin);
+  for (const HostEvent& event : events_.host) found.first = std::min(found.first, event.begin);
+  for (const RuntimeEvent& event : events_.runtime)
+    found.first = std::min(found.first, event.begin);
   std::map<std::int64_t, std::vector<std::int32_t>> by_stream;
   for (std::size_t e = 0; e < events_.gpu.size(); ++e) {
     if (communicates_[e]) by_stream[events_.gpu[e].stream].push_back(static_cast<std::int32_t>(e));
@@ -180,23 +193,26 @@ CommunicatorsOfRank KinetoCalls::communicators(int rank, int world) const {
       return events_.gpu[static_cast<std::size_t>(a)].begin <
              events_.gpu[static_cast<std::size_t>(b)].begin;
     });
-    Communicator one{.stream = stream, .calls = {}};
+    Communicator one{.stream = stream, .calls = {}}, whole = one;
     for (const std::int32_t index : list) {
       const KinetoCall known = call(index);
-      if (known.is_named) {
-        found.has_named = true;
-        continue;
-      }
       const GpuEvent& event = events_.gpu[static_cast<std::size_t>(index)];
       const TorchCall& first = known.calls.front();
-      one.calls.push_back(
-          {.kind = known.is_told ? torch_call_kind(first.name) : TorchCallKind::unknown,
-           .sent = first.sent,
-           .received = first.received,
-           .shares = static_cast<std::int64_t>(first.sent_splits.size()),
-           .begin = event.begin,
-           .end = event.begin + event.duration});
+      const UnnamedCall unnamed{
+          .kind = known.is_told ? torch_call_kind(first.name) : TorchCallKind::unknown,
+          .sent = first.sent,
+          .received = first.received,
+          .shares = static_cast<std::int64_t>(first.sent_splits.size()),
+          .begin = event.begin,
+          .end = event.begin + event.duration};
+      whole.calls.push_back(unnamed);
+      if (known.is_named) {
+        found.has_named = true;
+      } else {
+        one.calls.push_back(unnamed);
+      }
     }
+    found.all.push_back(std::move(whole));
     if (!one.calls.empty()) found.unnamed.push_back(std::move(one));
   }
   return found;

@@ -17,7 +17,7 @@ namespace hemiola::workload {
 struct KinetoCall {
   /// One; of a kernel that sends and receives, each message that was recorded around its launch.
   std::vector<TorchCall> calls;
-  bool is_named = false;  ///< the trace says the process group
+  bool is_named = false;  ///< the trace says the process group, or the peer of each message
   bool is_told = true;    ///< something but the kernel's name tells what it does
 };
 

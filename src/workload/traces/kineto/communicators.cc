@@ -83,6 +83,11 @@ class GroupInference {
 
   std::vector<InferredGroups> infer() {
     found_.resize(ranks_.size());
+    if (have_one_clock()) {
+      std::int64_t start = ranks_.front().first;
+      for (const CommunicatorsOfRank& rank : ranks_) start = std::min(start, rank.first);
+      for (InferredGroups& one : found_) one.start = start;
+    }
     find_by_peers();
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       for (const Communicator& one : ranks_[r].unnamed) infer_one(r, one);
@@ -91,6 +96,22 @@ class GroupInference {
   }
 
  private:
+  /// Each rank has a communicator whose calls are those of the first rank, and at the same times.
+  bool have_one_clock() const {
+    const auto has_common = [&](const CommunicatorsOfRank& one, const CommunicatorsOfRank& two) {
+      for (std::size_t k = 0; k < std::min(one.all.size(), two.all.size()); ++k) {
+        if (one.all[k].calls.size() > 1 && agree(one.all[k], two.all[k]) &&
+            overlap(one.all[k], two.all[k]))
+          return true;
+      }
+      return false;
+    };
+    return ranks_.size() > 1 &&
+           std::all_of(ranks_.begin() + 1, ranks_.end(), [&](const CommunicatorsOfRank& rank) {
+             return has_common(ranks_.front(), rank);
+           });
+  }
+
   void infer_one(std::size_t r, const Communicator& one) {
     const CommunicatorsOfRank& rank = ranks_[r];
     const std::optional<GroupSize> size = size_by_shares(one, rank.file);

@@ -33,7 +33,9 @@ struct CommunicatorsOfRank {
   std::string file{};
   int rank = 0;
   int world = 0;                      ///< ranks of the recorded job; 0: not said
+  std::int64_t first = 0;             ///< when its first event was, nanoseconds
   std::vector<Communicator> unnamed;  ///< by stream, ascending
+  std::vector<Communicator> all{};    ///< with those whose calls name their group
   bool has_named = false;             ///< other calls name their groups
   std::vector<ProcessGroup> groups;   ///< of distributedInfo
 };
@@ -46,6 +48,8 @@ struct InferredGroups {
   std::map<std::int64_t, ProcessGroup> known;
   /// Of the first stream of which nothing is known: why not.
   std::optional<std::string> problem;
+  /// When the job began, where the ranks have one clock: their calls were under way together.
+  std::optional<std::int64_t> start{};
 };
 /// Of each rank's streams. In this order:
 ///   * distributedInfo has one process group;

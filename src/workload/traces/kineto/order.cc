@@ -23,8 +23,8 @@ bool is_wait_of_stream(std::string_view name) {
 class KinetoOrderer {
  public:
   KinetoOrderer(const KinetoEvents& events, const KinetoLaunches& launches,
-                const std::vector<bool>& communicates)
-      : events_(events), launches_(launches), communicates_(communicates) {}
+                const std::vector<bool>& communicates, std::optional<std::int64_t> start)
+      : events_(events), launches_(launches), communicates_(communicates), start_(start) {}
 
   KinetoOrder order() {
     find_streams();
@@ -126,7 +126,8 @@ class KinetoOrderer {
     for (const HostEvent& event : events_.host) first = std::min(first, event.begin);
     for (const std::int32_t call : calls_) first = std::min(first, runtime(call).begin);
     for (const GpuEvent& event : events_.gpu) first = std::min(first, event.begin);
-    return first == kNever ? 0 : first;
+    if (first == kNever) return 0;
+    return start_ ? std::min(*start_, first) : first;
   }
 
   void add_call(std::int32_t call) {
@@ -229,7 +230,8 @@ class KinetoOrderer {
   /// something else: what was over last before it.
   void explain_late_begin(const GpuEvent& event, KinetoStep& step) {
     constexpr std::int64_t kLate = 10'000;
-    constexpr std::int64_t kNotable = 100'000;
+    // From its launch to its begin a kernel takes some microseconds, and more where many are queued.
+    constexpr std::int64_t kLateLaunch = 50'000;
     std::int64_t explained =
         step.runtime < 0 ? 0 : runtime(step.runtime).begin + runtime(step.runtime).duration;
     const auto own = done_.find(event.stream);
@@ -250,20 +252,17 @@ class KinetoOrderer {
       found = candidate;
     }
     if (found) step.waits_for.push_back(*found);
-    if (step.runtime >= 0) {
-      if (event.begin <= explained + kNotable) return;
-      ++order_.late;
-      constexpr std::int64_t kMostLate = 1'000'000'000'000'000;  // 11 days: a bound for the sum
-      order_.lateness += std::min(kMostLate, event.begin - explained);
-      order_.lateness = std::min(kMostLate, order_.lateness);
-      return;
-    }
-    if (found) return;
-    // Launched by what is not in the trace: that it came late is kept.
+    // Launched, or held up, by what is not in the trace: that it came late is kept.
     KinetoStep gap{.begin = std::max(explained, first_), .duration = 0};
     gap.duration = event.begin - gap.begin;
+    gap.waits_for = step.waits_for;
     if (own != done_.end()) gap.waits_for.push_back(own->second.back());
-    if (gap.duration <= kLate) return;
+    if (gap.duration <= (step.runtime >= 0 ? kLateLaunch : kLate)) return;
+    if (step.runtime >= 0) {
+      ++order_.late;
+      constexpr std::int64_t kMostLate = 1'000'000'000'000'000;  // 11 days: a bound for the sum
+      order_.lateness = std::min(kMostLate, order_.lateness + std::min(kMostLate, gap.duration));
+    }
     step.waits_for.push_back(static_cast<std::uint32_t>(order_.steps.size()));
     order_.steps.push_back(std::move(gap));
   }
@@ -283,6 +282,7 @@ class KinetoOrderer {
   const KinetoEvents& events_;
   const KinetoLaunches& launches_;
   const std::vector<bool>& communicates_;
+  std::optional<std::int64_t> start_;
   KinetoOrder order_;
   std::map<std::int64_t, std::vector<std::int32_t>> streams_;
   std::vector<std::int64_t> moment_;                 ///< by event
@@ -305,8 +305,8 @@ class KinetoOrderer {
 }  // namespace
 
 KinetoOrder order_events(const KinetoEvents& events, const KinetoLaunches& launches,
-                         const std::vector<bool>& communicates) {
-  return KinetoOrderer(events, launches, communicates).order();
+                         const std::vector<bool>& communicates, std::optional<std::int64_t> start) {
+  return KinetoOrderer(events, launches, communicates, start).order();
 }
 
 }  // namespace hemiola::workload

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "workload/traces/kineto/events.h"
@@ -25,7 +26,7 @@ struct KinetoOrder {
   std::vector<KinetoStep> steps;
   std::int64_t without_launch = 0;  ///< things the GPU did that no call launched
   std::int32_t first_without_launch = -1;
-  std::int64_t late = 0;          ///< events that began later than anything in the trace explains
+  std::int64_t late = 0;          ///< events that began much later than the trace explains
   std::int64_t lateness = 0;      ///< nanoseconds, of all of them
   bool has_stream_waits = false;  ///< the trace has calls of cudaStreamWaitEvent
 };
@@ -37,8 +38,12 @@ struct KinetoOrder {
 /// was over then. A kernel that communicates waits for the last one of its thread's stream; after a
 /// cudaStreamWaitEvent the thread's next kernel waits for all that was launched on other streams
 /// and was over when it began. What began later than all this explains waits for what was over last
-/// before it.
+/// before it, and keeps what is left of the gap.
+///
+/// `start`: when the job began, nanoseconds; the host's first step begins then. Nothing: with the
+/// first event.
 KinetoOrder order_events(const KinetoEvents& events, const KinetoLaunches& launches,
-                         const std::vector<bool>& communicates);
+                         const std::vector<bool>& communicates,
+                         std::optional<std::int64_t> start = std::nullopt);
 
 }  // namespace hemiola::workload

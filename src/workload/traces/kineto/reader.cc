@@ -45,7 +45,7 @@ class KinetoReader {
       communicates[static_cast<std::size_t>(event)] = true;
     find_product_kernels(communicates);
     find_operator_times(communicates);
-    const KinetoOrder order = order_events(events_, launches_, communicates);
+    const KinetoOrder order = order_events(events_, launches_, communicates, inferred_.start);
     find_first_time(order);
     extra_id_ = order.steps.size();
     for (const KinetoStep& step : order.steps) add(step);
@@ -277,7 +277,7 @@ class KinetoReader {
   bool find_group(Node& node, KinetoCall& found, const GpuEvent& event) {
     const std::string by_stream = group_of_stream(event.stream);
     if (found.is_named) {
-      if (groups_.is_given(by_stream))
+      if (groups_.is_given(by_stream) && !found.calls.front().group.empty())
         at(event.name)
             .fail(fmt::format(" is on stream {}, and the trace names its group: '{}'", event.stream,
                               found.calls.front().group),
@@ -326,7 +326,7 @@ class KinetoReader {
           {Severity::warning,
            fmt::format(
                "{} kernels and copies began later than anything in the trace explains, by {} "
-               "in all: they begin when what they wait for is over",
+               "in all: these gaps are kept",
                order.late, to_string(time(order.lateness, {}))),
            {.file = trace_.file},
            {}});

@@ -141,8 +141,8 @@ std::string content_of(const std::string& path) {
 TEST(TraceInputs, OperatorsOfExecutionTracesAreConserved) {
   const std::map<std::string, std::int64_t> kernels{{"chakra/linear_et.json.gz", 219},
                                                     {"chakra/resnet_et.json.gz", 2217},
-                                                    {"chakra/resnet_1gpu_et.json.gz", 2238},
-                                                    {"chakra/1.0.2-chakra.0.0.4.tgz", 1}};
+                                                    {"chakra/resnet_1gpu_et.json.gz", 2217},
+                                                    {"chakra/1.0.2-chakra.0.0.4.tgz", 10}};
   for (const auto& [name, count] : kernels) {
     HEMIOLA_SHARED_INPUT(path, name);
     const TorchFile file(path, content_of(path));
@@ -193,7 +193,14 @@ TEST(TraceInputs, KernelsOfAProfileAreThoseOfTheExecutionTrace) {
       matched += kernels;
     }
     RecordProperty(name + "_matched", static_cast<int>(matched));
-    EXPECT_EQ(unmatched, 0) << name << ", of " << matched + unmatched << " kernels:" << list;
+    // The ResNets are of two versions of PyTorch: the later one adds up its own loss, and updates
+    // in place.
+    const std::string others =
+        name == "resnet"
+            ? " aten::_foreach_add (60) aten::nll_loss_backward (30) aten::nll_loss_forward (30)"
+            : "";
+    EXPECT_EQ(list, others) << name << ": " << unmatched << " kernels without an operator, "
+                            << matched << " with one";
   }
 }
 
