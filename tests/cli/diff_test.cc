@@ -78,7 +78,8 @@ TEST_F(Diff, says_that_models_changed_and_holds_no_limit_against_it) {
   place_.write("before.json", before.dump());
   before.erase("models");
   place_.write("old.json", before.dump());
-  EXPECT_TRUE(contains(place_.run("diff before.json a.json").out, "# models   they differ: A 3, B "));
+  EXPECT_TRUE(
+      contains(place_.run("diff before.json a.json").out, "# models   they differ: A 3, B "));
   EXPECT_TRUE(contains(place_.run("diff old.json a.json").out, "they differ: A not known, B "));
   EXPECT_EQ(place_.run("diff old.json before.json --json d.json").code, 0);
   EXPECT_EQ(Json::parse(place_.read("d.json"))["unlike"], Json({"models"}));

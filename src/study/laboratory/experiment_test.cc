@@ -300,6 +300,7 @@ TEST(Identity, of_a_machine_for_making_knows_its_graph) {
 TEST(Identity, knows_every_member_of_a_program) {
   struct Known {
     std::string texts[3];
+    program::ExecutedBy executed_by;
     Collective collective;
     program::Protocol protocol;
     bool flags[2];
@@ -307,14 +308,13 @@ TEST(Identity, knows_every_member_of_a_program) {
     std::vector<int> before[2];
     std::int32_t connections[2];
     program::Fifo fifo;
-    bool pulls;
     std::vector<int> lists[6];
     std::int32_t barriers;
     std::int64_t numbers[2];
     Bytes sizes[4];
     std::optional<DataType> fixed_type;
     Diagnostics warnings;
-    std::shared_ptr<int> pointers[2];
+    std::shared_ptr<int> pointers[3];
     program::Program::Maker maker;
     std::int32_t derived[4];
   };

@@ -74,7 +74,8 @@ TEST(Sizes, at_which_slices_are_halves_without_rounding_are_one_class) {
   EXPECT_EQ(halves.multiple, Bytes{4 * 32 * 4}) << "32 elements in each of four chunks";
   EXPECT_TRUE(halves.contains(MiB(1) + halves.multiple));
   EXPECT_FALSE(halves.contains(MiB(1) + Bytes{16}));
-  EXPECT_EQ(halves.max, MiB(4)) << "2 MiB for each operation, of half of the size";
+  EXPECT_EQ(halves.max, MiB(4) - halves.multiple)
+      << "slices of less than a slot; 2 MiB for each operation, of half of the size";
   EXPECT_THAT(class_of(at_size(program, MiB(1) + Bytes{16})).why, HasSubstr("rounded"));
 }
 

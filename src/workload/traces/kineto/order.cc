@@ -230,7 +230,8 @@ class KinetoOrderer {
   /// something else: what was over last before it.
   void explain_late_begin(const GpuEvent& event, KinetoStep& step) {
     constexpr std::int64_t kLate = 10'000;
-    // From its launch to its begin a kernel takes some microseconds, and more where many are queued.
+    // From its launch to its begin a kernel takes some microseconds, and more where many are
+    // queued.
     constexpr std::int64_t kLateLaunch = 50'000;
     std::int64_t explained =
         step.runtime < 0 ? 0 : runtime(step.runtime).begin + runtime(step.runtime).duration;
@@ -241,7 +242,10 @@ class KinetoOrderer {
       if (order_.steps[other].gpu >= 0)
         explained = std::max(explained, end_of(gpu(order_.steps[other].gpu)));
     }
-    if (event.begin <= explained + kLate) return;
+    if (event.begin <= explained + kLate) {
+      if (explained > 0) step.dispatch = std::max<std::int64_t>(0, event.begin - explained);
+      return;
+    }
     std::optional<std::uint32_t> found;
     for (const auto& [stream, steps] : done_) {
       const auto candidate = last_done(steps, event.begin);

@@ -17,6 +17,9 @@ struct KinetoStep {
   std::int32_t gpu = -1;                 ///< of KinetoEvents::gpu; -1: of the host
   std::int32_t runtime = -1;             ///< the call that launches or waits; -1: no call is known
   std::int64_t begin = 0, duration = 0;  ///< of the host's work, nanoseconds
+  /// Of the GPU: from when nothing held it up any more to its begin, where that is short. The GPU
+  /// needs a microsecond or two from one kernel to the next.
+  std::int64_t dispatch = 0;
   std::vector<std::uint32_t> waits_for;  ///< steps before it, beside those of its stream
 };
 

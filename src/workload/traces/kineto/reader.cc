@@ -131,13 +131,15 @@ class KinetoReader {
     }
     const GpuEvent& event = gpu(step.gpu);
     node.stream = stream(event.stream);
-    node.recorded_begin = time(event.begin - first_, name);
-    node.recorded = time(event.duration, name);
+    const bool is_call = said_.communicates()[static_cast<std::size_t>(step.gpu)];
+    const std::int64_t dispatch = is_call || library_calls_.contains(step.gpu) ? 0 : step.dispatch;
+    node.recorded_begin = time(std::max<std::int64_t>(0, event.begin - dispatch - first_), name);
+    node.recorded = time(event.duration + dispatch, name);
     node.kind = NodeKind::compute;
     StreamEnd& end = ends_[event.stream];
     const std::optional<std::uint64_t> before = std::exchange(end.last, node.id);
     for (const std::uint64_t id : std::exchange(end.beside, {})) waits.push_back(id);
-    if (said_.communicates()[static_cast<std::size_t>(step.gpu)]) {
+    if (is_call) {
       set_call(node, step.gpu, waits, before);
     } else if (const auto call = library_calls_.find(step.gpu); call != library_calls_.end()) {
       node.kind = NodeKind::recorded_call;
