@@ -145,7 +145,28 @@ std::size_t find_pointer(std::string_view json, std::string_view pointer) {
   return Scanner(json).find(pointer);
 }
 
+/// Nothing that we read nests deeper, and what does would fill the stack.
+void refuse_deep(const JsonFile& file) {
+  constexpr int kDeepest = 1000;
+  int depth = 0;
+  bool in_text = false;
+  for (std::size_t at = 0; at < file.text.size(); ++at) {
+    const char c = file.text[at];
+    if (in_text) {
+      if (c == '\\') ++at;
+      in_text = c != '"';
+      continue;
+    }
+    in_text = c == '"';
+    depth += c == '[' || c == '{' ? 1 : c == ']' || c == '}' ? -1 : 0;
+    if (depth > kDeepest)
+      throw Failure(fmt::format("the JSON text nests deeper than {} levels", kDeepest),
+                    locate(file.name, file.text, at));
+  }
+}
+
 json parse_json(const JsonFile& file) {
+  refuse_deep(file);
   try {
     json parsed = json::parse(file.text);
     Scanner(file.text).check_keys(file.name);

@@ -2,7 +2,6 @@
 
 #include <yaml-cpp/yaml.h>
 
-#include <algorithm>
 #include <regex>
 #include <string>
 #include <vector>
@@ -13,15 +12,8 @@
 namespace hemiola::workload {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 struct KnownNames {
-  std::vector<std::pair<std::string, KnownDevice>> devices;
+  std::vector<std::pair<std::regex, KnownDevice>> devices;
   std::vector<std::pair<std::regex, std::string>> calls;
 
   KnownNames() {
@@ -30,7 +22,8 @@ struct KnownNames {
     for (const YAML::Node& one : table["devices"]) {
       const auto memory =
           one["memory"] ? parse_bytes(one["memory"].as<std::string>()) : std::optional<Bytes>();
-      devices.emplace_back(lower(one["name"].as<std::string>()),
+      devices.emplace_back(std::regex("\\b" + one["name"].as<std::string>() + "\\b",
+                                      std::regex::ECMAScript | std::regex::icase),
                            KnownDevice{one["model"].as<std::string>(), memory ? memory->count : 0});
     }
     for (const YAML::Node& one : table["calls"])
@@ -50,9 +43,12 @@ const KnownNames& names() {
 }  // namespace
 
 std::optional<KnownDevice> known_device(std::string_view name) {
-  const std::string plain = lower(name);
-  for (const auto& [part, device] : names().devices) {
-    if (plain.find(part) != std::string::npos) return device;
+  const std::string text(name);
+  for (const auto& [pattern, device] : names().devices) {
+    if (!std::regex_search(text, pattern)) continue;
+    KnownDevice found = device;
+    found.is_variant = text.find("PCI") != std::string::npos || text.ends_with("NVL");
+    return found;
   }
   return std::nullopt;
 }

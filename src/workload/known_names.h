@@ -13,6 +13,7 @@ struct KnownDevice {
   std::string model;  ///< of data/devices: "a100"
   std::int64_t memory =
       0;  ///< bytes of that model, where others of its name have less; 0: all alike
+  bool is_variant = false;  ///< a card of that name (PCIe, NVL), with other clocks and memory
 };
 /// Of "NVIDIA A100-SXM4-80GB". Nothing: no model is of that device.
 std::optional<KnownDevice> known_device(std::string_view name);

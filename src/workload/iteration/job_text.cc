@@ -57,9 +57,14 @@ class JobWriter {
     return workload_.classes[index(member.first)].trace->nodes[member.second];
   }
 
+  /// A kernel, or communication of which only the time is known.
+  static bool runs_alone(const Node& node) {
+    return is_kernel(node.kind) || node.kind == NodeKind::recorded_call;
+  }
+
   bool is_launch(const Node& node, const NodeTimes& times) const {
     if (node.kind == NodeKind::nothing || node.kind == NodeKind::host) return false;
-    if (is_kernel(node.kind)) return times.end > times.begin;
+    if (runs_alone(node)) return times.end > times.begin;
     return times.meeting != kNoNode;
   }
 
@@ -121,7 +126,7 @@ class JobWriter {
       for (const auto& member : one.members) add_causes(member.first, member.second, one.causes);
       const auto& [number, n] = one.members.front();
       const Node& node = node_of(one.members.front());
-      if (is_kernel(node.kind))
+      if (runs_alone(node))
         one.parts = {{one.name, {workload_.classes[index(number)].ranks}}};
       else
         one.parts = by_sets(one.name, places_.place(places_.of_call(number, node)).groups);
@@ -218,9 +223,9 @@ class JobWriter {
 
   std::string what_of(std::int32_t number, std::uint32_t n, const Node& node,
                       const Part& part) const {
-    if (is_kernel(node.kind)) {
+    if (runs_alone(node)) {
       const std::string ranks = fmt::format("ranks: [{}]", fmt::join(part.groups.front(), ", "));
-      if (node.work < 0)
+      if (node.work < 0 || node.kind == NodeKind::recorded_call)
         return fmt::format("compute: {{time: {}}}, {}", to_string(node.recorded), ranks);
       const NodeTimes& times = order_.nodes[index(number)][n];
       return kernel_of(workload_.computes[index(node.work)], times) + ", " + ranks;

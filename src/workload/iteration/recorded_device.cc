@@ -107,6 +107,12 @@ std::shared_ptr<const Workload> on_machine(std::shared_ptr<const Workload> workl
     notices.push_back({severity, std::move(text), {.file = workload->source}, std::move(hint)});
   };
   if (is_recorded_on(*workload, machine)) {
+    if (known->is_variant)
+      note(Severity::warning,
+           fmt::format("recorded on {}; the model '{}' is of another card of that name, with other "
+                       "clocks and memory",
+                       device, here),
+           {});
     const std::int64_t memory = workload->recorded_on->memory;
     if (known->memory > 0 && memory > 0 && memory < known->memory * 3 / 4)
       note(

@@ -30,7 +30,7 @@ Meetings::Arrival Meetings::arrive(const Call& call, const Member& member,
     if (call.kind == NodeKind::collective || gathering.receivers > 0 ||
         gathering.members.size() < call.callers)
       return arrival;
-    std::int64_t& buffered = buffered_[call.lane];
+    std::int64_t& buffered = buffered_[call.lane.place];
     if (buffered + call.bytes > buffer().count) return arrival;
     buffered += call.bytes;
     gathering.state = Gathering::is_under_way;
@@ -45,7 +45,7 @@ Meetings::Arrival Meetings::arrive(const Call& call, const Member& member,
     return arrival;
   }
   if (gathering.members.size() < call.receivers) return arrival;
-  buffered_[call.lane] -= gathering.bytes;
+  buffered_[call.lane.place] -= gathering.bytes;
   if (gathering.state == Gathering::is_sent) {
     take(key, arrival);
     return arrival;

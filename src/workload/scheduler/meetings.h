@@ -71,7 +71,7 @@ class Meetings {
 
   std::map<std::tuple<Lane, std::int32_t, NodeKind>, std::int64_t> turns_;
   std::map<Key, Gathering> gatherings_;
-  std::map<Lane, std::int64_t> buffered_;  ///< bytes that nobody has received
+  std::map<std::int32_t, std::int64_t> buffered_;  ///< by place: bytes that nobody has received
   std::map<std::pair<std::int32_t, std::uint32_t>, Key> senders_;  ///< under way without receivers
 };
 

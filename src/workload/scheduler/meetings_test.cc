@@ -43,6 +43,14 @@ TEST(Meetings, ASendThatFitsDoesNotWaitForItsReceive) {
   EXPECT_EQ(meetings.unreceived(), 0);
 }
 
+TEST(Meetings, MessagesOfAllTagsShareTheFifoOfTheirConnection) {
+  Meetings meetings;
+  Meetings::Call first = message(NodeKind::send, 60), second = first;
+  second.lane.lane = 1;
+  EXPECT_EQ(meetings.arrive(first, {0, 1}, kHolds100).outcome, Outcome::begins);
+  EXPECT_EQ(meetings.arrive(second, {0, 2}, kHolds100).outcome, Outcome::waits);
+}
+
 TEST(Meetings, AReceiveThatComesMeanwhileEndsWithTheSend) {
   Meetings meetings;
   meetings.arrive(message(NodeKind::send, 60), {0, 1}, kHolds100);

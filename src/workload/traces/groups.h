@@ -35,6 +35,9 @@ std::vector<ProcessGroup> read_group_file(const std::string& path);
 /// inside another text such as a Python list. Nothing if there is none.
 std::optional<std::vector<ProcessGroup>> parse_process_groups(std::string_view text);
 
+/// More bytes than any GPU has: a size beyond it is none.
+constexpr std::int64_t kMostTraceBytes = std::int64_t{1} << 44;
+
 /// Names of kernels can be very long: cut for messages.
 std::string shorten(std::string_view name);
 

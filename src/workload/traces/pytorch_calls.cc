@@ -168,6 +168,8 @@ std::optional<std::int64_t> TorchCalls::size_of_call(Node& node, const TorchCall
                                                      const NodeOfFile& at) {
   std::optional<std::int64_t> bytes = bytes_of(call, kind, ranks);
   if (!bytes) bytes = sizes_.find(count_ - 1, call.name);
+  if (bytes && *bytes > kMostTraceBytes)
+    at.fail(fmt::format(" is a call of {} B, which no GPU has", *bytes));
   if (bytes && *bytes > 0) return bytes;
   if (bytes) {
     if (!assembly_.lenient())
@@ -253,11 +255,17 @@ void TorchCalls::set_splits(CollectiveCall& collective, const TorchCall& call, i
                             const NodeOfFile& at) {
   const std::vector<std::int64_t>& rows = call.sent_splits;
   const auto count = static_cast<std::size_t>(ranks);
-  if (rows.size() != count ||
+  if (call.splits_are_cut)
+    tally_.add("taken as even: an all-to-all of which the trace does not say all split sizes",
+               at.text());
+  if (!rows.empty() && rows.size() != count)
+    at.fail(fmt::format(" sends {} parts in a group of {} ranks", rows.size(), ranks));
+  if (rows.empty() ||
       std::adjacent_find(rows.begin(), rows.end(), std::not_equal_to<>()) == rows.end())
     return;
   __int128 sum = 0;
   for (const std::int64_t row : rows) sum += row;
+  if (sum > kMostTraceBytes) at.fail(" sends parts of more rows than any GPU has");
   std::vector<std::int64_t> bytes;
   for (const std::int64_t row : rows)
     bytes.push_back(static_cast<std::int64_t>(static_cast<__int128>(row) * collective.bytes / sum));

@@ -43,6 +43,7 @@ struct TorchCall {
   std::int64_t first = -1, stride = -1;               ///< of the group's ranks; -1: not said
   std::optional<std::int64_t> source, destination{};  ///< of a message
   std::vector<std::int64_t> sent_splits{};  ///< of an uneven all-to-all, by rank; or empty
+  bool splits_are_cut = false;              ///< they are said, and cannot be read
 };
 /// "[0, 1]" to `ranks`. Long lists are cut ("[0, 1, ..., 63]"): these are left empty.
 std::vector<int> parse_rank_list(std::string_view text);

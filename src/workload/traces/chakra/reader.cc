@@ -167,7 +167,9 @@ class ChakraReader {
   /// Bytes, flop: none is negative.
   std::int64_t amount(Attribute name) const {
     const std::int64_t value = integer(name).value_or(0);
-    if (value < 0) at().fail(fmt::format(" has a {} of {}", name_of(name), value));
+    constexpr std::int64_t kMostFlop = std::int64_t{1} << 60;
+    const std::int64_t most = name == Attribute::num_ops ? kMostFlop : kMostTraceBytes;
+    if (value < 0 || value > most) at().fail(fmt::format(" has a {} of {}", name_of(name), value));
     return value;
   }
 
@@ -175,7 +177,8 @@ class ChakraReader {
   std::int64_t size() const {
     const std::optional<std::int64_t> size = integer(Attribute::comm_size);
     if (!size) at().fail(" has no comm_size");
-    if (*size < 1) at().fail(fmt::format(" has a comm_size of {}", *size));
+    if (*size < 1 || *size > kMostTraceBytes)
+      at().fail(fmt::format(" has a comm_size of {}", *size));
     return *size;
   }
 

@@ -37,6 +37,8 @@ TorchCall call_of_arguments(const KinetoArguments& said) {
   call.source = said.source;
   call.destination = said.destination;
   call.sent_splits = parse_splits(said.sent_splits);
+  call.splits_are_cut =
+      call.sent_splits.empty() && !said.sent_splits.empty() && said.sent_splits != "[]";
   return call;
 }
 

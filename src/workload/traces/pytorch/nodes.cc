@@ -225,7 +225,8 @@ std::vector<TorchTensor> tensors_of(std::string_view values) {
     const std::string_view name = list.substr(device + 1);
     tensors.push_back(
         {numbers[0], numbers[1], numbers[3], numbers[4],
-         name.starts_with("cuda") || name.starts_with("hip") || name.starts_with("xpu")});
+         name.starts_with("cuda") || name.starts_with("hip") || name.starts_with("xpu"),
+         integer_of_token(name.substr(std::min(name.size(), name.find(':') + 1))).value_or(0)});
   }
   return tensors;
 }

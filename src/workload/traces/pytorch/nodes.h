@@ -48,6 +48,7 @@ class TorchFile {
 struct TorchTensor {
   std::int64_t tensor = 0, storage = 0, elements = 0, element_bytes = 0;
   bool is_on_gpu = false;
+  std::int64_t device = 0;  ///< number of the GPU
   std::int64_t bytes() const;
 };
 /// All tensors in the values of inputs or outputs, in lists too.

@@ -83,6 +83,7 @@ class TorchReader {
   // --- Operators only ----------------------------------------------------------------------------
 
   void read_operators() {
+    check_tensors();
     const OperatorRoles found = roles_of(nodes_);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (nodes_[i].name == kCallParameters) {
@@ -102,6 +103,24 @@ class TorchReader {
                left_out),
            {.file = trace_.file},
            {}});
+  }
+
+  void check_tensors() const {
+    std::optional<std::int64_t> device;
+    for (const TorchNode& node : nodes_) {
+      for (const TorchTensor& tensor : tensors_of(node.output_values)) {
+        if (!tensor.is_on_gpu) continue;
+        if (tensor.elements < 0 || tensor.element_bytes < 0 ||
+            (tensor.element_bytes > 0 && tensor.elements > kMostTraceBytes / tensor.element_bytes))
+          at(node).fail(fmt::format(" gives a tensor of {} elements of {} B", tensor.elements,
+                                    tensor.element_bytes));
+        if (device && *device != tensor.device)
+          at(node).fail(
+              fmt::format(" is on GPU {}, and operators before it on {}", tensor.device, *device),
+              "a rank has one GPU");
+        device = tensor.device;
+      }
+    }
   }
 
   void add_kernel(const TorchNode& node, const std::vector<std::int64_t>& writes) {
