@@ -68,6 +68,9 @@ struct CheckOptions {
   DataType type = DataType::float32;
   ReduceOp op = ReduceOp::sum;
   int calls = 0;  ///< in a row that have to be right; 0: it is called again and again
+  /// A file that states what a custom program leaves in its outputs (docs/verify.md, promises);
+  /// empty: none. Failure for a program that says it itself.
+  std::string promise{};
   /// Interrupted soon after it is set.
   const std::atomic<bool>* stop = nullptr;
 };

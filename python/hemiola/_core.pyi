@@ -91,7 +91,8 @@ class Laboratory:
     def run(self, experiment: Experiment) -> Outcome: ...
     def run_all(self, experiments: list[Experiment], threads: int) -> list[Union[Outcome, Callable[[], None]]]: ...
     def check(
-        self, program: Program, machine: Optional[Machine], ranks: int, size: int, dtype: str, op: str, calls: int
+        self, program: Program, machine: Optional[Machine], ranks: int, size: int, dtype: str, op: str, calls: int,
+        promise: str
     ) -> list[tuple[dict[str, Any], str]]: ...
 
 def explore(

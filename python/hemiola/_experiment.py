@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional, Union
 
@@ -64,11 +65,14 @@ class Laboratory:
         dtype: str = "float",
         op: str = "sum",
         calls: int = 0,
+        promise: Union[str, "os.PathLike[str]"] = "",
     ) -> Check:
         """See :func:`hemiola.check`."""
         core = None if machine is None else machine_of(machine)._core
         count = 0 if size is None else size_bytes(size)
-        proofs = self._core.check(program_of(program, parameters)._core, core, ranks, count, dtype, op, calls)
+        proofs = self._core.check(
+            program_of(program, parameters)._core, core, ranks, count, dtype, op, calls, os.fspath(promise)
+        )
         return Check([Proof.from_dict(items, text) for items, text in proofs])
 
     def sweep(
@@ -194,16 +198,18 @@ def check(
     dtype: str = "float",
     op: str = "sum",
     calls: int = 0,
+    promise: Union[str, "os.PathLike[str]"] = "",
 ) -> Check:
     """Is a program complete, free of races and of waits that cannot end?
 
     A wrong program is a result, not an error: the :class:`Check` is false and has the counterexample.
     Without a machine all workgroups are taken as resident, and a built-in has ``ranks`` ranks (8). A plan is
     proven for all sizes, and with a machine also the program that it is lowered to. ``calls``: how often it is
-    called in a row; 0: again and again.
+    called in a row; 0: again and again. ``promise``: a file that states what a custom program leaves
+    (docs/verify.md, promises).
     """
     return _shared.check(
-        program, machine, size, parameters=parameters, ranks=ranks, dtype=dtype, op=op, calls=calls
+        program, machine, size, parameters=parameters, ranks=ranks, dtype=dtype, op=op, calls=calls, promise=promise
     )
 
 

@@ -14,6 +14,10 @@
 
 namespace hemiola {
 
+/// No GPU has more bytes of memory, so no size is larger. It keeps every product of sizes inside 64
+/// bits.
+constexpr std::int64_t kMostMemory = std::int64_t{1} << 44;
+
 /// Bytes per second; `ideal()` (written "inf") costs nothing: every transfer takes the 1 fs
 /// minimum.
 /// 0 means ideal

@@ -9,6 +9,7 @@
 #include "library/linked.h"
 #include "library/watching.h"
 #include "plan/template.h"
+#include "program/promise.h"
 #include "study/laboratory/size_check.h"
 #include "verify/verify.h"
 
@@ -36,6 +37,10 @@ class Checker {
   std::vector<Proof> check(const Program& program) {
     const Program::Implementation& self = program.implementation();
     inner_.parameters = program.parameters();
+    if (!options_.promise.empty()) {
+      check_promise(self);
+      return std::move(proofs_);
+    }
     if (self.plan != nullptr) check_plan(self.name, self.plan, self.plan);
     if (self.program != nullptr || self.job)
       check_program(self.name, subject_of(laboratory_, self, inner_, watching_.inner));
@@ -52,6 +57,15 @@ class Checker {
   }
 
  private:
+  void check_promise(const Program::Implementation& self) {
+    if (self.program == nullptr)
+      throw Failure(self.name + " says itself what it leaves", {.file = options_.promise},
+                    "a promise is for a custom program of a file");
+    program::Program promised = *self.program;
+    program::promise(promised, options_.promise);
+    check_program(self.name, std::make_shared<const program::Program>(std::move(promised)));
+  }
+
   std::shared_ptr<const plan::Plan> made(const std::string& name) {
     return std::make_shared<const plan::Plan>(plan::make(
         name, ranks_, inner_.parameters, inner_.machine.given.get(), {}, &watching_.monitor));

@@ -194,13 +194,15 @@ void bind_outcome(py::module_& module) {
 }
 
 CheckOptions check_options(const std::optional<Machine>& machine, int ranks, std::int64_t size,
-                           const std::string& dtype, const std::string& op, int calls) {
+                           const std::string& dtype, const std::string& op, int calls,
+                           const std::string& promise) {
   return {.machine = machine,
           .ranks = ranks,
           .size = {size},
           .type = type_of(dtype),
           .op = op_of(op),
-          .calls = calls};
+          .calls = calls,
+          .promise = promise};
 }
 
 /// Outcomes, and for experiments that failed the exception.
@@ -235,8 +237,8 @@ void bind_laboratory(py::module_& module) {
           "check",
           [](Laboratory& self, const Program& program, const std::optional<Machine>& machine,
              int ranks, std::int64_t size, const std::string& dtype, const std::string& op,
-             int calls) {
-            CheckOptions options = check_options(machine, ranks, size, dtype, op, calls);
+             int calls, const std::string& promise) {
+            CheckOptions options = check_options(machine, ranks, size, dtype, op, calls, promise);
             const auto proofs = interruptible([&](const std::atomic<bool>* stop) {
               options.stop = stop;
               return self.check(program, options);
@@ -247,7 +249,7 @@ void bind_laboratory(py::module_& module) {
                   to_python(proof), printed([&](std::ostream& out) { print_proof(out, proof); })));
             return all;
           },
-          "program"_a, "machine"_a, "ranks"_a, "size"_a, "dtype"_a, "op"_a, "calls"_a);
+          "program"_a, "machine"_a, "ranks"_a, "size"_a, "dtype"_a, "op"_a, "calls"_a, "promise"_a);
 }
 
 void bind_compile(py::module_& module) {

@@ -194,14 +194,16 @@ TEST(Executors, that_a_program_is_proven_for_run_it) {
 
 // --- MSCCL++ -------------------------------------------------------------------------------------
 
-/// Two GPUs with two channels of a type to each other; both run `ops`.
-std::string channels_json(const std::string& type, const std::string& ops) {
+/// Two GPUs with two channels of a type to each other; they run `first` and `second`.
+std::string channels_json(const std::string& type, const std::string& first,
+                          const std::string& second) {
   std::string gpus;
   for (int rank = 0; rank < 2; ++rank) {
     const std::string peer = std::to_string(1 - rank);
     gpus += std::string(rank > 0 ? ", " : "") + "{\"id\": " + std::to_string(rank) +
             R"(, "input_chunks": 1, "output_chunks": 1, "scratch_chunks": 0, "threadblocks": )" +
-            R"([{"id": 0, "ops": [)" + ops + R"(], "channels": [{"channel_type": ")" + type +
+            R"([{"id": 0, "ops": [)" + (rank == 0 ? first : second) +
+            R"(], "channels": [{"channel_type": ")" + type +
             R"(", "channel_ids": [0, 1]}]}], "channels": [{"channel_type": ")" + type +
             R"(", "connected_to": [)" + peer + ", " + peer + R"(]}], "semaphores": []})";
   }
@@ -210,8 +212,9 @@ std::string channels_json(const std::string& type, const std::string& ops) {
          gpus + "]}";
 }
 
-Verdict verdict_of(const std::string& type, const std::vector<std::pair<const char*, int>>& list,
-                   std::string_view executor = {}) {
+using ChannelOps = std::vector<std::pair<const char*, int>>;  ///< name, channel; -1: both
+
+std::string json_of(const std::string& type, const ChannelOps& list) {
   std::string ops;
   for (const auto& [name, channel] : list) {
     ops += std::string(ops.empty() ? "" : ", ") + "{\"name\": \"" + name + "\"";
@@ -220,9 +223,18 @@ Verdict verdict_of(const std::string& type, const std::vector<std::pair<const ch
              (channel < 0 ? "0, 1" : std::to_string(channel)) + "]";
     ops += "}";
   }
-  const program::Program program =
-      program::read_mscclpp(channels_json(type, ops), "wait.json", executor);
+  return ops;
+}
+
+Verdict verdict_of(const std::string& type, const ChannelOps& first, const ChannelOps& second,
+                   std::string_view executor = {}) {
+  const program::Program program = program::read_mscclpp(
+      channels_json(type, json_of(type, first), json_of(type, second)), "wait.json", executor);
   return check(program::bind(program, nullptr, {.size = KiB(1)})).verdict;
+}
+/// Both run the same.
+Verdict verdict_of(const std::string& type, const ChannelOps& ops, std::string_view executor = {}) {
+  return verdict_of(type, ops, ops, executor);
 }
 
 TEST(Executors, of_mscclpp_wait_and_then_post_in_one_thread) {
@@ -238,6 +250,18 @@ TEST(Executors, of_mscclpp_wait_and_then_post_in_one_thread) {
     EXPECT_EQ(verdict_of(type, {{"wait", 1}, {"nop", 0}, {"signal", 1}}), Verdict::deadlock);
   }
   EXPECT_EQ(verdict_of("port", {{"wait", 0}, {"signal", 0}}, "hemiola"), Verdict::deadlock);
+}
+
+TEST(Executors, of_mscclpp_bring_the_threads_of_a_warp_together) {
+  // Thread 1 could go on while thread 0 waits for what only thread 1's signal brings about.
+  for (const char* type : {"port", "memory"}) {
+    EXPECT_EQ(verdict_of(type, {{"wait", -1}, {"signal", -1}},
+                         {{"signal", 1}, {"wait", 1}, {"signal", 0}, {"wait", 0}}),
+              Verdict::deadlock);
+    EXPECT_EQ(verdict_of(type, {{"wait", -1}, {"signal", -1}},
+                         {{"signal", 1}, {"signal", 0}, {"wait", 1}, {"wait", 0}}),
+              Verdict::partial);
+  }
 }
 
 TEST(Executors, are_those_of_the_file_s_format) {

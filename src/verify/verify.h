@@ -61,7 +61,9 @@ struct CheckOptions {
   const Monitor* monitor = nullptr;
 };
 
-/// Interprets a program symbolically, call after call, with vector clocks (docs/verify.md).
+/// Interprets a program symbolically, call after call, with vector clocks (docs/verify.md). One of
+/// more than 20 million operations in all calls, or of more than 2^16 ranks, is not looked at:
+/// partial.
 /// Never throws for a wrong program; Failure for one whose buffers cannot be those of its
 /// collective.
 Proof check(const program::Bound& program, const CheckOptions& options = {});

@@ -421,5 +421,19 @@ TEST(Verify, a_hundred_thousand_operations_take_seconds_not_minutes) {
   RecordProperty("seconds", std::to_string(seconds.count()));
 }
 
+TEST(Verify, a_program_beyond_the_budget_is_not_looked_at) {
+  Op loop = op(OpKind::loop);
+  loop.count = std::int64_t{1} << 40;
+  auto bodies = exchange();
+  bodies[0][0].insert(bodies[0][0].begin(), {loop, sync(), op(OpKind::end_loop)});
+  const Proof proof = check(make(Collective::all_gather, 4, bodies));
+  EXPECT_EQ(proof.verdict, Verdict::partial);
+  EXPECT_EQ(proof.operations, 0);
+  EXPECT_THAT(proof.summary, HasSubstr("operations with its loops unrolled"));
+  const program::Bound many = program::bind(program::load("all-gather/ring", {.ranks = 1 << 17}),
+                                            nullptr, {.size = MiB(64)});
+  EXPECT_THAT(check(many).summary, HasSubstr("more than 65536 ranks"));
+}
+
 }  // namespace
 }  // namespace hemiola::verify

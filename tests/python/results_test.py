@@ -4,6 +4,7 @@ import builtins
 import json
 import os
 import pickle
+import tempfile
 import unittest
 from unittest import mock
 
@@ -92,6 +93,24 @@ class Check(unittest.TestCase):
     def test_a_deadlock(self):
         check = hemiola.check(example("faulty_missing_signal"))
         self.compare(check, command_json("check", example("faulty_missing_signal"), code=4))
+
+    def test_a_promise(self):
+        """A custom program without a promise is not proven, with one it is as on the command line."""
+        plan = json.loads(command("plan", "convert", "all-gather/direct", "--ranks", "4", "--to", "mscclpp"))
+        plan["collective"] = "custom"
+        promise = {"begin": "i", "loop": 4, "copy": {"rank": "i", "begin": 0}}
+        with tempfile.TemporaryDirectory() as folder:
+            program, stated = os.path.join(folder, "plan.json"), os.path.join(folder, "promise.json")
+            with open(program, "w", encoding="utf-8") as file:
+                json.dump(plan, file)
+            with open(stated, "w", encoding="utf-8") as file:
+                json.dump({"hemiola_promise": 1, "codes": [{"ranks": "all", "output": [promise]}]}, file)
+            self.compare(hemiola.check(program), command_json("check", program, code=6))
+            check = hemiola.check(program, promise=stated)
+            self.compare(check, command_json("check", program, "--promise", stated))
+            self.assertTrue(check, str(check))
+            with self.assertRaisesRegex(hemiola.BadInput, "says itself what it leaves"):
+                hemiola.check("all-reduce/ring", promise=stated)
 
     def test_a_plan_and_its_program(self):
         parameters = ["--param", "m=512", "--param", "n=512", "--param", "k=512"]

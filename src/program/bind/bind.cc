@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "core/units.h"
 #include "machine/machine.h"
 #include "program/bind/bound.h"
 #include "program/bind/check.h"
@@ -12,9 +13,6 @@
 namespace hemiola::program {
 namespace {
 
-/// No machine has more memory per GPU than this; it keeps every product of sizes inside 64 bits.
-constexpr std::int64_t kMaximumMemory = std::int64_t{1} << 44;
-
 void check_size(const Program& program, const BindOptions& options) {
   const SourceLocation& option = kOption;
   if (program.chunks_per_size <= 0 || program.alignment.count <= 0)
@@ -22,7 +20,7 @@ void check_size(const Program& program, const BindOptions& options) {
   if (options.size.count <= 0)
     throw Failure(fmt::format("a size of {} cannot be run", to_string(options.size)), option,
                   "give a positive size such as 1 MiB");
-  if (options.size.count > kMaximumMemory)
+  if (options.size.count > kMostMemory)
     throw Failure(fmt::format("a size of {} is beyond any GPU's memory", to_string(options.size)),
                   option);
   if (program.fixed_size.count > 0) require_size(program.name, program.fixed_size, options.size);
@@ -54,9 +52,9 @@ void check_memory(const Frame& frame) {
                    : static_cast<__int128>(program.chunks_of(index, rank)) *
                          frame.chunk_stride(index) * 4;
     }
-    if (total > kMaximumMemory)
+    if (total > kMostMemory)
       throw Failure(fmt::format("rank {} of {} would need more than {} of memory", rank,
-                                program.name, to_string(Bytes{kMaximumMemory})),
+                                program.name, to_string(Bytes{kMostMemory})),
                     {.file = program.source}, "give a smaller size");
   }
 }

@@ -3,6 +3,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "machine/machine.h"
+#include "program/bind/length.h"
 #include "program/testing/cursor.h"
 
 namespace hemiola::program {
@@ -212,6 +213,22 @@ TEST(Bind, a_node_of_a_tree_stores_to_near_children_and_posts_to_far_ones) {
   EXPECT_EQ(expand(bind(program, machine::share(machine), {.size = {8 * 48}})),
             (Lines{"sync", "move 48 0.input@0 -> 1.fifo 0@0/LL 0.staging 1@0", "sync",
                    "post 48 0.staging 1@0 -> 8.fifo 0@0 8:tail of fifo 0=1 release remote"}));
+}
+
+TEST(Length, unrolls_loops_and_does_not_overflow) {
+  const auto loop = [](std::int64_t count) { return Op{.kind = OpKind::loop, .count = count}; };
+  const Op end{.kind = OpKind::end_loop}, sync{.kind = OpKind::sync};
+  const Program nested = program_of({sync, loop(3), sync, loop(5), sync, sync, end, end});
+  EXPECT_EQ(length_of(bound(nested), 0), 1 + 3 * (1 + 5 * 2));
+  EXPECT_EQ(length_of(bound(nested), 1), 0);
+  // A chunk of 64 B in pieces of 24: three.
+  Op pieces = loop(0);
+  pieces.unit = {24};
+  pieces.unit_chunks = 1;
+  EXPECT_EQ(length_of(bound(program_of({pieces, sync, end})), 0), 3);
+  const std::int64_t huge = std::int64_t{1} << 40;
+  EXPECT_EQ(length_of(bound(program_of({loop(huge), loop(huge), sync, end, end})), 0),
+            std::int64_t{1} << 62);
 }
 
 }  // namespace

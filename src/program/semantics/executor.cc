@@ -67,8 +67,8 @@ const Executor::Protocols& Executor::of(Protocol protocol) const {
 
 std::string Executor::rules(Protocol protocol) const {
   if (threads_post)
-    return "thread i waits for the i-th channel of an operation, and posts to it; operations do "
-           "not join the threads";
+    return "thread i waits for the i-th channel of an operation, and posts to it; operations "
+           "join the threads of a warp only";
   const Fifo& fifo = of(protocol).fifo;
   if (fifo.call.count == 0) return "";
   return fmt::format(

@@ -1,7 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "program/bind/length.h"
 #include "program/semantics/executor.h"
 #include "verify/programs/check_job.h"
 #include "verify/programs/deadlock.h"
@@ -17,12 +20,41 @@ using program::Bound;
 /// What a program that is called again and again has to get through, at least.
 constexpr int kCalls = 3;
 
+/// Operations of all calls that are interpreted: minutes, and some gigabytes of memory.
+constexpr std::int64_t kMostOperations = 20'000'000;
+
 int calls_of(const Bound& program, const CheckOptions& options) {
   if (options.calls > 0) return options.calls;
   int calls = kCalls;  // a part of a rotating buffer is used again so many calls later
   for (const program::Buffer& buffer : program.buffers())
     calls = std::max(calls, buffer.rotation + 1);
   return calls;
+}
+
+/// What every rank gives to every other one is looked at: a minute for so many.
+constexpr int kMostRanks = 1 << 16;
+
+Proof not_looked_at(const Bound& program, std::string reason) {
+  Proof proof;
+  proof.verdict = Verdict::partial;
+  proof.executor = program::executor_of(program.program()).name;
+  proof.summary = "not proven: " + reason;
+  proof.reasons.push_back(std::move(reason));
+  return proof;
+}
+
+std::optional<Proof> too_long(const Bound& program, const CheckOptions& options, const Fold& fold) {
+  const std::int64_t most = kMostOperations / calls_of(program, options);
+  std::int64_t sum = 0;
+  for (int rank = 0; rank < fold.period() && sum <= most; ++rank)
+    sum += std::min(most + 1, program::length_of(program, rank));
+  if (sum <= most) return std::nullopt;
+  return not_looked_at(
+      program,
+      fmt::format("a call has more than {} operations with its loops unrolled, and none of "
+                  "them was looked at: give a smaller size, or loops with larger pieces "
+                  "(unit_size)",
+                  most));
 }
 
 class Check {
@@ -214,12 +246,19 @@ class Check {
 
 Proof check(const Bound& program, const CheckOptions& options) {
   if (program.linked() != nullptr) return check_job(program, options);
+  if (program.ranks() > kMostRanks)
+    return not_looked_at(
+        program, fmt::format("programs of more than {} ranks are not looked at", kMostRanks));
   require_shapes(program);
   // Ranks that do the same may be promised different things.
   if (options.fold && program.program().promise == nullptr) {
-    if (auto proof = Check(program, options, Fold::of(program)).run()) return *std::move(proof);
+    Fold fold = Fold::of(program);
+    if (auto proof = too_long(program, options, fold)) return *std::move(proof);
+    if (auto proof = Check(program, options, std::move(fold)).run()) return *std::move(proof);
   }
-  return Check(program, options, Fold(program)).run().value();
+  Fold whole(program);
+  if (auto proof = too_long(program, options, whole)) return *std::move(proof);
+  return Check(program, options, std::move(whole)).run().value();
 }
 
 }  // namespace hemiola::verify

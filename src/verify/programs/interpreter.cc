@@ -217,9 +217,13 @@ bool Interpreter::execute_wait(Workgroup& self, Actor actor) {
   return true;
 }
 
+/// Threads of a warp come together behind an operation, whichever of them it is for: compilers put
+/// a point of convergence there. So one that is through waits for those beside it. That orders
+/// nothing in memory.
 bool Interpreter::waits(const Workgroup& self, std::int32_t thread) {
+  constexpr std::int32_t kWarp = 32;
   return std::any_of(self.open_waits.begin(), self.open_waits.end(),
-                     [&](const auto& open) { return open.thread == thread; });
+                     [&](const auto& open) { return open.thread / kWarp == thread / kWarp; });
 }
 
 bool Interpreter::execute_signal(Workgroup& self, Actor actor) {

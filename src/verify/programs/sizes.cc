@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/units.h"
 #include "program/walk/cursor.h"
 #include "verify/programs/fold.h"
 
@@ -17,8 +18,8 @@ using program::Op;
 using program::OpKind;
 using program::Program;
 
-/// Sizes beyond are not asked about: no buffer can be as large (program/bind/bind.cc).
-constexpr std::int64_t kLargest = std::int64_t{1} << 44;
+/// Sizes beyond are not asked about: no buffer can be as large.
+constexpr std::int64_t kLargest = kMostMemory;
 /// Programs up to this many primitives are walked at both ends of a class.
 constexpr std::int64_t kMostWalked = 1'000'000;
 
