@@ -191,13 +191,21 @@ Format recognise_module(std::string_view text) {
 // --- SimAI, AICB and ASTRA-sim 1 -----------------------------------------------------------------
 
 /// "9 8 1 0 8 H100": nodes, GPUs of a server, two kinds of switches, links, the type of GPU.
+/// Five numbers and a type of GPU: also with a word too many or too few, or numbers that are none
+/// of nodes, which its reader says.
 bool is_topology_head(const std::vector<std::string_view>& words) {
-  return words.size() == 6 &&
-         std::all_of(words.begin(), words.end() - 1,
-                     [](std::string_view word) {
-                       return word.find_first_not_of("0123456789") == std::string_view::npos;
-                     }) &&
-         std::string_view("0123456789").find(words.back().front()) == std::string_view::npos;
+  constexpr std::size_t kNumbers = 5;
+  const auto numbers =
+      static_cast<std::size_t>(std::count_if(words.begin(), words.end(), [](std::string_view word) {
+        return word.find_first_not_of("0123456789.-+eE") == std::string_view::npos &&
+               word.find_first_of("0123456789") != std::string_view::npos;
+      }));
+  const bool is_plain = std::all_of(words.begin(), words.end(), [](std::string_view word) {
+    return word.find_first_of(":,{}[]\"'<>=") == std::string_view::npos;
+  });
+  return is_plain && numbers < words.size() && numbers + 2 >= kNumbers &&
+         words.size() + 1 >= kNumbers && words.size() <= kNumbers + 2 &&
+         numbers + 2 >= words.size();
 }
 
 /// What SimAI's programs take, by the first line; `unknown` for any other text.

@@ -52,6 +52,11 @@ TEST(Recognise, texts_of_simai_go_by_their_first_line) {
   EXPECT_EQ(recognise("[rank0 ~ rank127]\ncomm_type,"), Format::aicb_csv);
   EXPECT_EQ(recognise("[ pp_stage0: [rank0, rank1] ]\n"), Format::aicb_csv);
   EXPECT_EQ(recognise("9 8 1 0 8 H100\n8\n"), Format::simai_topology);
+  // Of one that is wrong its reader says what is.
+  EXPECT_EQ(recognise("9 8 1 0 H100\n8\n"), Format::simai_topology);
+  EXPECT_EQ(recognise("9.5 8 -1 0 8 H100\n8\n"), Format::simai_topology);
+  EXPECT_NE(recognise("links: 9 8 1 0 8\n"), Format::simai_topology);
+  EXPECT_NE(recognise("this is no list of 8 GPUs\n"), Format::simai_topology);
   EXPECT_EQ(recognise("9 8 1 0 8 100\n8\n"), Format::unknown);
   EXPECT_EQ(recognise("Size,1 Node(NVLinkx),2Node\n"), Format::simai_configuration);
   EXPECT_EQ(recognise("test\nTP:\nallreduce,: 300\n"), Format::simai_configuration);

@@ -1,6 +1,7 @@
 #include "workload/trace_reader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 #include <memory>
@@ -51,6 +52,7 @@ class TraceReader {
       : assembly_(builder, request.lenient),
         groups_(builder, ranks, request.replicate.has_value()) {
     if (!request.sizes.empty()) sizes_ = CallSizes(request.sizes);
+    group_file_ = request.groups;
     define_groups(request, files, groups_, builder.workload().notices);
   }
 
@@ -64,6 +66,14 @@ class TraceReader {
     switch (format) {
       case TraceFormat::pytorch: {
         const TorchFile torch(file.name, std::move(content));
+        if (!torch.has_known_schema())
+          assembly_.builder().workload().notices.push_back(
+              {Severity::warning,
+               fmt::format("schema {} is not known, and read as 1.1.1-chakra.0.0.4: what it calls "
+                           "otherwise is not seen",
+                           shorten(torch.schema())),
+               {.file = file.name},
+               {}});
         groups_.begin_file(rank, 0);
         trace = read_pytorch(file.name, torch.nodes(), assembly_, groups_, sizes_, tally_);
         break;
@@ -110,6 +120,8 @@ class TraceReader {
       all.push_back(KinetoCalls(kineto->events(), launches)
                         .communicators(kineto_rank_of(*kineto, ranks[f]), world_of(*kineto)));
       all.back().file = files[f].name;
+      for (Communicator& one : all.back().unnamed)
+        one.is_given = groups_.is_given(group_of_stream(one.stream));
       has_unnamed = has_unnamed || !all.back().unnamed.empty() || files.size() > 1;
       if (files.size() == 1) only_ = kineto;
     }
@@ -122,6 +134,13 @@ class TraceReader {
     if (!groups_.replicated()) assembly_.join_splits();
     assembly_.sort_classes();
     tally_.report(notices);
+    if (group_file_.empty()) return;
+    if (const std::vector<std::string> names = groups_.unused(); !names.empty())
+      notices.push_back({Severity::warning,
+                         fmt::format("no call is in {} of these process groups: {}", names.size(),
+                                     shorten(fmt::format("'{}'", fmt::join(names, "', '")))),
+                         {.file = group_file_},
+                         "a group is called as the trace calls it, or by a stream: \"stream 20\""});
   }
   int last_rank() const { return rank_; }
 
@@ -157,6 +176,7 @@ class TraceReader {
   CallSizes sizes_;
   Tally tally_;
   int rank_ = 0;
+  std::string group_file_;                          ///< of --groups; empty: none
   std::shared_ptr<const KinetoFile> only_;          ///< the only file, once it was looked at
   std::map<std::string, InferredGroups> inferred_;  ///< by file
 };

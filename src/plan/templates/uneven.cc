@@ -8,6 +8,7 @@
 
 #include "core/diagnostics.h"
 #include "core/index.h"
+#include "core/lists.h"
 #include "core/random.h"
 #include "core/units.h"
 #include "plan/build.h"
@@ -96,16 +97,6 @@ Counts drawn_counts(const TemplateArguments& arguments) {
           }};
 }
 
-std::vector<std::string_view> split_counts(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 constexpr std::string_view kDrawn = "drawn";
 
 /// "4/2/1/1": what every rank sends to itself, to the next rank, and so on; or a row for each rank,
@@ -119,13 +110,12 @@ Counts given_counts(const TemplateArguments& arguments, const std::string& text)
   };
   const std::size_t ranks = index(arguments.ranks);
   std::vector<std::vector<std::int64_t>> rows;
-  for (const std::string_view line : split_counts(text, ':')) {
+  for (const std::string& line : split(text, ':')) {
     std::vector<std::int64_t>& row = rows.emplace_back();
-    for (const std::string_view word : split_counts(line, '/')) {
+    for (const std::string& word : split(line, '/')) {
       const std::optional<std::int64_t> count = parse_count(word);
       if (!count || *count < 0 || *count > kMost)
-        fail("has '" + std::string(word) + "', which is no number of chunks up to " +
-             std::to_string(kMost));
+        fail("has '" + word + "', which is no number of chunks up to " + std::to_string(kMost));
       row.push_back(*count);
     }
     if (row.size() != ranks)

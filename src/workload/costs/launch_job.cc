@@ -13,6 +13,7 @@
 #include "core/digest.h"
 #include "core/index.h"
 #include "program/jobs/launch_programs.h"
+#include "study/laboratory/preparation.h"
 #include "workload/costs/fuse.h"
 
 namespace hemiola::workload {
@@ -26,19 +27,6 @@ constexpr std::int64_t kAttentionPermille = 620;
 /// dropout, optimizers. Fitted, with gemm.sustained_clock of an A100, to measured iterations of
 /// training (docs/fidelity.md).
 constexpr std::int64_t kKernelPermille = 800;
-
-/// Of a program that is made anew for each size, the one that is made for the legal size may have
-/// larger chunks than the one before.
-Bytes legal_size(const program::Program& program, Bytes wanted, DataType type) {
-  constexpr int kTries = 8;
-  Bytes size = program.next_legal_size(wanted, type);
-  for (int i = 0; i < kTries; ++i) {
-    const Bytes next = program.sized({.size = size, .type = type}).next_legal_size(size, type);
-    if (next == size) break;
-    size = next;
-  }
-  return size;
-}
 
 std::string_view words_of(const LaunchKind& kind, const Workload& workload) {
   if (kind.kind != NodeKind::collective) return "message";
@@ -60,7 +48,10 @@ std::string text_of(const Workload& workload, const LaunchKind& kind) {
   if (!is_kernel(kind.kind)) {
     const Call call = call_of(workload, kind.kind, kind.work);
     const bool is_message = kind.kind != NodeKind::collective;
-    return fmt::format("{} of {}{}", is_message ? "message" : name_of(call.kind),
+    return fmt::format("{} of {}{}",
+                       kind.kind == NodeKind::receive ? "copy out of a FIFO"
+                       : is_message                   ? "message"
+                                                      : name_of(call.kind),
                        to_string(Bytes{call.bytes}),
                        has_product(workload, kind.kind, kind.work) ? " with its product" : "");
   }
@@ -77,7 +68,7 @@ RunAs run_as(const Workload& workload, NodeKind kind, std::int32_t work) {
 }
 
 struct LaunchPrograms::Caches {
-  std::map<std::pair<std::int32_t, const machine::GpuModel*>, Made> kernels;
+  std::map<std::pair<std::int64_t, const machine::GpuModel*>, Made> kernels;
   /// By call with its product, or -1 for collectives, -2 for messages; what runs; ways.
   std::map<std::tuple<std::int32_t, Collective, DataType, std::int64_t, std::uint64_t>, Made> calls;
   std::map<std::vector<int>, machine::SharedMachine> machines;
@@ -122,7 +113,7 @@ program::Work LaunchPrograms::work_of(const Compute& compute,
 
 /// `number`: of Workload::computes, or one below zero of a kernel that is no node's.
 template <class Make>
-LaunchPrograms::Made LaunchPrograms::once(std::int32_t number, int rank, const Make& make) {
+LaunchPrograms::Made LaunchPrograms::once(std::int64_t number, int rank, const Make& make) {
   const machine::GpuModel& model = machine_->model(rank);
   Made& known = caches_->kernels[{number, &model}];
   if (known.program != nullptr) return known;
@@ -147,6 +138,13 @@ LaunchPrograms::Made LaunchPrograms::any_kernel(int rank) {
     constexpr Bytes kBytes{32 << 20};
     return program::work_program({.read = kBytes, .written = kBytes, .most_steps = kPiecesOfKernel},
                                  model);
+  });
+}
+
+LaunchPrograms::Made LaunchPrograms::copy(std::int64_t bytes, int rank) {
+  return once(-3 - bytes, rank, [&](const machine::GpuModel& model) {
+    return program::work_program(
+        {.read = {bytes}, .written = {bytes}, .most_steps = kPiecesOfKernel}, model);
   });
 }
 
@@ -282,7 +280,8 @@ LaunchPrograms::Made LaunchPrograms::call(const LaunchKind& kind, std::int64_t b
   if (uneven) set_uneven(experiment, workload_.collectives[index(kind.work)], group.size());
   try {
     const study::SharedProgram program = laboratory_.program(experiment, ranks);
-    known.options = {.size = legal_size(*program, *experiment.size, type), .type = type};
+    known.options = {.size = *experiment.size, .type = type};
+    known.options.size = study::round_up(*program, known.options);
     known.program = program;
   } catch (const Failure& failure) {
     const Diagnostic& first = failure.diagnostics().items().front();

@@ -49,6 +49,8 @@ class LaunchPrograms {
   };
   /// Of a kernel on the GPU of `rank`.
   Made kernel(std::int32_t compute, int rank);
+  /// Copies so many bytes within the memory of `rank`.
+  Made copy(std::int64_t bytes, int rank);
   /// One that takes a microsecond.
   Made short_kernel(int rank);
   /// One that moves bytes through memory, long enough for others to come and go.
@@ -66,7 +68,7 @@ class LaunchPrograms {
   struct Caches;
   program::Work work_of(const Compute& compute, const machine::GpuModel& model) const;
   template <class Make>
-  Made once(std::int32_t number, int rank, const Make& make);
+  Made once(std::int64_t number, int rank, const Make& make);
   Made fused(const CollectiveCall& call, const std::vector<int>& group,
              const machine::SharedMachine& ranks);
   void set_uneven(study::Experiment& experiment, const CollectiveCall& call,

@@ -75,8 +75,8 @@ Scene Scenes::make(int rank, const std::vector<LaunchKind>& kinds, bool is_situa
     ScenePart part{.kind = kind};
     part.is_any_kernel = is_situation && is_kernel(kind.kind) &&
                          workload_.computes[index(kind.work)].kind == Compute::Kind::other;
-    if (!is_kernel(kind.kind)) {
-      part.bytes = call_of(workload_, kind.kind, kind.work).bytes;
+    if (!is_kernel(kind.kind)) part.bytes = call_of(workload_, kind.kind, kind.work).bytes;
+    if (!is_local(kind.kind)) {
       if (is_situation && !has_product(workload_, kind.kind, kind.work))
         part.bytes = bytes_in_situation(part.bytes);
       const Place& place = places_.place(kind.place);
@@ -125,6 +125,8 @@ std::string Scenes::key_of(const Scene& scene) {
       key += "any kernel";
     } else if (is_kernel(part.kind.kind)) {
       key += words_of(workload_.computes[index(part.kind.work)]);
+    } else if (part.kind.kind == NodeKind::receive) {
+      key += fmt::format("copy of {} B", part.bytes);
     } else {
       const auto [kind, type] = run_as(workload_, part.kind.kind, part.kind.work);
       key += fmt::format("{} {} {} B",

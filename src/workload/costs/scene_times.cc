@@ -35,7 +35,7 @@ bool is_large(const Scene& scene) {
   constexpr std::size_t kManyRanks = 64;
   constexpr std::int64_t kManyBytes = std::int64_t{256} << 20;  // how it begins hardly matters
   const ScenePart& part = scene.parts.front();
-  return scene.parts.size() == 1 && !is_kernel(part.kind.kind) &&
+  return scene.parts.size() == 1 && !is_local(part.kind.kind) &&
          (scene.ranks.size() > kManyRanks || part.bytes >= kManyBytes) && part.groups.size() == 1 &&
          part.groups.front().size() == scene.ranks.size();
 }
@@ -91,6 +91,7 @@ SceneTimes scene_times_of(const std::string& text) {
 LaunchPrograms::Made SceneTimer::program_of(const ScenePart& part, const std::vector<int>& ranks) {
   if (part.is_any_kernel) return programs_.any_kernel(ranks.front());
   if (is_kernel(part.kind.kind)) return programs_.kernel(part.kind.work, ranks.front());
+  if (part.kind.kind == NodeKind::receive) return programs_.copy(part.bytes, ranks.front());
   return programs_.call(part.kind, part.bytes, ranks);
 }
 
@@ -157,7 +158,7 @@ void SceneTimer::add_launches(program::Job& job, const Scene& scene, const Scene
   const std::vector<int> sets = disjoint_sets(part.groups);
   for (std::size_t g = 0; g < part.groups.size(); ++g) {
     const LaunchPrograms::Made made = program_of(part, scene.real(part.groups[g]));
-    if (is_kernel(part.kind.kind) && job.launches.size() > first &&
+    if (is_local(part.kind.kind) && job.launches.size() > first &&
         job.launches.back().program == made.program) {
       job.launches.back().ranks.push_back(part.groups[g].front());
       continue;
@@ -166,7 +167,7 @@ void SceneTimer::add_launches(program::Job& job, const Scene& scene, const Scene
                             .program = made.program,
                             .options = made.options,
                             .ranks = part.groups[g],
-                            .alone = is_kernel(part.kind.kind),
+                            .alone = is_local(part.kind.kind),
                             .stream = sets[g] == 0 ? stream : fmt::format("{} {}", stream, sets[g]),
                             .communicator = "calls"});
   }
@@ -231,7 +232,7 @@ SceneTimes SceneTimer::alone(const Scene& scene, Level level) {
     found.first = first.end - first.begin;
     found.latency = first.begin;
     found.simulations = 1;
-    if (!is_kernel(scene.parts.front().kind.kind))
+    if (!is_local(scene.parts.front().kind.kind))
       // Twice, and once after a kernel.
       found.traffic = traffic_of(result, members_of(scene.parts.front()), 3);
   }

@@ -166,7 +166,7 @@ struct SimulatedCosts::Implementation {
   static constexpr std::int64_t kLongCall = 32 << 20;
   bool is_long(const Task& task) const {
     const ScenePart& part = task.scene.parts.front();
-    if (is_kernel(part.kind.kind) || task.level != Level::fluid ||
+    if (is_local(part.kind.kind) || task.level != Level::fluid ||
         has_product(workload_, part.kind.kind, part.kind.work) ||
         is_uneven(workload_, part.kind.kind, part.kind.work))
       return false;
@@ -216,8 +216,10 @@ struct SimulatedCosts::Implementation {
     return result;
   }
 
-  /// Messages between two ranks are few; those of a ring are under way as long as its kernels are.
+  /// Messages between two ranks are few, and what a FIFO holds is little; those of a ring are under
+  /// way as long as its kernels are.
   bool disturbs_nobody(const LaunchKind& kind) const {
+    if (kind.kind == NodeKind::receive) return true;
     if (kind.kind != NodeKind::send) return false;
     const std::int32_t family = workload_.messages[index(kind.work)].family;
     return !is_ring(workload_.families[index(family)]);

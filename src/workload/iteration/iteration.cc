@@ -279,7 +279,10 @@ IterationOutcome run_iteration(study::Laboratory& laboratory, const IterationReq
   outcome.sources = sources_of(workload, outcome.result, request.schedule.compute);
   outcome.calls = calls_of(workload, places, costs, outcome.result);
   note_what_is_missing(workload, outcome);
-  if (is_recorded_on(workload, *outcome.machine)) {
+  const bool has_inferred =
+      std::any_of(workload.families.begin(), workload.families.end(),
+                  [](const GroupFamily& family) { return !family.inferred.empty(); });
+  if (has_inferred && is_recorded_on(workload, *outcome.machine)) {
     CostOptions estimate = request.costs;
     estimate.level = Level::estimate;
     estimate.detail.clear();

@@ -43,10 +43,12 @@ class WordReader {
       what.copies = true;
     } else if (word == "host") {
       what.host = true;
+    } else if (word == "recorded-calls" || word == "recorded-call") {
+      what.recorded_calls = true;
     } else {
       request.schedule.without.push_back(
           kind("without", word,
-               "; compute, products, attention, kernels, copies, host; or a "
+               "; compute, products, attention, kernels, copies, host, recorded-calls; or a "
                "part of the names of kernels: '*norm*'"));
     }
   }

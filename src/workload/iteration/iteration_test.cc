@@ -144,6 +144,34 @@ TEST(Iteration, WithOverlapItIsNearTheLinkedJob) {
 }
 
 // In a job all pairs of ranks count: beside a kernel, neighbours stand for a large group.
+TEST(Iteration, WhatAFifoHoldsIsCopiedOutAndNotSentAgain) {
+  WorkloadBuilder builder("late", 2);
+  const std::int32_t pair = builder.family("pair", {{0, 1}});
+  test::TraceWriter sender(builder), receiver(builder);
+  sender.send(pair, 1 << 20);
+  sender.finish({0});
+  const std::uint32_t kernel =
+      receiver.add("kernel", NodeKind::compute, builder.stream("compute"),
+                   builder.compute({.read = 64 << 20, .written = 64 << 20}), {});
+  receiver.receive(pair, 1 << 20, {kernel});
+  receiver.finish({1});
+  const auto workload = std::make_shared<const Workload>(builder.take());
+  study::Laboratory laboratory;
+  const IterationOutcome outcome = run_iteration(
+      laboratory, {.workload = workload, .machine = {.name = "dgx-h100", .ranks = "2"}});
+  const NodeTimes& send = outcome.result.nodes[0][0];
+  const NodeTimes& receive = outcome.result.nodes[1][1];
+  EXPECT_EQ(receive.begin, outcome.result.nodes[1][0].end);
+  EXPECT_LT((receive.end - receive.begin).fs * 2, (send.end - send.begin).fs)
+      << "memory is faster than a link";
+  Places places(*workload);
+  const std::string text = job_text(*workload, places, outcome.result);
+  const std::size_t sent = text.find("auto/nccl");
+  EXPECT_NE(sent, std::string::npos);
+  EXPECT_EQ(text.find("auto/nccl", sent + 1), std::string::npos) << text;
+  EXPECT_LT(std::abs(both(*workload, "dgx-h100").error()), 0.1);
+}
+
 TEST(Iteration, BesideAKernelALargeGroupIsRepresentedByNeighbours) {
   WorkloadBuilder builder("large", 128);
   std::vector<int> all(128);

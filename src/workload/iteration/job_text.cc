@@ -53,6 +53,14 @@ class JobWriter {
     std::vector<std::int32_t> other_part_of_rank{};
   };
 
+  /// Whether it copies out of a FIFO what another launch sent, or sends: that one may not wait for
+  /// what the receiver waits for, or two that send to each other would wait for each other.
+  bool takes_out(const One& one) const {
+    return std::all_of(one.members.begin(), one.members.end(), [&](const auto& member) {
+      return node_of(member).kind == NodeKind::receive;
+    });
+  }
+
   const Node& node_of(const std::pair<std::int32_t, std::uint32_t>& member) const {
     return workload_.classes[index(member.first)].trace->nodes[member.second];
   }
@@ -128,6 +136,8 @@ class JobWriter {
       const Node& node = node_of(one.members.front());
       if (runs_alone(node))
         one.parts = {{one.name, {workload_.classes[index(number)].ranks}}};
+      else if (takes_out(one))
+        one.parts = {{one.name, {receivers_of(one)}}};
       else
         one.parts = by_sets(one.name, places_.place(places_.of_call(number, node)).groups);
       number_parts(one);
@@ -153,6 +163,15 @@ class JobWriter {
       launches_[l].parts = std::move(parts);
       number_parts(launches_[l]);
     }
+  }
+
+  std::vector<int> receivers_of(const One& one) const {
+    std::vector<int> ranks;
+    for (const auto& member : one.members) {
+      const std::vector<int>& more = workload_.classes[index(member.first)].ranks;
+      ranks.insert(ranks.end(), more.begin(), more.end());
+    }
+    return ranks;
   }
 
   /// One part, or of a ring as many as have no rank twice.
@@ -210,7 +229,8 @@ class JobWriter {
                              launches_[cause].parts[index(before)].name);
     }
     return fmt::format("  - {{name: \"{}\", {}, stream: \"{}\"{}}}\n", part.name,
-                       what_of(number, n, node, part), stream_of(number, node, part),
+                       takes_out(one) ? copy_of(node, part) : what_of(number, n, node, part),
+                       stream_of(number, node, part),
                        after.empty() ? "" : ", after: [" + after + "]");
   }
 
@@ -219,6 +239,12 @@ class JobWriter {
       return fmt::format("messages {}{}", places_.of_call(number, node),
                          part.set == 0 ? "" : fmt::format(" ({})", part.set + 1));
     return workload_.streams[node.stream].name;
+  }
+
+  std::string copy_of(const Node& node, const Part& part) const {
+    const std::int64_t bytes = call_of(workload_, node.kind, node.work).bytes;
+    return fmt::format("compute: {{read: {}B, write: {}B, pieces: {}}}, ranks: [{}]", bytes, bytes,
+                       kPiecesOfKernel, fmt::join(part.groups.front(), ", "));
   }
 
   std::string what_of(std::int32_t number, std::uint32_t n, const Node& node,

@@ -13,6 +13,8 @@ namespace hemiola::workload {
 
 /// Launches of one kind take the same time alone.
 struct LaunchKind {
+  /// `send`: a message, on both its ranks. `receive`: a receiver copies out of its FIFO what was
+  /// sent before it came.
   NodeKind kind = NodeKind::compute;
   std::int32_t work = -1;   ///< as in Node
   std::int32_t place = -1;  ///< of Places: which ranks take part
@@ -37,6 +39,11 @@ enum class Follows : std::uint8_t {
   own_stream,    ///< a launch of its stream has just ended: it was dispatched meanwhile
   other_stream,  ///< its stream waited for something else
 };
+
+/// Whether it runs on each rank for itself, and uses no link.
+inline bool is_local(NodeKind kind) {
+  return is_kernel(kind) || kind == NodeKind::receive;
+}
 
 class Costs {
  public:

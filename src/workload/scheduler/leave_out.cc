@@ -22,7 +22,7 @@ class LeavingOut {
     for (const auto& [word, is_given] :
          {std::pair("products", what.products), std::pair("attention", what.attention),
           std::pair("kernels", what.kernels), std::pair("copies", what.copies),
-          std::pair("host", what.host)})
+          std::pair("recorded-calls", what.recorded_calls), std::pair("host", what.host)})
       if (is_given) parts_.push_back({word});
     for (const std::string& pattern : what.names) {
       LeftPart part{pattern};
@@ -72,13 +72,14 @@ class LeavingOut {
 
   bool is_meant(const LeftPart& part, const Node& node) const {
     if (!part.of_name.empty())
-      return (node.kind == NodeKind::compute || node.kind == NodeKind::memory) &&
+      return (is_kernel(node.kind) || node.kind == NodeKind::recorded_call) &&
              part.of_name[node.name] != 0;
     return part.word == word_of(node);
   }
 
   std::string_view word_of(const Node& node) const {
     if (node.kind == NodeKind::memory) return "copies";
+    if (node.kind == NodeKind::recorded_call) return "recorded-calls";
     if (node.kind == NodeKind::host) return "host";
     if (node.kind != NodeKind::compute) return {};
     if (node.work < 0) return "kernels";

@@ -16,9 +16,12 @@ struct LeftOut {
   bool attention = false;
   bool kernels = false;  ///< all others, by their bytes or as recorded
   bool copies = false;
+  bool recorded_calls = false;       ///< communication of which only the time is known
   bool host = false;                 ///< the CPU: nodes of the host, and what it needs to launch
-  std::vector<std::string> names{};  ///< of kernels and copies, with `*` for any text
-  bool any() const { return products || attention || kernels || copies || host || !names.empty(); }
+  std::vector<std::string> names{};  ///< of what was recorded so too, with `*` for any text
+  bool any() const {
+    return products || attention || kernels || copies || recorded_calls || host || !names.empty();
+  }
 };
 
 /// The same workload where such nodes take no time; the same object if there are none to leave out.

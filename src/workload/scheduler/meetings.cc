@@ -48,6 +48,7 @@ Meetings::Arrival Meetings::arrive(const Call& call, const Member& member,
   buffered_[call.lane.place] -= gathering.bytes;
   if (gathering.state == Gathering::is_sent) {
     take(key, arrival);
+    arrival.outcome = Outcome::takes_out;
     return arrival;
   }
   arrival.outcome = Outcome::joins;

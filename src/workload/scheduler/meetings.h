@@ -37,8 +37,9 @@ class Meetings {
   };
   enum class Outcome : std::uint8_t {
     waits,
-    begins,  ///< a launch of `members`
-    joins    ///< `members` end together with the send, which is under way
+    begins,     ///< a launch of `members`
+    joins,      ///< `members` end together with the send, which is under way
+    takes_out,  ///< `members` receive what lies in the FIFO already: no link carries it again
   };
   struct Arrival {
     Outcome outcome = Outcome::waits;

@@ -37,7 +37,7 @@ TEST(Meetings, ASendThatFitsDoesNotWaitForItsReceive) {
   EXPECT_TRUE(meetings.end_send({0, 1}).empty());
   EXPECT_EQ(meetings.unreceived(), 1);
   const auto received = meetings.arrive(message(NodeKind::receive, 60), {1, 1}, kHolds100);
-  EXPECT_EQ(received.outcome, Outcome::begins);
+  EXPECT_EQ(received.outcome, Outcome::takes_out);
   ASSERT_EQ(received.members.size(), 1u);
   EXPECT_EQ(received.members[0].rank_class, 1);
   EXPECT_EQ(meetings.unreceived(), 0);

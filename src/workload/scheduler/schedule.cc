@@ -287,11 +287,12 @@ class Scheduler {
     for (const Member& one : arrival.members) {
       times_of(one).meeting = number;
       of(one).account.end_wait(now_, key_of(node_of(one)));
-      if (arrival.outcome == Meetings::Outcome::begins) continue;
+      if (arrival.outcome != Meetings::Outcome::joins) continue;
       times_of(one).begin = now_;
       of(one).account.begin_call(now_, key_of(node_of(one)), bytes_of(node));
     }
     if (arrival.outcome == Meetings::Outcome::joins) return;
+    if (arrival.outcome == Meetings::Outcome::takes_out) kind.kind = NodeKind::receive;
     if (options_.calls_recorded) kind.fixed = recorded_of(arrival.members);
     start(kind, std::move(arrival.members));
   }

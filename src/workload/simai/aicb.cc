@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/lists.h"
+#include "core/units.h"
 #include "workload/simai/call_trace.h"
 #include "workload/simai/reader.h"
 #include "workload/traces/assembly.h"
@@ -171,7 +172,7 @@ class AicbParser {
       fail(fmt::format("'{}' is no group of AICB", row.group));
     if (!field(kGroupSize).empty())
       row.group_size = static_cast<int>(read_number(field(kGroupSize), 1, simai::kMostRanks, at_));
-    row.bytes = read_number(field(kBytes), 0, simai::kMostBytes, at_);
+    row.bytes = read_number(field(kBytes), 0, kMostMemory, at_);
     if (row.is_message()) row.is_next = is_next(row.type, field(kAdditional));
     return row;
   }

@@ -14,8 +14,8 @@
 
 namespace hemiola::workload::simai {
 
-/// Longest time and most bytes of a text, so that sums of them stay times: 1000 s, 16 TiB.
-constexpr std::int64_t kMostNs = 1'000'000'000'000, kMostBytes = std::int64_t{1} << 44;
+/// Longest time of a text, so that sums stay times: 1000 s. (Most bytes: kMostMemory.)
+constexpr std::int64_t kMostNs = 1'000'000'000'000;
 constexpr std::int64_t kMostRanks = 1 << 20;
 
 /// A whole number from `least` to `most`, be it "5" or Python's "5.0". Failure at `where`.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/lists.h"
+#include "core/units.h"
 #include "workload/simai/call_trace.h"
 
 namespace hemiola::workload::simai {
@@ -124,7 +125,7 @@ class LayerParser {
          {"vpp", &LayerText::virtual_stages, 0, kMostLayers},
          {"ga", &LayerText::accumulation, 0, kMostLayers},
          {"all_gpus", &LayerText::gpus, 1, kMostRanks},
-         {"pp_comm", &LayerText::stage_bytes, 0, kMostBytes},
+         {"pp_comm", &LayerText::stage_bytes, 0, kMostMemory},
          {"DLRM_LAST_BOTTOM_LAYER", &LayerText::last_bottom_layer, 0, kMostLayers}}};
     std::vector<std::string> names{"checkpoints", "checkpoint_initiates"};
     for (const Field& field : kFields) {
@@ -170,7 +171,7 @@ class LayerParser {
       Pass& pass = layer.passes[static_cast<std::size_t>(d)];
       pass.compute = read_ns(line.words[first], line);
       read_collective(line.words[first + 1], line, pass);
-      pass.bytes = read_number(line.words[first + 2], 0, kMostBytes, where(line));
+      pass.bytes = read_number(line.words[first + 2], 0, kMostMemory, where(line));
     }
     layer.update = read_ns(line.words[11], line);
     layer.parallelism = has_own ? own_parallelism(line) : text_.parallelism;

@@ -43,6 +43,12 @@ struct FileTrace {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> callers;  ///< index of the node, id
 };
 
+/// Bytes that a rank says an all-to-all brings it, from each rank of the group in its order.
+struct ReceivedParts {
+  std::vector<std::int64_t> parts;  ///< empty: `of_each` from all
+  std::int64_t of_each = 0;
+};
+
 class TraceAssembly {
  public:
   TraceAssembly(WorkloadBuilder& builder, bool lenient);
@@ -70,8 +76,12 @@ class TraceAssembly {
   void sort_classes();
 
   /// Of all-to-alls that are uneven on a rank: what all ranks of a group send, from what each of
-  /// them says. To be called when all ranks are there, and each has its own file.
+  /// them says. To be called when all ranks are there, and each has its own file. Failure (wrong
+  /// program): one receives another amount than it is sent.
   void join_splits();
+  void receives(int rank, std::uint64_t node, ReceivedParts parts) {
+    received_[{rank, node}] = std::move(parts);
+  }
 
   bool lenient() const { return lenient_; }
   WorkloadBuilder& builder() { return builder_; }
@@ -82,7 +92,8 @@ class TraceAssembly {
   WorkloadBuilder& builder_;
   bool lenient_;
   OnceIndex names_, computes_;  ///< of the workload; computes without a shape
-  std::unordered_multimap<std::uint64_t, std::size_t> classes_;  ///< by a digest of the trace
+  std::map<std::pair<int, std::uint64_t>, ReceivedParts> received_;  ///< by rank and node
+  std::unordered_multimap<std::uint64_t, std::size_t> classes_;      ///< by a digest of the trace
 };
 
 }  // namespace hemiola::workload

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <tuple>
 
 namespace hemiola::workload {
 namespace {
@@ -17,7 +18,15 @@ std::string list_ranks(const std::vector<int>& ranks) {
                      ranks.back());
 }
 
-constexpr std::string_view kAllRanks = "all ranks";
+/// "ranks 0, 1 | 2, 3", "8 ranks", "all ranks"
+std::string text_of(const ProcessGroup& group) {
+  if (!group.ranks.empty()) return fmt::format("ranks {}", list_ranks(group.ranks));
+  if (group.parts.empty())
+    return group.size > 0 ? fmt::format("{} ranks", group.size) : std::string("all ranks");
+  std::vector<std::string> parts;
+  for (const std::vector<int>& part : group.parts) parts.push_back(list_ranks(part));
+  return fmt::format("ranks {}", fmt::join(parts, " | "));
+}
 
 /// "there are traces of ranks 0 to 7"
 std::string describe_ranks(int ranks) {
@@ -59,32 +68,69 @@ const ProcessGroup* ProcessGroups::find(std::string_view name) const {
   return nullptr;
 }
 
-bool ProcessGroups::is_same(const std::vector<int>& a, const std::vector<int>& b) const {
-  if (a == b) return true;
-  if (a.empty() == b.empty()) return false;
-  // One says "all", the other lists them.
-  const std::vector<int>& list = a.empty() ? b : a;
-  if (replicated_) return world_ == 0 || static_cast<int>(list.size()) == world_;
-  return static_cast<int>(list.size()) == ranks_;
+/// Ranks that a group has; 0: nothing says it.
+int ProcessGroups::size_of(const ProcessGroup& group) const {
+  if (!group.parts.empty()) return static_cast<int>(group.parts.front().size());
+  if (!group.ranks.empty()) return static_cast<int>(group.ranks.size());
+  if (group.size > 0) return group.size;
+  return world_ > 0 || replicated_ ? world_ : ranks_;
+}
+
+/// Whether both can be true: one may list ranks where the other says "all", or how many.
+bool ProcessGroups::is_same(const ProcessGroup& a, const ProcessGroup& b) const {
+  if (!a.ranks.empty() && !b.ranks.empty()) return a.ranks == b.ranks;
+  if (!a.parts.empty() && !b.parts.empty()) return a.parts == b.parts;
+  if (a.parts.empty() != b.parts.empty()) {
+    const auto& [parts, ranks] =
+        a.parts.empty() ? std::tie(b.parts, a.ranks) : std::tie(a.parts, b.ranks);
+    if (!ranks.empty()) return std::find(parts.begin(), parts.end(), ranks) != parts.end();
+  }
+  const int one = size_of(a), other = size_of(b);
+  return one == 0 || other == 0 || one == other;
 }
 
 void ProcessGroups::define(const ProcessGroup& group, const std::string& file) {
-  const std::set<int> distinct(group.ranks.begin(), group.ranks.end());
-  if (distinct.size() != group.ranks.size() || (!distinct.empty() && *distinct.begin() < 0))
+  std::set<int> distinct(group.ranks.begin(), group.ranks.end());
+  std::size_t count = group.ranks.size();
+  for (const std::vector<int>& part : group.parts) {
+    distinct.insert(part.begin(), part.end());
+    count += part.size();
+  }
+  if (distinct.size() != count || (!distinct.empty() && *distinct.begin() < 0))
     throw Failure(fmt::format("process group '{}' has a rank twice or a negative one: {}",
-                              group.name, list_ranks(group.ranks)),
+                              group.name, text_of(group)),
                   {.file = file});
   const ProcessGroup* known = find(group.name);
   if (known == nullptr) {
     of_file_.emplace(group.name, group);
-  } else if (!is_same(known->ranks, group.ranks)) {
-    const auto text = [](const std::vector<int>& ranks) {
-      return ranks.empty() ? std::string(kAllRanks) : list_ranks(ranks);
-    };
+  } else if (!is_same(*known, group)) {
     throw Failure(fmt::format("process group '{}' is said to have two lists of ranks: {} and {}",
-                              group.name, text(known->ranks), text(group.ranks)),
+                              group.name, text_of(*known), text_of(group)),
                   {.file = file});
   }
+}
+
+void ProcessGroups::check(std::string_view name, const std::vector<int>& ranks, std::int64_t size,
+                          const NodeOfFile& node) const {
+  const ProcessGroup* known = find(name);
+  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+  const ProcessGroup said{std::string(name), ranks, static_cast<int>(std::min(size, kMost))};
+  if (!ranks.empty() && size > 0 && size != static_cast<std::int64_t>(ranks.size()))
+    node.fail(fmt::format(" says that process group '{}' has ranks {}, and that they are {}", name,
+                          list_ranks(ranks), size));
+  if (known == nullptr || (ranks.empty() && size <= 0) || is_same(*known, said)) return;
+  node.fail(
+      fmt::format(" says that process group '{}' has {}, elsewhere it has {}", name, text_of(said),
+                  text_of(*known)),
+      is_given(name) ? "--groups contradicts the trace: leave the group out of its file" : "");
+}
+
+std::vector<std::string> ProcessGroups::unused() const {
+  std::vector<std::string> names;
+  for (const auto& [name, group] : of_all_) {
+    if (!asked_.contains(name)) names.push_back(name);
+  }
+  return names;
 }
 
 void ProcessGroups::define_for_all(const std::vector<ProcessGroup>& groups,
@@ -126,9 +172,10 @@ void ProcessGroups::fail(std::string_view group, const NodeOfFile& node, const s
 
 std::vector<int> ProcessGroups::ranks_of(std::string_view name, const NodeOfFile& node) const {
   const ProcessGroup* group = find(name);
+  if (group != nullptr && !asked_.contains(name)) asked_.emplace(name);
   if (group == nullptr && !name.empty() && name != "0")
     node.fail(fmt::format(" uses process group '{}', which nothing defines", name),
-              "a JSON file says which ranks each group has: {\"1\": [0, 1]}");
+              fmt::format("--groups FILE says which ranks it has: {{\"{}\": [0, 1]}}", name));
   if (group != nullptr && !group->ranks.empty()) return group->ranks;
   if (group != nullptr && !group->parts.empty()) {
     for (const std::vector<int>& part : group->parts) {
@@ -222,7 +269,8 @@ GroupOfRank ProcessGroups::group(std::string_view name, const NodeOfFile& node) 
         fail(name, node,
              fmt::format(" is in process group '{}' with rank {}, but {} only", known_as, rank,
                          describe_ranks(ranks_)),
-             "give the traces of all ranks, or --replicate and their number");
+             fmt::format("give the traces of all ranks, or --replicate {} makes the others from it",
+                         std::max(world_, *std::max_element(ranks.begin(), ranks.end()) + 1)));
     }
     family = join(known_as, ranks, node);
   }
@@ -258,6 +306,7 @@ Message ProcessGroups::message(int from, int to, std::string_view name, const No
   const ProcessGroup* group = find(name);
   if (written != written_.end() && group != nullptr &&
       (group->ranks == std::vector{from, to} || group->ranks == std::vector{to, from})) {
+    asked_.emplace(name);
     message.family = written->second;
     message.from_first = group->ranks.front() == from;
     return message;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,9 +35,6 @@ std::vector<ProcessGroup> read_group_file(const std::string& path);
 /// Groups of PyTorch's `[{"pg_name": "0", "ranks": [0, 1], "group_size": 2, ...}]`, which may stand
 /// inside another text such as a Python list. Nothing if there is none.
 std::optional<std::vector<ProcessGroup>> parse_process_groups(std::string_view text);
-
-/// More bytes than any GPU has: a size beyond it is none.
-constexpr std::int64_t kMostTraceBytes = std::int64_t{1} << 44;
 
 /// Names of kernels can be very long: cut for messages.
 std::string shorten(std::string_view name);
@@ -78,11 +76,18 @@ class ProcessGroups {
   /// From here on it is about another file: what `define()` said holds no more. `world` is the
   /// number of ranks that the traced job had; 0: not known.
   void begin_file(int rank, int world);
-  /// Failure: the name is known with other ranks; a rank is negative or there twice.
+  /// Failure: the name is known with other ranks, or another number of them; a rank is negative, or
+  /// is there twice.
   void define(const ProcessGroup& group, const std::string& file);
+  /// Failure: a node says of the group that it has other ranks, or another number of them. No ranks
+  /// and a size of 0: it does not say.
+  void check(std::string_view name, const std::vector<int>& ranks, std::int64_t size,
+             const NodeOfFile& node) const;
   bool knows(std::string_view name) const { return find(name) != nullptr; }
   /// Whether define_for_all() said it.
   bool is_given(std::string_view name) const { return of_all_.find(name) != of_all_.end(); }
+  /// Names of define_for_all() that nothing asked for.
+  std::vector<std::string> unused() const;
 
   /// The group of a name; "" is all ranks, and so is "0" where no group has that name. Failure:
   /// there is no such group, the file's rank is not in it, it has a rank that does not exist.
@@ -108,7 +113,8 @@ class ProcessGroups {
 
  private:
   const ProcessGroup* find(std::string_view name) const;
-  bool is_same(const std::vector<int>& a, const std::vector<int>& b) const;
+  bool is_same(const ProcessGroup& a, const ProcessGroup& b) const;
+  int size_of(const ProcessGroup& group) const;
   std::vector<int> ranks_of(std::string_view name, const NodeOfFile& node) const;
   std::vector<std::vector<int>> partition(const std::string& name, const std::vector<int>& ranks,
                                           const NodeOfFile& node) const;
@@ -126,6 +132,7 @@ class ProcessGroups {
   std::map<std::string, std::int32_t, std::less<>> written_;   ///< group to family
   std::map<std::string, std::int32_t, std::less<>> families_;  ///< by name
   std::map<std::string, GroupOfRank, std::less<>> used_;       ///< by name, in this file
+  mutable std::set<std::string, std::less<>> asked_;           ///< names that nodes use
   std::map<std::pair<int, int>, std::int32_t> pairs_;
   std::vector<std::optional<std::uint16_t>> streams_;  ///< by family
 };

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/checked.h"
+#include "core/json.h"
 #include "core/text.h"
 #include "workload/traces/groups.h"
 
@@ -91,7 +92,9 @@ std::optional<std::vector<ProcessGroup>> parse_group_file(std::string_view text)
 }
 
 std::vector<ProcessGroup> read_group_file(const std::string& path) {
-  std::optional<std::vector<ProcessGroup>> groups = parse_group_file(read_file(path));
+  const std::string text = read_file(path);
+  parse_json({text, path});  // for the place of what is no JSON, and of names that stand twice
+  std::optional<std::vector<ProcessGroup>> groups = parse_group_file(text);
   if (!groups)
     throw Failure(
         "is no list of process groups", {.file = path},

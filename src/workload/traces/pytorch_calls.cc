@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/units.h"
 #include "workload/traces/pytorch_shapes.h"
 
 namespace hemiola::workload {
@@ -69,6 +70,28 @@ std::optional<std::int64_t> times_if_it_fits(std::int64_t a, std::int64_t b) {
   return a * b;
 }
 
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// The numbers of digits in a text; none if the list is cut ("...") or one does not fit.
+template <typename Number>
+std::vector<Number> numbers_in(std::string_view text) {
+  std::vector<Number> numbers;
+  if (text.find("...") != std::string_view::npos) return numbers;
+  const char* const last = text.data() + text.size();
+  for (const char* at = text.data(); at != last;) {
+    if (!is_digit(*at)) {
+      ++at;
+      continue;
+    }
+    const auto [end, error] = std::from_chars(at, last, numbers.emplace_back());
+    if (error != std::errc{}) return {};
+    at = end;
+  }
+  return numbers;
+}
+
 }  // namespace
 
 TorchCallKind torch_call_kind(std::string_view name) {
@@ -81,34 +104,14 @@ TorchCallKind torch_call_kind(std::string_view name) {
 }
 
 std::vector<int> parse_rank_list(std::string_view text) {
-  std::vector<int> ranks;
-  if (text.find("...") != std::string_view::npos) return ranks;
-  for (std::size_t at = 0; at < text.size();) {
-    if (text[at] < '0' || text[at] > '9') {
-      ++at;
-      continue;
-    }
-    int rank = 0;
-    const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), rank);
-    if (error != std::errc{}) return {};
-    ranks.push_back(rank);
-    at = static_cast<std::size_t>(end - text.data());
-  }
-  return ranks;
+  return numbers_in<int>(text);
 }
 
 std::vector<std::int64_t> parse_splits(std::string_view text) {
-  std::vector<std::int64_t> splits;
-  if (text.find("...") != std::string_view::npos) return splits;
-  for (std::size_t at = text.find_first_of("0123456789"); at < text.size();
-       at = text.find_first_of("0123456789", at)) {
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), number);
-    if (error != std::errc{} || (at > 0 && text[at - 1] == '-')) return {};
-    splits.push_back(number);
-    at = static_cast<std::size_t>(end - text.data());
-  }
-  return splits;
+  const bool is_negative = std::adjacent_find(text.begin(), text.end(), [](char sign, char next) {
+                             return sign == '-' && is_digit(next);
+                           }) != text.end();
+  return is_negative ? std::vector<std::int64_t>() : numbers_in<std::int64_t>(text);
 }
 
 TorchCalls::TorchCalls(TraceAssembly& assembly, ProcessGroups& groups, const CallSizes& sizes,
@@ -116,7 +119,9 @@ TorchCalls::TorchCalls(TraceAssembly& assembly, ProcessGroups& groups, const Cal
     : assembly_(assembly), groups_(groups), sizes_(sizes), tally_(tally) {}
 
 void TorchCalls::define_group(const TorchCall& call, const NodeOfFile& at) {
-  if (call.group.empty() || groups_.knows(call.group)) return;
+  if (call.group.empty()) return;
+  groups_.check(call.group, call.ranks, call.size, at);
+  if (groups_.knows(call.group)) return;
   constexpr std::int64_t kMostRanks = 1 << 24;
   if (call.size < 0 || call.size > kMostRanks)
     at.fail(fmt::format(" is in process group '{}' of {} ranks", call.group, call.size));
@@ -168,7 +173,7 @@ std::optional<std::int64_t> TorchCalls::size_of_call(Node& node, const TorchCall
                                                      const NodeOfFile& at) {
   std::optional<std::int64_t> bytes = bytes_of(call, kind, ranks);
   if (!bytes) bytes = sizes_.find(count_ - 1, call.name);
-  if (bytes && *bytes > kMostTraceBytes)
+  if (bytes && *bytes > kMostMemory)
     at.fail(fmt::format(" is a call of {} B, which no GPU has", *bytes));
   if (bytes && *bytes > 0) return bytes;
   if (bytes) {
@@ -209,8 +214,10 @@ void TorchCalls::set_message(Node& node, const TorchCall& call, bool is_send,
   if (!bytes) return;
   const std::optional<std::int64_t>& said = is_send ? call.destination : call.source;
   std::optional<int> other;
-  if (said && *said >= 0 && *said <= std::numeric_limits<int>::max())
-    other = static_cast<int>(*said);
+  if (said && (*said < 0 || *said > std::numeric_limits<int>::max()))
+    at.fail(fmt::format(" {} a rank whose number cannot be read",
+                        is_send ? "sends to" : "receives from"));
+  if (said) other = static_cast<int>(*said);
   if (!other) other = groups_.other_of_pair(call.group, at);
   if (!other) at.fail(fmt::format(" does not say {} which rank", is_send ? "to" : "from"));
   const int own = groups_.rank();
@@ -219,6 +226,23 @@ void TorchCalls::set_message(Node& node, const TorchCall& call, bool is_send,
   message.bytes = *bytes;
   node.kind = is_send ? NodeKind::send : NodeKind::receive;
   node.work = assembly_.builder().message(message);
+}
+
+/// What all ranks of a group hold together is their number times a share. 0 ranks: not known.
+void TorchCalls::check_shares(const TorchCall& call, TorchCallKind kind, std::int64_t ranks,
+                              const NodeOfFile& at) {
+  const bool gathers = kind == TorchCallKind::all_gather;
+  if ((!gathers && kind != TorchCallKind::reduce_scatter) || !call.says_counts || !call.sent ||
+      !call.received)
+    return;
+  const std::int64_t share = gathers ? *call.sent : *call.received;
+  const std::int64_t whole = gathers ? *call.received : *call.sent;
+  if (share <= 0 || whole <= 0 || ranks <= 0 || times_if_it_fits(share, ranks) == whole) return;
+  at.fail(fmt::format(" {} {} elements and {} {}, in a group of {} ranks",
+                      gathers ? "gathers" : "scatters", *call.sent, gathers ? "makes" : "keeps",
+                      *call.received, ranks),
+          gathers ? "all ranks together make as many times what one of them gives"
+                  : "a rank keeps one share of as many");
 }
 
 void TorchCalls::set_collective(Node& node, const TorchCall& call, TorchCallKind kind,
@@ -231,6 +255,7 @@ void TorchCalls::set_collective(Node& node, const TorchCall& call, TorchCallKind
     at.fail(fmt::format(" is a {}, which cannot be simulated", call.name),
             fmt::format("--lenient takes it as {}", like));
   const GroupOfRank group = groups_.group(call.group, at);
+  check_shares(call, kind, groups_.replicated() ? call.size : group.size, at);
   CollectiveCall collective{.kind = collective_of(kind), .family = group.family};
   if (kind == TorchCallKind::barrier) {
     // Everyone sums up one number.
@@ -241,7 +266,10 @@ void TorchCalls::set_collective(Node& node, const TorchCall& call, TorchCallKind
     if (!bytes) return;
     collective.bytes = *bytes;
     collective.type = torch_type(call.type).value_or(DataType::bfloat16);
-    if (kind == TorchCallKind::all_to_all) set_splits(collective, call, group.size, at);
+    if (kind == TorchCallKind::all_to_all) {
+      set_splits(collective, call, group.size, at);
+      note_received(call, group.size, at);
+    }
   }
   if (is_rooted) tally_.add(fmt::format("converted: a {} to {}", call.name, like), at.text());
   node.kind = NodeKind::collective;
@@ -265,7 +293,7 @@ void TorchCalls::set_splits(CollectiveCall& collective, const TorchCall& call, i
     return;
   __int128 sum = 0;
   for (const std::int64_t row : rows) sum += row;
-  if (sum > kMostTraceBytes) at.fail(" sends parts of more rows than any GPU has");
+  if (sum > kMostMemory) at.fail(" sends parts of more rows than any GPU has");
   std::vector<std::int64_t> bytes;
   for (const std::int64_t row : rows)
     bytes.push_back(static_cast<std::int64_t>(static_cast<__int128>(row) * collective.bytes / sum));
@@ -282,6 +310,25 @@ void TorchCalls::set_splits(CollectiveCall& collective, const TorchCall& call, i
         "far "
         "from it",
         at.text());
+}
+
+/// For the reader to compare with what the senders say, where each rank has a file.
+void TorchCalls::note_received(const TorchCall& call, int ranks, const NodeOfFile& at) {
+  const std::optional<DataType> type = torch_type(call.type);
+  if (!call.received_splits || !call.received || !type || groups_.replicated()) return;
+  const std::vector<std::int64_t>& rows = *call.received_splits;
+  if (!rows.empty() && rows.size() != static_cast<std::size_t>(ranks))
+    at.fail(fmt::format(" receives {} parts in a group of {} ranks", rows.size(), ranks));
+  const std::optional<std::int64_t> bytes = times_if_it_fits(*call.received, size_of(*type));
+  __int128 sum = 0;
+  for (const std::int64_t row : rows) sum += row;
+  if (!bytes || *bytes > kMostMemory || sum > kMostMemory) return;
+  ReceivedParts received;
+  for (const std::int64_t row : rows)
+    received.parts.push_back(
+        sum == 0 ? 0 : static_cast<std::int64_t>(static_cast<__int128>(row) * *bytes / sum));
+  if (rows.empty()) received.of_each = *bytes / ranks;
+  assembly_.receives(groups_.rank(), at.id, std::move(received));
 }
 
 void TorchCalls::finish() const {

@@ -36,6 +36,7 @@ TorchCallKind torch_call_kind(std::string_view name);
 struct TorchCall {
   std::string name;                                   ///< what the kind is told by
   std::optional<std::int64_t> sent, received;         ///< elements, of this rank
+  bool says_counts = false;                           ///< these are said, and not of its tensors
   std::string type;                                   ///< of an element: "Float"
   std::string group;                                  ///< its name
   std::vector<int> ranks;                             ///< of the group; empty: not said
@@ -44,6 +45,8 @@ struct TorchCall {
   std::optional<std::int64_t> source, destination{};  ///< of a message
   std::vector<std::int64_t> sent_splits{};  ///< of an uneven all-to-all, by rank; or empty
   bool splits_are_cut = false;              ///< they are said, and cannot be read
+  /// What it receives, by rank; empty: as much from each. Nothing: it does not say.
+  std::optional<std::vector<std::int64_t>> received_splits{};
 };
 /// "[0, 1]" to `ranks`. Long lists are cut ("[0, 1, ..., 63]"): these are left empty.
 std::vector<int> parse_rank_list(std::string_view text);
@@ -70,8 +73,11 @@ class TorchCalls {
   std::optional<std::int64_t> bytes_of(const TorchCall& call, TorchCallKind kind, int ranks) const;
   void set_collective(Node& node, const TorchCall& call, TorchCallKind kind, const NodeOfFile& at);
   void set_message(Node& node, const TorchCall& call, bool is_send, const NodeOfFile& at);
+  static void check_shares(const TorchCall& call, TorchCallKind kind, std::int64_t ranks,
+                           const NodeOfFile& at);
   void set_splits(CollectiveCall& collective, const TorchCall& call, int ranks,
                   const NodeOfFile& at);
+  void note_received(const TorchCall& call, int ranks, const NodeOfFile& at);
   /// The size, or nothing: then the node keeps its time.
   std::optional<std::int64_t> size_of_call(Node& node, const TorchCall& call, TorchCallKind kind,
                                            int ranks, const NodeOfFile& at);

@@ -1,4 +1,6 @@
 // What all ranks of a group send in an uneven all-to-all, from what each of them says.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -9,6 +11,7 @@
 
 #include "core/index.h"
 #include "workload/traces/assembly.h"
+#include "workload/traces/groups.h"
 
 namespace hemiola::workload {
 namespace {
@@ -31,20 +34,32 @@ std::optional<GroupOfRankIndex> find_rank(const GroupFamily& family, int rank) {
 
 class SplitJoiner {
  public:
-  explicit SplitJoiner(WorkloadBuilder& builder)
-      : builder_(builder), workload_(builder.workload()) {}
+  using Received = std::map<std::pair<int, std::uint64_t>, ReceivedParts>;
+
+  SplitJoiner(WorkloadBuilder& builder, const Received& received)
+      : builder_(builder), workload_(builder.workload()), received_(received) {}
 
   void run() {
-    for (const RankClass& one : workload_.classes) {
-      for (const int rank : one.ranks)
-        each(one, rank, [&](std::size_t, const UnevenCall& call, std::size_t place) {
-          collect(one, call, place);
-        });
-    }
+    for_all([&](const RankClass& one, int, const UnevenCall& call, std::size_t place) {
+      collect(one, call, place);
+    });
+    for_all([&](const RankClass& one, int rank, const UnevenCall& call, std::size_t place) {
+      compare(one, rank, call, place);
+    });
     for (RankClass& one : workload_.classes) rewrite(one);
   }
 
  private:
+  template <typename Visit>
+  void for_all(const Visit& visit) {
+    for (const RankClass& one : workload_.classes) {
+      for (const int rank : one.ranks)
+        each(one, rank, [&](std::size_t, const UnevenCall& call, std::size_t place) {
+          visit(one, rank, call, place);
+        });
+    }
+  }
+
   /// All-to-alls of a rank: `visit(node, call, place in its group)`.
   template <typename Visit>
   void each(const RankClass& one, int rank, const Visit& visit) {
@@ -72,6 +87,26 @@ class SplitJoiner {
       splits[place * ranks + to] = call.splits >= 0
                                        ? workload_.splits[index(call.splits)][place * ranks + to]
                                        : call.bytes / static_cast<std::int64_t>(ranks);
+    }
+  }
+
+  /// NCCL copies what is sent into what is there, or waits for ever for what is not.
+  void compare(const RankClass& one, int rank, const UnevenCall& key, std::size_t place) const {
+    const Node& node = one.trace->nodes[node_];
+    const auto said = received_.find({rank, node.id});
+    if (said == received_.end()) return;
+    const Splits& splits = calls_.at(key).splits;
+    const std::vector<int>& group =
+        workload_.families[index(std::get<0>(key))].groups[std::get<1>(key)];
+    for (std::size_t from = 0; from < group.size(); ++from) {
+      const std::int64_t sent = splits[from * group.size() + place];
+      const std::int64_t received =
+          said->second.parts.empty() ? said->second.of_each : said->second.parts[from];
+      if (sent == received) continue;
+      NodeOfFile{&one.trace->source, node.id, workload_.names[node.name]}.fail(
+          fmt::format(": rank {} receives {} B from rank {}, which sends it {} B", rank, received,
+                      group[from], sent),
+          "split sizes of an all-to-all agree on all ranks", ExitCode::wrong_program);
     }
   }
 
@@ -103,6 +138,7 @@ class SplitJoiner {
   };
   WorkloadBuilder& builder_;
   Workload& workload_;
+  const Received& received_;
   std::map<UnevenCall, Amounts> calls_;
   std::size_t node_ = 0;
 };
@@ -110,7 +146,8 @@ class SplitJoiner {
 }  // namespace
 
 void TraceAssembly::join_splits() {
-  if (!builder_.workload().splits.empty()) SplitJoiner(builder_).run();
+  if (!builder_.workload().splits.empty() || !received_.empty())
+    SplitJoiner(builder_, received_).run();
 }
 
 }  // namespace hemiola::workload

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "core/units.h"
 #include "workload/traces/chakra/attributes.h"
 #include "workload/traces/chakra/collective.h"
 #include "workload/traces/chakra/extension.h"
@@ -168,7 +169,7 @@ class ChakraReader {
   std::int64_t amount(Attribute name) const {
     const std::int64_t value = integer(name).value_or(0);
     constexpr std::int64_t kMostFlop = std::int64_t{1} << 60;
-    const std::int64_t most = name == Attribute::num_ops ? kMostFlop : kMostTraceBytes;
+    const std::int64_t most = name == Attribute::num_ops ? kMostFlop : kMostMemory;
     if (value < 0 || value > most) at().fail(fmt::format(" has a {} of {}", name_of(name), value));
     return value;
   }
@@ -177,8 +178,7 @@ class ChakraReader {
   std::int64_t size() const {
     const std::optional<std::int64_t> size = integer(Attribute::comm_size);
     if (!size) at().fail(" has no comm_size");
-    if (*size < 1 || *size > kMostTraceBytes)
-      at().fail(fmt::format(" has a comm_size of {}", *size));
+    if (*size < 1 || *size > kMostMemory) at().fail(fmt::format(" has a comm_size of {}", *size));
     return *size;
   }
 

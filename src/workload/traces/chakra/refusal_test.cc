@@ -165,17 +165,17 @@ TEST(ChakraRefusal, GroupsThatDoNotFit) {
   };
   EXPECT_EQ(with_groups(R"({"5": [0, 1]})", "7"),
             "t.0.et: error: node 8 'call' uses process group '7', which nothing defines\n"
-            "  hint: a JSON file says which ranks each group has: {\"1\": [0, 1]}");
+            "  hint: --groups FILE says which ranks it has: {\"7\": [0, 1]}");
   EXPECT_EQ(
       with_groups(R"({"7": [0, 3]})", "7"),
       "t.0.et: error: node 8 'call' is in process group '7' with rank 3, but there are traces "
       "of ranks 0 to 1 only\n"
-      "  hint: give the traces of all ranks, or --replicate and their number");
+      "  hint: give the traces of all ranks, or --replicate 4 makes the others from it");
   EXPECT_EQ(with_groups(R"({"7": [1]})", "7"),
             "t.0.et: error: node 8 'call' is of rank 0, which is not in its process group '7' of "
             "ranks 1");
   EXPECT_EQ(with_groups(R"({"7": [1, 1]})", "7"),
-            "t.json: error: process group '7' has a rank twice or a negative one: 1, 1");
+            "t.json: error: process group '7' has a rank twice or a negative one: ranks 1, 1");
 }
 
 TEST(ChakraRefusal, SomeDimensionsOfANetwork) {

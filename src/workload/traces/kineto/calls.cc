@@ -28,29 +28,38 @@ TorchCall call_of_arguments(const KinetoArguments& said) {
   call.name = std::string(said.collective);
   call.sent = said.sent;
   call.received = said.received;
+  call.says_counts = true;
   call.type = std::string(said.type);
   call.group = std::string(said.group);
   call.ranks = parse_rank_list(said.group_ranks);
   call.size = said.group_size.value_or(0);
   call.first = said.first.value_or(-1);
   call.stride = said.stride.value_or(-1);
-  call.source = said.source;
-  call.destination = said.destination;
+  const auto if_a_rank = [](std::optional<std::int64_t> rank) {
+    return rank && *rank >= 0 ? rank : std::nullopt;
+  };
+  call.source = if_a_rank(said.source);
+  call.destination = if_a_rank(said.destination);
   call.sent_splits = parse_splits(said.sent_splits);
   call.splits_are_cut =
       call.sent_splits.empty() && !said.sent_splits.empty() && said.sent_splits != "[]";
+  if (said.received_splits == "[]") {
+    call.received_splits.emplace();
+  } else if (auto splits = parse_splits(said.received_splits); !splits.empty()) {
+    call.received_splits = std::move(splits);
+  }
   return call;
 }
 
-/// "nccl:send 0->1", "nccl:recv 1<-0": the rank behind the arrow.
+/// "nccl:send 0->1", "nccl:recv 1<-0": the rank behind the arrow; -1: what stands there is none.
 std::optional<std::int64_t> peer_of(std::string_view name) {
   std::size_t at = name.find("->");
   if (at == std::string_view::npos) at = name.find("<-");
   if (at == std::string_view::npos) return std::nullopt;
   std::int64_t rank = 0;
   const char* begin = name.data() + at + 2;
-  const auto [end, error] = std::from_chars(begin, name.data() + name.size(), rank);
-  return error == std::errc{} && rank >= 0 ? std::optional(rank) : std::nullopt;
+  const std::errc error = std::from_chars(begin, name.data() + name.size(), rank).ec;
+  return error == std::errc{} ? rank : -1;
 }
 
 /// A message, whose ranks are known without a group.
@@ -205,6 +214,7 @@ CommunicatorsOfRank KinetoCalls::communicators(int rank, int world) const {
           .sent = first.sent,
           .received = first.received,
           .shares = static_cast<std::int64_t>(first.sent_splits.size()),
+          .size = first.size,
           .begin = event.begin,
           .end = event.begin + event.duration};
       whole.calls.push_back(unnamed);

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "core/diagnostics.h"
-#include "core/index.h"
 
 namespace hemiola::workload {
 namespace {
@@ -21,30 +20,36 @@ struct GroupSize {
 };
 
 std::optional<GroupSize> size_by_shares(const UnnamedCall& call) {
-  if (call.shares > 1)
-    return GroupSize{call.shares, fmt::format("a call lists {} shares", call.shares)};
   const bool gathers = call.kind == TorchCallKind::all_gather;
   if (!gathers && call.kind != TorchCallKind::reduce_scatter) return std::nullopt;
   if (!call.sent || !call.received) return std::nullopt;
   const std::int64_t share = gathers ? *call.sent : *call.received;
   const std::int64_t whole = gathers ? *call.received : *call.sent;
-  if (share <= 0 || whole <= 0 || whole % share != 0) return std::nullopt;
+  // NCCL launches no kernel for a communicator of one rank.
+  if (share <= 0 || whole <= share || whole % share != 0) return std::nullopt;
   return GroupSize{whole / share, fmt::format("{} makes {} elements of {}",
                                               gathers ? "an all-gather" : "a reduce-scatter",
                                               gathers ? whole : share, gathers ? share : whole)};
 }
 
-std::optional<GroupSize> size_by_shares(const Communicator& one, const std::string& file) {
+/// Whatever calls say about the number of ranks.
+std::optional<GroupSize> size_by_calls(const Communicator& one, const std::string& file) {
   std::optional<GroupSize> found;
-  for (const UnnamedCall& call : one.calls) {
-    const std::optional<GroupSize> size = size_by_shares(call);
-    if (!size) continue;
-    if (found && found->ranks != size->ranks)
+  const auto add = [&](const GroupSize& size) {
+    if (!found) found = size;
+    if (found->ranks != size.ranks)
       throw Failure(
           fmt::format("calls on stream {} contradict each other: {}, so {} ranks; {}, so {}",
-                      one.stream, found->reason, found->ranks, size->reason, size->ranks),
-          {.file = file}, "--groups says which ranks they are among, by stream");
-    if (!found) found = size;
+                      one.stream, found->reason, found->ranks, size.reason, size.ranks),
+          {.file = file},
+          fmt::format("--groups FILE says which ranks they are among: {{\"{}\": [0, 1]}}",
+                      group_of_stream(one.stream)));
+  };
+  for (const UnnamedCall& call : one.calls) {
+    if (call.size > 0)
+      add({call.size, fmt::format("a call says that its group has {} ranks", call.size)});
+    if (call.shares > 1) add({call.shares, fmt::format("a call lists {} shares", call.shares)});
+    if (const std::optional<GroupSize> size = size_by_shares(call)) add(*size);
   }
   return found;
 }
@@ -114,7 +119,8 @@ class GroupInference {
 
   void infer_one(std::size_t r, const Communicator& one) {
     const CommunicatorsOfRank& rank = ranks_[r];
-    const std::optional<GroupSize> size = size_by_shares(one, rank.file);
+    if (one.is_given) return;
+    const std::optional<GroupSize> size = size_by_calls(one, rank.file);
     const auto peers = peers_.find({r, one.stream});
     if (rank.groups.size() == 1 && !size) {
       add(r, one, rank.groups.front().ranks, "it is the only process group of the trace");

@@ -22,12 +22,14 @@ struct UnnamedCall {
   TorchCallKind kind = TorchCallKind::unknown;
   std::optional<std::int64_t> sent, received{};  ///< elements, of this rank
   std::int64_t shares = 0;          ///< amounts that it lists, one for each rank; 0: none
+  std::int64_t size = 0;            ///< ranks that it says; 0: it does not
   std::int64_t begin = 0, end = 0;  ///< nanoseconds, of the kernel
 };
 /// The unnamed calls of a stream of one rank, in their order.
 struct Communicator {
   std::int64_t stream = 0;
   std::vector<UnnamedCall> calls;
+  bool is_given = false;  ///< --groups says its ranks: there is nothing to infer
 };
 struct CommunicatorsOfRank {
   std::string file{};
@@ -53,13 +55,14 @@ struct InferredGroups {
 };
 /// Of each rank's streams. In this order:
 ///   * distributedInfo has one process group;
-///   * shares: a gather makes eight times of what it is given, so there are eight ranks; less than
-///     all are taken to be neighbours;
+///   * a call says how many ranks there are, or its shares do: a gather makes eight times of what
+///   it
+///     is given, so there are eight; less than all are taken to be neighbours;
 ///   * traces of several ranks: those whose calls agree in kind, size and order, and were under way
 ///     at one moment;
 ///   * the trace has one communicator, or it is the one with the lowest stream, which PyTorch makes
 ///     first, for its default group: all ranks of the job.
-/// Failure (bad input): shares that contradict each other.
+/// Failure (bad input): calls that contradict each other about the number of ranks.
 std::vector<InferredGroups> infer_groups(const std::vector<CommunicatorsOfRank>& ranks);
 
 }  // namespace hemiola::workload

@@ -35,6 +35,25 @@ TEST(Communicators, SharesThatContradictEachOtherAreRefused) {
       << "of a job of four";
 }
 
+TEST(Communicators, ACallMaySayHowManyRanksThereAre) {
+  UnnamedCall call = reduce(5);
+  call.size = 4;
+  const auto found = infer_groups({of_rank(5, 16, {{7, {call}}})});
+  EXPECT_EQ(found[0].known.at(7).ranks, (std::vector{4, 5, 6, 7}));
+  UnnamedCall other = gather(8, 64);
+  other.size = 4;
+  EXPECT_THROW(infer_groups({of_rank(0, 16, {{7, {other}}})}), Failure);
+  // NCCL launches no kernel for a group of one rank: equal shares say nothing.
+  EXPECT_TRUE(infer_groups({of_rank(0, 0, {{7, {gather(8, 8)}}})})[0].problem);
+}
+
+TEST(Communicators, WhatIsGivenIsNotInferred) {
+  Communicator given{7, {gather(8, 64), gather(8, 32)}, true};
+  const auto found = infer_groups({of_rank(0, 8, {given})});
+  EXPECT_TRUE(found[0].known.empty());
+  EXPECT_FALSE(found[0].problem);
+}
+
 TEST(Communicators, OfOthersNothingIsKnown) {
   const auto found = infer_groups({of_rank(0, 16, {{20, {reduce(5)}}, {40, {reduce(7)}}})});
   EXPECT_FALSE(found[0].known.contains(40));

@@ -156,12 +156,13 @@ class KinetoParser {
         {"Src Rank", &to.source},
         {"Dst Rank", &to.destination},
     }};
-    const std::array<std::pair<std::string_view, std::string_view*>, 5> texts{{
+    const std::array<std::pair<std::string_view, std::string_view*>, 6> texts{{
         {"Collective name", &to.collective},
         {"dtype", &to.type},
         {"Process Group Name", &to.group},
         {"Process Group Ranks", &to.group_ranks},
         {"In split size", &to.sent_splits},
+        {"Out split size", &to.received_splits},
     }};
     for (auto field : object) {
       const std::string_view key = field.unescaped_key();

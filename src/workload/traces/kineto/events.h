@@ -20,8 +20,8 @@ namespace hemiola::workload {
 struct KinetoArguments {
   std::string_view collective, type, group, group_ranks;
   std::optional<std::int64_t> sent, received, group_size, first, stride, source, destination;
-  std::string_view sent_splits;  ///< "In split size"
-  std::string_view dims, types;  ///< "Input Dims", "Input type": JSON
+  std::string_view sent_splits, received_splits;  ///< "In split size", "Out split size"
+  std::string_view dims, types;                   ///< "Input Dims", "Input type": JSON
   bool empty() const { return collective.empty() && dims.empty(); }
 };
 

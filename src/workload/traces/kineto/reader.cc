@@ -32,9 +32,7 @@ class KinetoReader {
         launches_(find_launches(events)),
         said_(events, launches_) {
     trace_.file = file;
-    for (const ProcessGroup& group : events.groups) {
-      if (!groups.knows(group.name)) groups.define(group, file);
-    }
+    for (const ProcessGroup& group : events.groups) groups.define(group, file);
   }
 
   Trace read() {

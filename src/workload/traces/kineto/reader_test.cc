@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "workload/testing/kineto.h"
 #include "workload/testing/traces.h"
 
 namespace hemiola::workload {
@@ -11,42 +12,9 @@ namespace {
 using test::call_of;
 using test::failure_of;
 using test::Folder;
-
-/// A trace, event by event. Times are microseconds.
-class KinetoText {
- public:
-  explicit KinetoText(std::string job = {}) : job_(std::move(job)) {}
-  KinetoText& add(std::string_view category, std::string_view name, int thread, double begin,
-                  double duration, std::string_view arguments = {}) {
-    events_.push_back(fmt::format(
-        R"({{"ph": "X", "cat": "{}", "name": "{}", "pid": 9, "tid": {}, "ts": {:.3f}, "dur": {:.3f}, "args": {{{}}}}})",
-        category, name, thread, 1e15 + begin, duration, arguments));
-    return *this;
-  }
-  /// A call of the host at `begin` that takes 2 us, and what it launches.
-  KinetoText& launch(int correlation, double begin, std::string_view kernel, int stream,
-                     double kernel_begin, double duration, std::string_view arguments = {}) {
-    add("cuda_runtime", "cudaLaunchKernel", 1, begin, 2,
-        fmt::format(R"("correlation": {})", correlation));
-    return add("kernel", kernel, stream, kernel_begin, duration,
-               fmt::format(R"("device": 0, "stream": {}, "correlation": {}{}{})", stream,
-                           correlation, arguments.empty() ? "" : ", ", arguments));
-  }
-  std::string str() const {
-    return fmt::format("{{\"schemaVersion\": 1, {}\"traceEvents\": [\n{}\n]}}", job_,
-                       fmt::join(events_, ",\n"));
-  }
-
- private:
-  std::string job_;
-  std::vector<std::string> events_;
-};
-
-constexpr std::string_view kJob =
-    R"("distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 2}, )";
-constexpr std::string_view kAllReduce =
-    R"("Collective name": "allreduce", "In msg nelems": 1024, "Out msg nelems": 1024, "Group size": 2, )"
-    R"("dtype": "BFloat16", "Process Group Name": "7", "Process Group Ranks": "[0, 1]")";
+using test::kAllReduce;
+using test::KinetoText;
+using test::kJob;
 
 Workload read_text(const std::string& text, TraceRequest request = {}) {
   const Folder folder;
@@ -442,7 +410,7 @@ TEST(KinetoTrace, WhatIsRefused) {
       "k.json: error: node 1 'ncclDevKernel_AllReduce(args)' is in process group '7' with rank 1, "
       "but there "
       "is a trace of rank 0 only\n"
-      "  hint: give the traces of all ranks, or --replicate and their number");
+      "  hint: give the traces of all ranks, or --replicate 2 makes the others from it");
   EXPECT_EQ(
       kineto_refusal(KinetoText().add("cpu_op", "aten::relu", 1, 0, 10).str()),
       "k.json: error: has nothing that a GPU did\n  hint: profile with ProfilerActivity.CUDA");

@@ -40,7 +40,9 @@ class TorchParser {
       is_open = true;
       bool found = false;
       for (auto field : document.get_object()) {
-        if (std::string_view(field.unescaped_key()) != "nodes") continue;
+        const std::string_view key = field.unescaped_key();
+        if (key == "schema") schema_ = plain_text(field.value());
+        if (key != "nodes") continue;
         found = true;
         for (auto node : field.value().get_array()) read_node(node.get_object());
       }
@@ -53,6 +55,8 @@ class TorchParser {
     std::stable_sort(nodes_.begin(), nodes_.end(),
                      [](const TorchNode& a, const TorchNode& b) { return a.id < b.id; });
   }
+
+  const std::string& schema() const { return schema_; }
 
  private:
   std::uint64_t id_of(torch_json::value value, std::string_view what) const {
@@ -93,6 +97,8 @@ class TorchParser {
     if (!has_id || !has_parent)
       throw Failure(fmt::format("node '{}' has no {}", node.name, has_id ? "ctrl_deps" : "id"),
                     {.file = file_});
+    if (node.name.empty())
+      throw Failure(fmt::format("node {} has no name", node.id), {.file = file_});
     nodes_.push_back(std::move(node));
   }
 
@@ -165,6 +171,7 @@ class TorchParser {
   const std::string& file_;
   std::string& content_;
   std::vector<TorchNode>& nodes_;
+  std::string schema_;
 };
 
 }  // namespace
@@ -173,16 +180,26 @@ struct TorchFile::Parsed {
   std::string content;
   torch_json::parser parser;  // owns the texts
   std::vector<TorchNode> nodes;
+  std::string schema;
 };
 
 TorchFile::TorchFile(const std::string& file, std::string content)
     : parsed_(std::make_unique<Parsed>()) {
   parsed_->content = std::move(content);
-  TorchParser(file, parsed_->content, parsed_->nodes).read(parsed_->parser);
+  TorchParser parser(file, parsed_->content, parsed_->nodes);
+  parser.read(parsed_->parser);
+  parsed_->schema = parser.schema();
 }
 TorchFile::~TorchFile() = default;
 const std::vector<TorchNode>& TorchFile::nodes() const {
   return parsed_->nodes;
+}
+
+const std::string& TorchFile::schema() const {
+  return parsed_->schema;
+}
+bool TorchFile::has_known_schema() const {
+  return schema().empty() || schema().starts_with("1.0.") || schema().starts_with("1.1.");
 }
 
 std::int64_t TorchTensor::bytes() const {

@@ -38,6 +38,10 @@ class TorchFile {
   ~TorchFile();
   /// In the order of their ids, which is that of their begins.
   const std::vector<TorchNode>& nodes() const;
+  /// "1.1.1-chakra.0.0.4"; empty: the file does not say.
+  const std::string& schema() const;
+  /// Whether it is one of those above.
+  bool has_known_schema() const;
 
  private:
   struct Parsed;

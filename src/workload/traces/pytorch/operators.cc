@@ -103,6 +103,17 @@ OperatorEffect effect_of(const TorchNode& node) {
   return effect;
 }
 
+bool fills_or_copies(std::string_view name) {
+  const std::string_view plain = operator_of(name);
+  return plain == "aten::fill_" || plain == "aten::zero_" || plain == "aten::copy_";
+}
+
+bool is_host_copy(const TorchNode& node) {
+  if (operator_of(node.name) != "aten::copy_") return false;
+  const std::vector<TorchTensor> tensors = tensors_of(node.values);
+  return tensors.size() == 2 && tensors[0].is_on_gpu != tensors[1].is_on_gpu;
+}
+
 Compute work_of_operator(const TorchNode& node, const std::vector<std::int64_t>& writes) {
   const std::vector<std::string> types = parse_types(node.types);
   if (const auto product =
@@ -115,7 +126,9 @@ Compute work_of_operator(const TorchNode& node, const std::vector<std::int64_t>&
     if (contains(writes, tensor.storage)) written.push_back(tensor);
   }
   Compute compute;
-  compute.read = bytes_on_gpu(tensors_of(node.values));
+  std::vector<TorchTensor> read = tensors_of(node.values);
+  if (fills_or_copies(node.name) && !read.empty()) read.erase(read.begin());
+  compute.read = bytes_on_gpu(std::move(read));
   if (outputs.empty()) {
     compute.written = is_kernel ? 0 : compute.read;
   } else {

@@ -1,7 +1,8 @@
 // What an operator of PyTorch does on the GPU, as far as its tensors tell.
 #pragma once
 
-#include <optional>
+#include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "workload/traces/pytorch/nodes.h"
@@ -20,6 +21,11 @@ struct OperatorEffect {
 /// An operator that only looks at a tensor in another way (aten::view), or allocates (aten::empty),
 /// writes nothing.
 OperatorEffect effect_of(const TorchNode& node);
+
+/// Writes its first argument without reading it: aten::fill_, aten::zero_, aten::copy_.
+bool fills_or_copies(std::string_view name);
+/// Whether it copies between the memories of the host and the GPU.
+bool is_host_copy(const TorchNode& node);
 
 /// Bytes and flop of its own kernels, which write `writes`: its outputs in other storages were made
 /// by operators that it calls.

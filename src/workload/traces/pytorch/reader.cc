@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/checked.h"
+#include "core/units.h"
 #include "workload/traces/pytorch/operators.h"
 #include "workload/traces/pytorch/roles.h"
 #include "workload/traces/pytorch_calls.h"
@@ -48,6 +49,7 @@ class TorchReader {
     for (const TorchNode& node : nodes_) {
       if (node.name.find("process_group:init") != std::string_view::npos) define_groups(node);
     }
+    check_callers();
     if (linked_) {
       read_linked();
     } else {
@@ -59,6 +61,26 @@ class TorchReader {
 
  private:
   NodeOfFile at(const TorchNode& node) const { return {&trace_.file, node.id, node.name}; }
+
+  /// Nobody is below itself, however far. The outermost node may name itself.
+  void check_callers() const {
+    enum class State : std::uint8_t { unknown, open, ends };
+    std::vector<State> states(nodes_.size());
+    std::vector<std::size_t> path;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      path.clear();
+      for (std::size_t at = i; states[at] != State::ends;) {
+        if (states[at] == State::open)
+          this->at(nodes_[at]).fail(" is called by itself, by way of those that it calls");
+        states[at] = State::open;
+        path.push_back(at);
+        const auto parent = place_.find(nodes_[at].parent);
+        if (parent == place_.end() || parent->second == at) break;
+        at = parent->second;
+      }
+      for (const std::size_t at : path) states[at] = State::ends;
+    }
+  }
 
   void define_groups(const TorchNode& node) {
     const auto found = parse_process_groups(node.values);
@@ -111,7 +133,7 @@ class TorchReader {
       for (const TorchTensor& tensor : tensors_of(node.output_values)) {
         if (!tensor.is_on_gpu) continue;
         if (tensor.elements < 0 || tensor.element_bytes < 0 ||
-            (tensor.element_bytes > 0 && tensor.elements > kMostTraceBytes / tensor.element_bytes))
+            (tensor.element_bytes > 0 && tensor.elements > kMostMemory / tensor.element_bytes))
           at(node).fail(fmt::format(" gives a tensor of {} elements of {} B", tensor.elements,
                                     tensor.element_bytes));
         if (device && *device != tensor.device)
@@ -126,7 +148,13 @@ class TorchReader {
   void add_kernel(const TorchNode& node, const std::vector<std::int64_t>& writes) {
     const OperatorEffect effect = effect_of(node);
     Node out = start(node);
-    out.kind = NodeKind::compute;
+    const bool is_copy = is_host_copy(node);
+    if (is_copy)
+      tally_.add(
+          "a copy between host and GPU takes the time of the GPU's memory, since the link to "
+          "the host is no part of the models",
+          at(node).text());
+    out.kind = is_copy ? NodeKind::memory : NodeKind::compute;
     out.stream = assembly_.builder().stream("compute");
     out.work = assembly_.compute(work_of_operator(node, writes));
     for (const std::int64_t storage : effect.reads) wait_for_calls(written_by_call_, storage);
@@ -185,6 +213,7 @@ class TorchReader {
     call.group = std::string(node.group);
     call.sent = node.sent;
     call.received = node.received;
+    call.says_counts = true;
     call.size = node.group_size.value_or(0);
     call.first = node.first.value_or(-1);
     call.stride = node.stride.value_or(-1);
@@ -225,11 +254,18 @@ class TorchReader {
       const auto alias = aliases_.find(group.dump());
       if (alias != aliases_.end()) call.group = alias->second;
     }
-    if (name + 1 < values.size() && values[name + 1].is_array())
-      call.sent_splits = parse_splits(values[name + 1].dump());
+    set_splits(call, values, name + 1);
     set_group_numbers(call, values);
     set_peer(call, values[name - 1], node);
     return call;
+  }
+
+  /// Two lists behind the name.
+  static void set_splits(TorchCall& call, const nlohmann::json& values, std::size_t at) {
+    if (at < values.size() && values[at].is_array())
+      call.sent_splits = parse_splits(values[at].dump());
+    if (at + 1 < values.size() && values[at].is_array() && values[at + 1].is_array())
+      call.received_splits = parse_splits(values[at + 1].dump());
   }
 
   static void set_group_numbers(TorchCall& call, const nlohmann::json& values) {

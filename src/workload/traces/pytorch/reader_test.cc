@@ -92,6 +92,38 @@ TEST(PyTorchTrace, OperatorsThatCallNoOtherAreKernels) {
   EXPECT_EQ(workload.operators->covered, 1);
 }
 
+TEST(PyTorchTrace, CopiesFromAndToTheHostAreSaid) {
+  const auto on_host = [](int number) {
+    return fmt::format(R"([{}, {}, 0, 100, 4, "cpu"])", number, number + 1000);
+  };
+  const Workload workload = read_torch(trace_text({
+      std::string(kRoot),
+      node_text(2, "aten::copy_", 1, "[" + tensor(10) + ", " + on_host(11) + ", true]",
+                "[[100], [100], []]", R"(["Tensor<float>", "Tensor<float>", "Bool"])",
+                "[" + tensor(10) + "]"),
+      node_text(3, "aten::copy_", 1, "[" + tensor(12) + ", " + tensor(10) + ", true]",
+                "[[100], [100], []]", R"(["Tensor<float>", "Tensor<float>", "Bool"])",
+                "[" + tensor(12) + "]"),
+      node_text(4, "aten::copy_", 1, "[" + on_host(13) + ", " + tensor(12) + ", true]",
+                "[[100], [100], []]", R"(["Tensor<float>", "Tensor<float>", "Bool"])",
+                "[" + on_host(13) + "]"),
+  }));
+  const Trace& trace = test::trace_of(workload, 0);
+  ASSERT_EQ(trace.nodes.size(), 3u);
+  EXPECT_EQ(node_with(trace, 2).kind, NodeKind::memory);
+  EXPECT_EQ(node_with(trace, 4).kind, NodeKind::memory);
+  EXPECT_EQ(node_with(trace, 3).kind, NodeKind::compute);
+  const Compute& inside = workload.computes.at(static_cast<std::size_t>(node_with(trace, 3).work));
+  EXPECT_EQ(inside.read, 400) << "what it is copied over is not read";
+  EXPECT_EQ(inside.written, 400);
+  EXPECT_TRUE(test::has_notice(workload, "is no part of the models: 2 times"));
+}
+
+TEST(PyTorchTrace, ASchemaThatIsNotKnownIsSaid) {
+  EXPECT_TRUE(test::has_notice(read_torch(trace_text({std::string(kRoot)}, "2.0.0")),
+                               "schema 2.0.0 is not known"));
+}
+
 TEST(PyTorchTrace, TheOldestSchemaHasListsBesideEachOther) {
   const std::string node =
       R"({"name": "aten::mm", "id": 2, "parent": 1, "inputs": [[3, 4, 0, 6, 4, "cuda:0"], [5, 6, 0, 6, 4, "cuda:0"]], )"
@@ -186,7 +218,12 @@ TEST(PyTorchTrace, WhatIsRefused) {
             "t.json: error: node 4 'record_param_comms' is in process group '3' with rank 1, but "
             "there is a trace "
             "of rank 0 only\n"
-            "  hint: give the traces of all ranks, or --replicate and their number");
+            "  hint: give the traces of all ranks, or --replicate 2 makes the others from it");
+  EXPECT_EQ(torch_refusal(trace_text({std::string(kRoot), node_text(5, "a", 6),
+                                      node_text(6, "b", 7), node_text(7, "c", 5)})),
+            "t.json: error: node 5 'a' is called by itself, by way of those that it calls");
+  EXPECT_EQ(torch_refusal(R"({"schema": "1.0.1", "nodes": [{"id": 3, "name": 7, "parent": 1}]})"),
+            "t.json: error: node 3 has no name");
   EXPECT_EQ(torch_refusal(trace_text(
                 {std::string(kRoot), node_text(5, "a", 1),
                  node_text(5, "b", 1, "[" + tensor(1) + "]", "[]", "[]", "[" + tensor(2) + "]"),

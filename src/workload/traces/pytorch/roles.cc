@@ -4,8 +4,8 @@
 #include <array>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
-#include "core/index.h"
 #include "workload/traces/pytorch/operators.h"
 #include "workload/traces/pytorch_shapes.h"
 
@@ -19,12 +19,6 @@ bool is_inside_call(std::string_view name) {
 /// Calls, and may copy its arguments before it does.
 bool is_around_call(std::string_view name) {
   return name.find("c10d") != std::string_view::npos;
-}
-
-/// Writes an output without computing it.
-bool fills_or_copies(std::string_view name) {
-  const std::string_view plain = operator_of(name);
-  return plain == "aten::fill_" || plain == "aten::zero_" || plain == "aten::copy_";
 }
 
 /// Made of fills and copies, with no kernel of its own beside them.
@@ -81,6 +75,27 @@ bool is_made_of_copies(std::string_view name) {
   return std::find(kNames.begin(), kNames.end(), plain) != kNames.end();
 }
 
+/// Storages that the kernels and calls of an operator, and of those below it, write.
+struct Written {
+  std::unordered_set<std::int64_t> computed, copied;
+
+  void add(const std::vector<std::int64_t>& storages, bool by_copy) {
+    (by_copy ? copied : computed).insert(storages.begin(), storages.end());
+  }
+  /// The smaller into the larger, so that deep nesting costs n log n.
+  void take(Written& other) {
+    merge(computed, other.computed);
+    merge(copied, other.copied);
+  }
+
+ private:
+  static void merge(std::unordered_set<std::int64_t>& into,
+                    std::unordered_set<std::int64_t>& from) {
+    if (into.size() < from.size()) into.swap(from);
+    into.insert(from.begin(), from.end());
+  }
+};
+
 class RoleFinder {
  public:
   explicit RoleFinder(const std::vector<TorchNode>& nodes) : nodes_(nodes) {
@@ -122,6 +137,7 @@ class RoleFinder {
     std::uint32_t node = 0;
     std::size_t next = 0;  ///< of its children
     bool is_in_call = false;
+    Written below{};  ///< by the children that are done
   };
 
   /// Children before their callers. Operators nest as deep as somebody's program does, so without
@@ -131,7 +147,7 @@ class RoleFinder {
     const auto enter = [&](std::uint32_t node, bool is_in_call) {
       if (visited_[node]) return;
       visited_[node] = true;
-      open.push_back({node, 0, is_in_call || is_inside_call(nodes_[node].name)});
+      open.push_back({node, 0, is_in_call || is_inside_call(nodes_[node].name), {}});
     };
     enter(root, false);
     while (!open.empty()) {
@@ -142,48 +158,33 @@ class RoleFinder {
         continue;
       }
       decide(top);
+      if (open.size() > 1) open[open.size() - 2].below.take(top.below);
       open.pop_back();
     }
   }
 
-  void decide(const Visit& visit) {
+  void decide(Visit& visit) {
+    const TorchNode& node = nodes_[visit.node];
     OperatorRole& role = found_.roles[visit.node];
-    if (visit.is_in_call || is_around_call(nodes_[visit.node].name)) {
+    OperatorEffect effect = effect_of(node);
+    if (visit.is_in_call || is_around_call(node.name)) {
       role = OperatorRole::call;
+      visit.below.add(effect.writes, false);
       return;
     }
-    OperatorEffect effect = effect_of(nodes_[visit.node]);
     if (!effect.is_on_gpu) return;
     if (effect.writes.empty()) {
       role = OperatorRole::alias;
       return;
     }
-    if (!children_[visit.node].empty()) drop_covered(visit.node, effect.writes);
-    role = effect.writes.empty() ? OperatorRole::covered : OperatorRole::kernel;
-    found_.writes[visit.node] = std::move(effect.writes);
-  }
-
-  /// Takes away the storages that kernels and calls below the operator write.
-  void drop_covered(std::uint32_t node, std::vector<std::int64_t>& writes) const {
-    const bool by_copies = is_made_of_copies(nodes_[node].name);
-    std::vector<std::uint32_t> below = children_[node];
-    std::size_t looked = 0;
-    while (!below.empty() && !writes.empty()) {
-      const std::uint32_t one = below.back();
-      below.pop_back();
-      if (looked++ > nodes_.size()) return;  // callers that call each other
-      below.insert(below.end(), children_[one].begin(), children_[one].end());
-      const bool is_kernel = found_.roles[one] == OperatorRole::kernel;
-      if (is_kernel && !by_copies && fills_or_copies(nodes_[one].name)) continue;
-      if (is_kernel) drop(found_.writes[one], writes);
-      if (found_.roles[one] == OperatorRole::call) drop(effect_of(nodes_[one]).writes, writes);
-    }
-  }
-
-  static void drop(const std::vector<std::int64_t>& what, std::vector<std::int64_t>& from) {
-    std::erase_if(from, [&](std::int64_t storage) {
-      return std::find(what.begin(), what.end(), storage) != what.end();
+    const bool by_copies = is_made_of_copies(node.name);
+    std::erase_if(effect.writes, [&](std::int64_t storage) {
+      return visit.below.computed.contains(storage) ||
+             (by_copies && visit.below.copied.contains(storage));
     });
+    role = effect.writes.empty() ? OperatorRole::covered : OperatorRole::kernel;
+    visit.below.add(effect.writes, fills_or_copies(node.name));
+    found_.writes[visit.node] = std::move(effect.writes);
   }
 
   const std::vector<TorchNode>& nodes_;

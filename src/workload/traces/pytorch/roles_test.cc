@@ -114,6 +114,16 @@ TEST(OperatorRoles, CallersThatCallEachOtherAreStillCounted) {
             (std::vector{kernel, kernel}));
 }
 
+TEST(OperatorRoles, DeepNestingCostsNoMoreThanItsLength) {
+  Operators deep;
+  constexpr std::uint64_t kDeep = 100'000;
+  for (std::uint64_t id = 1; id < kDeep; ++id) deep.add(id, "aten::linear", id - 1, {1}, {2});
+  deep.add(kDeep, "aten::addmm", kDeep - 1, {1}, {2});
+  const std::vector<OperatorRole> roles = deep.roles();
+  EXPECT_EQ(roles.front(), covered);
+  EXPECT_EQ(roles.back(), kernel);
+}
+
 // --- Conservation, on traces of others.
 // ------------------------------------------------------------
 
