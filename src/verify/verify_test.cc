@@ -198,18 +198,26 @@ TEST(Verify, workgroups_that_wait_for_each_other_are_shown_as_a_cycle) {
   EXPECT_EQ(proof.counterexample.size(), 2u);
 }
 
-TEST(Verify, threads_that_do_not_wait_run_ahead_and_signal) {
-  auto bodies = exchange();
-  for (int rank = 0; rank < 2; ++rank) {
-    auto& ops = bodies[static_cast<std::size_t>(rank)][0];
-    const int peer = 1 - rank;
-    // Thread 0 waits first; thread 1 gives what the peer's thread 0 waits for.
-    ops[3] = wait(rank, 0);
-    ops[4] = flag(OpKind::signal, {{peer, 1}, {peer, 0}});
-    ops.insert(ops.begin() + 5, sync());
-    ops.insert(ops.begin() + 6, wait(rank, 1));
-  }
-  EXPECT_EQ(all_gather(bodies).verdict, Verdict::proven) << all_gather(bodies).summary;
+TEST(Verify, threads_of_other_warps_run_ahead_and_signal) {
+  // Thread 0 waits first; thread `gives` gives what the peer's thread 0 waits for.
+  const auto verdict = [](std::size_t gives) {
+    auto bodies = exchange();
+    for (int rank = 0; rank < 2; ++rank) {
+      auto& ops = bodies[static_cast<std::size_t>(rank)][0];
+      const int peer = 1 - rank;
+      std::vector<std::pair<int, std::int32_t>> signals(gives + 1, {peer, 2});
+      signals.front() = {peer, 1};
+      signals.back() = {peer, 0};
+      ops[3] = wait(rank, 0);
+      ops[4] = flag(OpKind::signal, signals);
+      ops.insert(ops.begin() + 5, sync());
+      ops.insert(ops.begin() + 6, wait(rank, 1));
+    }
+    return all_gather(bodies).verdict;
+  };
+  EXPECT_EQ(verdict(1), Verdict::deadlock) << "a warp comes together behind an operation";
+  EXPECT_EQ(verdict(31), Verdict::deadlock);
+  EXPECT_LT(verdict(32), Verdict::wrong);
 }
 
 TEST(Verify, a_semaphore_with_two_signallers_that_is_taken_in_part_is_not_confluent) {

@@ -82,7 +82,8 @@ class TraceReader {
         std::shared_ptr<const KinetoFile> kineto = std::exchange(only_, nullptr);
         if (kineto == nullptr)
           kineto = std::make_shared<const KinetoFile>(file.name, std::move(content));
-        groups_.begin_file(kineto_rank_of(*kineto, rank), world_of(*kineto));
+        groups_.begin_file(kineto_rank_of(*kineto, rank), world_of(*kineto),
+                           kineto->events().rank.has_value());
         set_device(kineto->events(), file.name);
         const auto inferred = inferred_.find(file.name);
         trace = read_kineto(file.name, kineto->events(),

@@ -1,6 +1,7 @@
 #include "verify/programs/interpreter.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace hemiola::verify {
@@ -182,6 +183,7 @@ bool Interpreter::settle(Actor actor) {
       acquired = std::move(turned);
     }
     self.lessons.push_back({open->thread, std::move(acquired)});
+    self.join_lessons();
     self.open_waits.erase(open);
     open = self.open_waits.begin();
   }
@@ -284,6 +286,23 @@ bool Interpreter::must_be_awaited(const Workgroup& self, std::int32_t op) const 
     default:  // credits and progress semaphores count on over repetitions
       return false;
   }
+}
+
+void Workgroup::join_lessons() {
+  constexpr std::size_t kMany = 64;
+  if (lessons.size() < kMany || !std::has_single_bit(lessons.size())) return;
+  std::map<std::int32_t, Acquired> by_thread;
+  for (Lesson& lesson : lessons) {
+    const auto [known, is_new] = by_thread.try_emplace(lesson.thread);
+    if (is_new) {
+      known->second = std::move(lesson.acquired);
+    } else {
+      lesson.acquired.join_into(known->second.now);
+      known->second.after_fence.join(lesson.acquired.after_fence);
+    }
+  }
+  lessons.clear();
+  for (auto& [thread, acquired] : by_thread) lessons.push_back({thread, std::move(acquired)});
 }
 
 /// What a flag that this thread sets now stands for.

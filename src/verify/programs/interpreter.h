@@ -65,6 +65,8 @@ struct Workgroup {
     Acquired acquired;
   };
   std::vector<Lesson> lessons;
+  /// Without a barrier they would become as many as there are waits: those of a thread are joined.
+  void join_lessons();
   struct OpenWait {  ///< a wait of one thread that has not ended yet
     std::int32_t thread = 0;
     program::SemaphoreId semaphore;

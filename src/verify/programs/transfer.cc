@@ -112,10 +112,12 @@ bool Interpreter::packets_there(Workgroup& self, Actor actor) {
       store->turned(image).join_reads_into(before.now);
       continue;
     }
+    self.join_lessons();
     Acquired& acquired = self.lessons.emplace_back().acquired;
     store->turned(image).join_reads_into(acquired.now);
     memory_.fenced_before(record).turned(image).join_into(acquired.after_fence);
   }
+  self.join_lessons();
   self.lessons.emplace_back().acquired = std::move(before);
   return true;
 }

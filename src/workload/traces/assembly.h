@@ -43,9 +43,11 @@ struct FileTrace {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> callers;  ///< index of the node, id
 };
 
-/// Bytes that a rank says an all-to-all brings it, from each rank of the group in its order.
-struct ReceivedParts {
-  std::vector<std::int64_t> parts;  ///< empty: `of_each` from all
+/// What a rank says about one of its all-to-alls, beside what it sends.
+struct AllToAllParts {
+  bool sends_are_cut = false;  ///< nor that: the list of it is cut
+  bool says_received = false;
+  std::vector<std::int64_t> received{};  ///< bytes from each rank of the group; empty: `of_each`
   std::int64_t of_each = 0;
 };
 
@@ -79,8 +81,8 @@ class TraceAssembly {
   /// them says. To be called when all ranks are there, and each has its own file. Failure (wrong
   /// program): one receives another amount than it is sent.
   void join_splits();
-  void receives(int rank, std::uint64_t node, ReceivedParts parts) {
-    received_[{rank, node}] = std::move(parts);
+  void says(int rank, std::uint64_t node, AllToAllParts parts) {
+    parts_[{rank, node}] = std::move(parts);
   }
 
   bool lenient() const { return lenient_; }
@@ -92,8 +94,8 @@ class TraceAssembly {
   WorkloadBuilder& builder_;
   bool lenient_;
   OnceIndex names_, computes_;  ///< of the workload; computes without a shape
-  std::map<std::pair<int, std::uint64_t>, ReceivedParts> received_;  ///< by rank and node
-  std::unordered_multimap<std::uint64_t, std::size_t> classes_;      ///< by a digest of the trace
+  std::map<std::pair<int, std::uint64_t>, AllToAllParts> parts_;  ///< by rank and node
+  std::unordered_multimap<std::uint64_t, std::size_t> classes_;   ///< by a digest of the trace
 };
 
 }  // namespace hemiola::workload

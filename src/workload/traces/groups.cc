@@ -18,6 +18,9 @@ std::string list_ranks(const std::vector<int>& ranks) {
                      ranks.back());
 }
 
+constexpr std::string_view kGivenHint =
+    "--groups contradicts the trace: leave the group out of its file";
+
 /// "ranks 0, 1 | 2, 3", "8 ranks", "all ranks"
 std::string text_of(const ProcessGroup& group) {
   if (!group.ranks.empty()) return fmt::format("ranks {}", list_ranks(group.ranks));
@@ -53,8 +56,9 @@ void NodeOfFile::fail(const std::string& problem, const std::string& hint, ExitC
 ProcessGroups::ProcessGroups(WorkloadBuilder& builder, int ranks, bool replicated)
     : builder_(builder), ranks_(ranks), replicated_(replicated) {}
 
-void ProcessGroups::begin_file(int rank, int world) {
+void ProcessGroups::begin_file(int rank, int world, bool is_rank_said) {
   rank_ = rank;
+  is_rank_said_ = is_rank_said;
   world_ = world;
   of_file_.clear();
   used_.clear();
@@ -68,14 +72,6 @@ const ProcessGroup* ProcessGroups::find(std::string_view name) const {
   return nullptr;
 }
 
-/// Ranks that a group has; 0: nothing says it.
-int ProcessGroups::size_of(const ProcessGroup& group) const {
-  if (!group.parts.empty()) return static_cast<int>(group.parts.front().size());
-  if (!group.ranks.empty()) return static_cast<int>(group.ranks.size());
-  if (group.size > 0) return group.size;
-  return world_ > 0 || replicated_ ? world_ : ranks_;
-}
-
 /// Whether both can be true: one may list ranks where the other says "all", or how many.
 bool ProcessGroups::is_same(const ProcessGroup& a, const ProcessGroup& b) const {
   if (!a.ranks.empty() && !b.ranks.empty()) return a.ranks == b.ranks;
@@ -85,6 +81,12 @@ bool ProcessGroups::is_same(const ProcessGroup& a, const ProcessGroup& b) const 
         a.parts.empty() ? std::tie(b.parts, a.ranks) : std::tie(a.parts, b.ranks);
     if (!ranks.empty()) return std::find(parts.begin(), parts.end(), ranks) != parts.end();
   }
+  const auto size_of = [&](const ProcessGroup& group) {
+    if (!group.parts.empty()) return static_cast<int>(group.parts.front().size());
+    if (!group.ranks.empty()) return static_cast<int>(group.ranks.size());
+    if (group.size > 0) return group.size;
+    return world_ > 0 || replicated_ ? world_ : ranks_;
+  };
   const int one = size_of(a), other = size_of(b);
   return one == 0 || other == 0 || one == other;
 }
@@ -96,6 +98,11 @@ void ProcessGroups::define(const ProcessGroup& group, const std::string& file) {
     distinct.insert(part.begin(), part.end());
     count += part.size();
   }
+  if (group.size > 0 && !group.ranks.empty() &&
+      static_cast<std::size_t>(group.size) != group.ranks.size())
+    throw Failure(fmt::format("process group '{}' is said to have {}, and to have {} of them",
+                              group.name, text_of(group), group.size),
+                  {.file = file});
   if (distinct.size() != count || (!distinct.empty() && *distinct.begin() < 0))
     throw Failure(fmt::format("process group '{}' has a rank twice or a negative one: {}",
                               group.name, text_of(group)),
@@ -106,7 +113,7 @@ void ProcessGroups::define(const ProcessGroup& group, const std::string& file) {
   } else if (!is_same(*known, group)) {
     throw Failure(fmt::format("process group '{}' is said to have two lists of ranks: {} and {}",
                               group.name, text_of(*known), text_of(group)),
-                  {.file = file});
+                  {.file = file}, is_given(group.name) ? std::string(kGivenHint) : "");
   }
 }
 
@@ -119,10 +126,23 @@ void ProcessGroups::check(std::string_view name, const std::vector<int>& ranks, 
     node.fail(fmt::format(" says that process group '{}' has ranks {}, and that they are {}", name,
                           list_ranks(ranks), size));
   if (known == nullptr || (ranks.empty() && size <= 0) || is_same(*known, said)) return;
-  node.fail(
-      fmt::format(" says that process group '{}' has {}, elsewhere it has {}", name, text_of(said),
-                  text_of(*known)),
-      is_given(name) ? "--groups contradicts the trace: leave the group out of its file" : "");
+  node.fail(fmt::format(" says that process group '{}' has {}, elsewhere it has {}", name,
+                        text_of(said), text_of(*known)),
+            is_given(name) ? std::string(kGivenHint) : "");
+}
+
+void ProcessGroups::refine(std::string_view name, const std::vector<int>& ranks) {
+  const auto known = of_file_.find(name);
+  if (known != of_file_.end() && known->second.ranks.empty() && known->second.parts.empty())
+    known->second.ranks = ranks;
+}
+
+int ProcessGroups::said_size(std::string_view name) const {
+  const ProcessGroup* group = find(name);
+  if (group == nullptr) return world_;
+  if (!group->parts.empty()) return static_cast<int>(group->parts.front().size());
+  if (!group->ranks.empty()) return static_cast<int>(group->ranks.size());
+  return group->size > 0 ? group->size : world_;
 }
 
 std::vector<std::string> ProcessGroups::unused() const {
@@ -184,6 +204,11 @@ std::vector<int> ProcessGroups::ranks_of(std::string_view name, const NodeOfFile
     node.fail(fmt::format(" is of rank {}, which is in no group of '{}'", rank_, name));
   }
   const int size = group == nullptr || group->size == 0 ? world_ : group->size;
+  if (world_ > 0 && size != world_)
+    fail(name, node,
+         fmt::format(" is in process group '{}' of {} ranks, and nothing says which they are", name,
+                     size),
+         fmt::format("--groups FILE says it: {{\"{}\": [0, 1]}}", name));
   if (size > 0 && size != ranks_ && !replicated_)
     fail(name, node,
          fmt::format(" communicates in a group of all {} ranks, but {}", size,
@@ -203,6 +228,17 @@ std::vector<std::vector<int>> ProcessGroups::partition(const std::string& name,
          "give the traces of all ranks");
   };
   const auto size = static_cast<int>(ranks.size());
+  if (const ProcessGroup* group = find(name); group != nullptr && !group->parts.empty()) {
+    std::vector<int> all;
+    for (const std::vector<int>& part : group->parts) {
+      if (part.size() != ranks.size()) refuse("and others of its lists have more or fewer");
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    std::sort(all.begin(), all.end());
+    if (all.front() == 0 && all.back() == ranks_ - 1 && static_cast<int>(all.size()) == ranks_)
+      return group->parts;
+    refuse(fmt::format("and its lists are not of the ranks 0 to {}", ranks_ - 1));
+  }
   if (size == ranks_ || size == world_) {
     std::vector<int> all;
     for (int rank = 0; rank < ranks_; ++rank) all.push_back(rank);
@@ -250,6 +286,14 @@ std::int32_t ProcessGroups::join(const std::string& name, const std::vector<int>
   return known->second;
 }
 
+void ProcessGroups::require_own_rank(const std::string& name, const std::vector<int>& ranks,
+                                     const NodeOfFile& node) const {
+  if (std::find(ranks.begin(), ranks.end(), rank_) == ranks.end())
+    fail(name, node,
+         fmt::format(" is of rank {}, which is not in its process group '{}' of ranks {}", rank_,
+                     name, list_ranks(ranks)));
+}
+
 GroupOfRank ProcessGroups::group(std::string_view name, const NodeOfFile& node) {
   const auto used = used_.find(name);
   if (used != used_.end()) return used->second;
@@ -263,6 +307,8 @@ GroupOfRank ProcessGroups::group(std::string_view name, const NodeOfFile& node) 
     const auto known = families_.find(known_as);
     family =
         known != families_.end() ? known->second : add(known_as, partition(known_as, ranks, node));
+    if (is_rank_said_ && known_as == name && !find(name)->ranks.empty())
+      require_own_rank(known_as, ranks, node);
   } else {
     for (const int rank : ranks) {
       if (rank >= ranks_)
@@ -274,10 +320,7 @@ GroupOfRank ProcessGroups::group(std::string_view name, const NodeOfFile& node) 
     }
     family = join(known_as, ranks, node);
   }
-  if (!replicated_ && std::find(ranks.begin(), ranks.end(), rank_) == ranks.end())
-    fail(name, node,
-         fmt::format(" is of rank {}, which is not in its process group '{}' of ranks {}", rank_,
-                     known_as, list_ranks(ranks)));
+  if (!replicated_) require_own_rank(known_as, ranks, node);
   if (const ProcessGroup* known = find(name); known != nullptr)
     builder_.workload().families[static_cast<std::size_t>(family)].inferred = known->inferred;
   GroupOfRank group{family, static_cast<int>(ranks.size())};

@@ -74,8 +74,9 @@ class ProcessGroups {
   void define_family(const std::string& family, const std::vector<std::string>& groups);
 
   /// From here on it is about another file: what `define()` said holds no more. `world` is the
-  /// number of ranks that the traced job had; 0: not known.
-  void begin_file(int rank, int world);
+  /// number of ranks that the traced job had; 0: not known. `is_rank_said`: by the file, not by
+  /// its name.
+  void begin_file(int rank, int world, bool is_rank_said = false);
   /// Failure: the name is known with other ranks, or another number of them; a rank is negative, or
   /// is there twice.
   void define(const ProcessGroup& group, const std::string& file);
@@ -86,6 +87,10 @@ class ProcessGroups {
   bool knows(std::string_view name) const { return find(name) != nullptr; }
   /// Whether define_for_all() said it.
   bool is_given(std::string_view name) const { return of_all_.find(name) != of_all_.end(); }
+  /// Of a group of the file whose ranks it did not say, only how many: which they are.
+  void refine(std::string_view name, const std::vector<int>& ranks);
+  /// Ranks that a group is said to have, before any is made larger for `replicated`; 0: not said.
+  int said_size(std::string_view name) const;
   /// Names of define_for_all() that nothing asked for.
   std::vector<std::string> unused() const;
 
@@ -114,7 +119,8 @@ class ProcessGroups {
  private:
   const ProcessGroup* find(std::string_view name) const;
   bool is_same(const ProcessGroup& a, const ProcessGroup& b) const;
-  int size_of(const ProcessGroup& group) const;
+  void require_own_rank(const std::string& name, const std::vector<int>& ranks,
+                        const NodeOfFile& node) const;
   std::vector<int> ranks_of(std::string_view name, const NodeOfFile& node) const;
   std::vector<std::vector<int>> partition(const std::string& name, const std::vector<int>& ranks,
                                           const NodeOfFile& node) const;
@@ -127,6 +133,7 @@ class ProcessGroups {
   int ranks_;
   bool replicated_;
   int rank_ = 0;
+  bool is_rank_said_ = false;
   int world_ = 0;
   std::map<std::string, ProcessGroup, std::less<>> of_all_, of_file_;
   std::map<std::string, std::int32_t, std::less<>> written_;   ///< group to family

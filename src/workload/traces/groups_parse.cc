@@ -77,6 +77,27 @@ std::optional<ProcessGroup> group_of_json(const GroupJson& value) {
   return group;
 }
 
+/// The list of groups that a value is, or that a text in it is. An empty list says nothing.
+std::optional<std::vector<ProcessGroup>> groups_in(const GroupJson& value, int deepest) {
+  if (deepest == 0) return std::nullopt;
+  if (value.is_string()) {
+    const GroupJson inner = GroupJson::parse(value.get_ref<const std::string&>(), nullptr, false);
+    return inner.is_discarded() ? std::nullopt : groups_in(inner, deepest - 1);
+  }
+  if (!value.is_array() || value.empty()) return std::nullopt;
+  std::vector<ProcessGroup> groups;
+  for (const GroupJson& one : value) {
+    if (std::optional<ProcessGroup> group = group_of_json(one)) {
+      groups.push_back(std::move(*group));
+    } else if (auto inner = groups_in(one, deepest - 1)) {
+      return inner;
+    } else if (one.is_object()) {
+      return std::nullopt;
+    }
+  }
+  return groups.empty() ? std::nullopt : std::optional(std::move(groups));
+}
+
 }  // namespace
 
 std::optional<std::vector<ProcessGroup>> parse_group_file(std::string_view text) {
@@ -103,23 +124,19 @@ std::vector<ProcessGroup> read_group_file(const std::string& path) {
 }
 
 std::optional<std::vector<ProcessGroup>> parse_process_groups(std::string_view text) {
-  const std::size_t begin = text.find("[{");
-  const std::size_t end = text.rfind("}]");
+  constexpr int kDeepest = 4;  // a text in a list in a text
+  if (const GroupJson json = GroupJson::parse(text, nullptr, false); !json.is_discarded())
+    return groups_in(json, kDeepest);
+  // A list of Python, whose texts have other quotes.
+  const std::size_t begin = text.find("[{"), end = text.rfind("}]");
   if (begin == std::string_view::npos || end == std::string_view::npos || end < begin)
     return std::nullopt;
-  std::string list(text.substr(begin, end + 2 - begin));
-  // A text inside the text of a list: its quotes are escaped.
-  std::size_t at = 0;
-  while ((at = list.find("\\\"", at)) != std::string::npos) list.erase(at, 1);
-  const GroupJson json = GroupJson::parse(list, nullptr, false);
-  if (!json.is_array()) return std::nullopt;
-  std::vector<ProcessGroup> groups;
-  for (const GroupJson& one : json) {
-    std::optional<ProcessGroup> group = group_of_json(one);
-    if (!group) return std::nullopt;
-    groups.push_back(std::move(*group));
-  }
-  return groups;
+  const std::string_view list = text.substr(begin, end + 2 - begin);
+  if (const GroupJson json = GroupJson::parse(list, nullptr, false); !json.is_discarded())
+    return groups_in(json, kDeepest);
+  const GroupJson json =
+      GroupJson::parse("\"" + std::string(list) + "\"", nullptr, false);  // its quotes are escaped
+  return json.is_discarded() ? std::nullopt : groups_in(json, kDeepest);
 }
 
 }  // namespace hemiola::workload

@@ -120,11 +120,11 @@ TorchCalls::TorchCalls(TraceAssembly& assembly, ProcessGroups& groups, const Cal
 
 void TorchCalls::define_group(const TorchCall& call, const NodeOfFile& at) {
   if (call.group.empty()) return;
-  groups_.check(call.group, call.ranks, call.size, at);
-  if (groups_.knows(call.group)) return;
   constexpr std::int64_t kMostRanks = 1 << 24;
   if (call.size < 0 || call.size > kMostRanks)
     at.fail(fmt::format(" is in process group '{}' of {} ranks", call.group, call.size));
+  groups_.check(call.group, call.ranks, call.size, at);
+  if (groups_.knows(call.group)) return groups_.refine(call.group, call.ranks);
   ProcessGroup group{call.group, call.ranks, static_cast<int>(call.size)};
   if (group.ranks.empty() && call.size > 0 && call.size != groups_.world()) {
     const std::optional<std::int64_t> last = call.first >= 0 && call.stride > 0
@@ -255,20 +255,30 @@ void TorchCalls::set_collective(Node& node, const TorchCall& call, TorchCallKind
     at.fail(fmt::format(" is a {}, which cannot be simulated", call.name),
             fmt::format("--lenient takes it as {}", like));
   const GroupOfRank group = groups_.group(call.group, at);
-  check_shares(call, kind, groups_.replicated() ? call.size : group.size, at);
+  const std::int64_t said = call.size > 0 ? call.size : groups_.said_size(call.group);
+  check_shares(call, kind, groups_.replicated() ? said : group.size, at);
   CollectiveCall collective{.kind = collective_of(kind), .family = group.family};
   if (kind == TorchCallKind::barrier) {
     // Everyone sums up one number.
     collective.bytes = size_of(DataType::float32);
     collective.type = DataType::float32;
   } else {
-    const std::optional<std::int64_t> bytes = size_of_call(node, call, kind, group.size, at);
+    // One of several files: others may send to a rank that sends nothing.
+    const bool is_idle = kind == TorchCallKind::all_to_all && !groups_.replicated() &&
+                         call.says_counts && call.sent == 0;
+    const std::optional<std::int64_t> bytes =
+        is_idle ? 1 : size_of_call(node, call, kind, group.size, at);
     if (!bytes) return;
     collective.bytes = *bytes;
     collective.type = torch_type(call.type).value_or(DataType::bfloat16);
     if (kind == TorchCallKind::all_to_all) {
-      set_splits(collective, call, group.size, at);
-      note_received(call, group.size, at);
+      if (is_idle) {
+        collective.splits = assembly_.builder().splits(
+            Splits(static_cast<std::size_t>(group.size) * static_cast<std::size_t>(group.size)));
+      } else {
+        set_splits(collective, call, group.size, at);
+      }
+      note_parts(call, group.size, at);
     }
   }
   if (is_rooted) tally_.add(fmt::format("converted: a {} to {}", call.name, like), at.text());
@@ -284,8 +294,11 @@ void TorchCalls::set_splits(CollectiveCall& collective, const TorchCall& call, i
   const std::vector<std::int64_t>& rows = call.sent_splits;
   const auto count = static_cast<std::size_t>(ranks);
   if (call.splits_are_cut)
-    tally_.add("taken as even: an all-to-all of which the trace does not say all split sizes",
-               at.text());
+    tally_.add(
+        "as its receivers say, or else even: an all-to-all of which the trace cuts the list of "
+        "split "
+        "sizes",
+        at.text());
   if (!rows.empty() && rows.size() != count)
     at.fail(fmt::format(" sends {} parts in a group of {} ranks", rows.size(), ranks));
   if (rows.empty() ||
@@ -312,23 +325,26 @@ void TorchCalls::set_splits(CollectiveCall& collective, const TorchCall& call, i
         at.text());
 }
 
-/// For the reader to compare with what the senders say, where each rank has a file.
-void TorchCalls::note_received(const TorchCall& call, int ranks, const NodeOfFile& at) {
-  const std::optional<DataType> type = torch_type(call.type);
-  if (!call.received_splits || !call.received || !type || groups_.replicated()) return;
-  const std::vector<std::int64_t>& rows = *call.received_splits;
-  if (!rows.empty() && rows.size() != static_cast<std::size_t>(ranks))
-    at.fail(fmt::format(" receives {} parts in a group of {} ranks", rows.size(), ranks));
-  const std::optional<std::int64_t> bytes = times_if_it_fits(*call.received, size_of(*type));
-  __int128 sum = 0;
-  for (const std::int64_t row : rows) sum += row;
-  if (!bytes || *bytes > kMostMemory || sum > kMostMemory) return;
-  ReceivedParts received;
-  for (const std::int64_t row : rows)
-    received.parts.push_back(
-        sum == 0 ? 0 : static_cast<std::int64_t>(static_cast<__int128>(row) * *bytes / sum));
-  if (rows.empty()) received.of_each = *bytes / ranks;
-  assembly_.receives(groups_.rank(), at.id, std::move(received));
+/// For the reader, which joins what all ranks say, where each has a file.
+void TorchCalls::note_parts(const TorchCall& call, int ranks, const NodeOfFile& at) {
+  if (groups_.replicated()) return;
+  AllToAllParts parts{.sends_are_cut = call.splits_are_cut};
+  if (call.received_splits && call.received) {
+    const std::vector<std::int64_t>& rows = *call.received_splits;
+    if (!rows.empty() && rows.size() != static_cast<std::size_t>(ranks))
+      at.fail(fmt::format(" receives {} parts in a group of {} ranks", rows.size(), ranks));
+    const std::optional<DataType> type = torch_type(call.type);
+    const std::int64_t bytes =
+        type ? times_if_it_fits(*call.received, size_of(*type)).value_or(-1) : -1;
+    __int128 sum = 0;
+    for (const std::int64_t row : rows) sum += row;
+    parts.says_received = bytes >= 0 && bytes <= kMostMemory && sum <= kMostMemory;
+    for (std::size_t r = 0; parts.says_received && r < rows.size(); ++r)
+      parts.received.push_back(
+          sum == 0 ? 0 : static_cast<std::int64_t>(static_cast<__int128>(rows[r]) * bytes / sum));
+    if (parts.says_received) parts.of_each = bytes / ranks;
+  }
+  assembly_.says(groups_.rank(), at.id, std::move(parts));
 }
 
 void TorchCalls::finish() const {

@@ -77,7 +77,7 @@ class TorchCalls {
                            const NodeOfFile& at);
   void set_splits(CollectiveCall& collective, const TorchCall& call, int ranks,
                   const NodeOfFile& at);
-  void note_received(const TorchCall& call, int ranks, const NodeOfFile& at);
+  void note_parts(const TorchCall& call, int ranks, const NodeOfFile& at);
   /// The size, or nothing: then the node keeps its time.
   std::optional<std::int64_t> size_of_call(Node& node, const TorchCall& call, TorchCallKind kind,
                                            int ranks, const NodeOfFile& at);

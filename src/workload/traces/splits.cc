@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -32,35 +33,38 @@ std::optional<GroupOfRankIndex> find_rank(const GroupFamily& family, int rank) {
   return std::nullopt;
 }
 
+/// Amounts of an all-to-all from each place of the group to each; none where all are even.
 class SplitJoiner {
  public:
-  using Received = std::map<std::pair<int, std::uint64_t>, ReceivedParts>;
+  using Said = std::map<std::pair<int, std::uint64_t>, AllToAllParts>;
 
-  SplitJoiner(WorkloadBuilder& builder, const Received& received)
-      : builder_(builder), workload_(builder.workload()), received_(received) {}
+  SplitJoiner(WorkloadBuilder& builder, const Said& said)
+      : builder_(builder), workload_(builder.workload()), said_(said) {}
 
   void run() {
-    for_all([&](const RankClass& one, int, const UnevenCall& call, std::size_t place) {
-      collect(one, call, place);
-    });
-    for_all([&](const RankClass& one, int rank, const UnevenCall& call, std::size_t place) {
-      compare(one, rank, call, place);
-    });
+    for_all([&](const Caller& caller) { find_uneven(caller); });
+    for_all([&](const Caller& caller) { collect(caller); });
+    for_all([&](const Caller& caller) { compare(caller); });
+    for (auto& [key, amounts] : calls_) complete(amounts);
     for (RankClass& one : workload_.classes) rewrite(one);
   }
 
  private:
-  template <typename Visit>
-  void for_all(const Visit& visit) {
-    for (const RankClass& one : workload_.classes) {
-      for (const int rank : one.ranks)
-        each(one, rank, [&](std::size_t, const UnevenCall& call, std::size_t place) {
-          visit(one, rank, call, place);
-        });
-    }
-  }
+  struct Caller {
+    const RankClass* of = nullptr;
+    std::size_t node = 0;
+    int rank = 0;
+    UnevenCall key;
+    std::size_t place = 0;  ///< of the rank in its group
+  };
+  struct Amounts {
+    bool is_uneven = false;
+    std::int64_t bytes = 0;          ///< of whoever was looked at first
+    std::vector<std::int64_t> even;  ///< by place: to each rank, if all of them get as much
+    Splits splits;                   ///< -1: nobody has said it yet
+  };
 
-  /// All-to-alls of a rank: `visit(node, call, place in its group)`.
+  /// All-to-alls of a rank, in its order.
   template <typename Visit>
   void each(const RankClass& one, int rank, const Visit& visit) {
     std::map<std::int32_t, std::int64_t> turns;
@@ -71,83 +75,131 @@ class SplitJoiner {
       if (call.kind != Collective::all_to_all) continue;
       const auto where = find_rank(workload_.families[index(call.family)], rank);
       if (!where) continue;
-      node_ = n;
-      visit(n, UnevenCall{call.family, where->group, turns[call.family]++}, where->place);
+      visit({&one, n, rank, UnevenCall{call.family, where->group, turns[call.family]++},
+             where->place});
+    }
+  }
+  template <typename Visit>
+  void for_all(const Visit& visit) {
+    for (const RankClass& one : workload_.classes) {
+      for (const int rank : one.ranks) each(one, rank, visit);
     }
   }
 
-  void collect(const RankClass& one, const UnevenCall& key, std::size_t place) {
-    const CollectiveCall& call = workload_.collectives[index(one.trace->nodes[node_].work)];
-    const std::size_t ranks =
-        workload_.families[index(call.family)].groups[std::get<1>(key)].size();
-    auto& [splits, is_uneven] = calls_[key];
-    if (splits.empty()) splits.assign(ranks * ranks, 0);
-    is_uneven = is_uneven || call.splits >= 0;
-    for (std::size_t to = 0; to < ranks; ++to) {
-      splits[place * ranks + to] = call.splits >= 0
-                                       ? workload_.splits[index(call.splits)][place * ranks + to]
-                                       : call.bytes / static_cast<std::int64_t>(ranks);
+  const Node& node_of(const Caller& caller) const { return caller.of->trace->nodes[caller.node]; }
+  const CollectiveCall& call_of(const Caller& caller) const {
+    return workload_.collectives[index(node_of(caller).work)];
+  }
+  const std::vector<int>& group_of(const UnevenCall& key) const {
+    return workload_.families[index(std::get<0>(key))].groups[std::get<1>(key)];
+  }
+  const AllToAllParts* said_of(const Caller& caller) const {
+    const auto said = said_.find({caller.rank, node_of(caller).id});
+    return said == said_.end() ? nullptr : &said->second;
+  }
+
+  void find_uneven(const Caller& caller) {
+    const CollectiveCall& call = call_of(caller);
+    const auto [at, is_new] = calls_.try_emplace(caller.key);
+    Amounts& amounts = at->second;
+    if (is_new) amounts.bytes = call.bytes;
+    // Of calls in other formats, which have one size, two sizes are an error.
+    const AllToAllParts* said = said_of(caller);
+    if (call.splits >= 0 ||
+        (said != nullptr && (said->sends_are_cut || call.bytes != amounts.bytes)))
+      amounts.is_uneven = true;
+  }
+
+  void collect(const Caller& caller) {
+    Amounts& amounts = calls_.at(caller.key);
+    if (!amounts.is_uneven) return;
+    const CollectiveCall& call = call_of(caller);
+    const std::size_t ranks = group_of(caller.key).size();
+    if (amounts.splits.empty()) {
+      amounts.splits.assign(ranks * ranks, -1);
+      amounts.even.assign(ranks, 0);
     }
+    amounts.even[caller.place] = call.bytes / static_cast<std::int64_t>(ranks);
+    const AllToAllParts* said = said_of(caller);
+    if (said != nullptr && said->sends_are_cut) return;
+    for (std::size_t to = 0; to < ranks; ++to)
+      amounts.splits[caller.place * ranks + to] =
+          call.splits >= 0 ? workload_.splits[index(call.splits)][caller.place * ranks + to]
+                           : amounts.even[caller.place];
   }
 
   /// NCCL copies what is sent into what is there, or waits for ever for what is not.
-  void compare(const RankClass& one, int rank, const UnevenCall& key, std::size_t place) const {
-    const Node& node = one.trace->nodes[node_];
-    const auto said = received_.find({rank, node.id});
-    if (said == received_.end()) return;
-    const Splits& splits = calls_.at(key).splits;
-    const std::vector<int>& group =
-        workload_.families[index(std::get<0>(key))].groups[std::get<1>(key)];
+  void compare(const Caller& caller) {
+    const AllToAllParts* said = said_of(caller);
+    if (said == nullptr || !said->says_received) return;
+    Amounts& amounts = calls_.at(caller.key);
+    const std::vector<int>& group = group_of(caller.key);
     for (std::size_t from = 0; from < group.size(); ++from) {
-      const std::int64_t sent = splits[from * group.size() + place];
-      const std::int64_t received =
-          said->second.parts.empty() ? said->second.of_each : said->second.parts[from];
+      const std::int64_t received = said->received.empty() ? said->of_each : said->received[from];
+      std::int64_t sent = amounts.bytes / static_cast<std::int64_t>(group.size());
+      if (amounts.is_uneven) {
+        std::int64_t& known = amounts.splits[from * group.size() + caller.place];
+        if (known < 0) known = received;
+        sent = known;
+      }
       if (sent == received) continue;
-      NodeOfFile{&one.trace->source, node.id, workload_.names[node.name]}.fail(
-          fmt::format(": rank {} receives {} B from rank {}, which sends it {} B", rank, received,
-                      group[from], sent),
+      const Node& node = node_of(caller);
+      NodeOfFile{&caller.of->trace->source, node.id, workload_.names[node.name]}.fail(
+          fmt::format(": rank {} receives {} B from rank {}, which sends it {} B", caller.rank,
+                      received, group[from], sent),
           "split sizes of an all-to-all agree on all ranks", ExitCode::wrong_program);
+    }
+  }
+
+  static void complete(Amounts& amounts) {
+    const std::size_t ranks = amounts.even.size();
+    for (std::size_t i = 0; i < amounts.splits.size(); ++i) {
+      if (amounts.splits[i] < 0) amounts.splits[i] = amounts.even[i / ranks];
     }
   }
 
   void rewrite(RankClass& one) {
     std::unique_ptr<Trace> changed;
-    each(one, one.ranks.front(), [&](std::size_t n, const UnevenCall& key, std::size_t) {
-      const auto& [splits, is_uneven] = calls_.at(key);
-      if (!is_uneven) return;
-      CollectiveCall call = workload_.collectives[index(one.trace->nodes[n].work)];
-      const std::size_t ranks =
-          workload_.families[index(call.family)].groups[std::get<1>(key)].size();
-      call.bytes = 1;
-      for (std::size_t from = 0; from < ranks; ++from) {
-        const auto row = splits.begin() + static_cast<std::ptrdiff_t>(from * ranks);
-        call.bytes = std::max(
-            call.bytes,
-            std::accumulate(row, row + static_cast<std::ptrdiff_t>(ranks), std::int64_t{0}));
-      }
-      call.splits = builder_.splits(splits);
+    each(one, one.ranks.front(), [&](const Caller& caller) {
+      const Amounts& amounts = calls_.at(caller.key);
+      if (!amounts.is_uneven) return;
       if (changed == nullptr) changed = std::make_unique<Trace>(*one.trace);
-      changed->nodes[n].work = builder_.collective(call);
+      set(changed->nodes[caller.node], call_of(caller), amounts);
     });
     if (changed != nullptr) one.trace = std::move(changed);
   }
 
-  struct Amounts {
-    Splits splits;
-    bool is_uneven = false;
-  };
+  void set(Node& node, CollectiveCall call, const Amounts& amounts) {
+    const Splits& splits = amounts.splits;
+    const std::size_t ranks = amounts.even.size();
+    call.bytes = 0;
+    for (std::size_t from = 0; from < ranks; ++from) {
+      const auto row = splits.begin() + static_cast<std::ptrdiff_t>(from * ranks);
+      call.bytes =
+          std::max(call.bytes,
+                   std::accumulate(row, row + static_cast<std::ptrdiff_t>(ranks), std::int64_t{0}));
+    }
+    if (call.bytes == 0) {  // nobody sends anything
+      node.kind = NodeKind::nothing;
+      node.work = -1;
+      return;
+    }
+    const bool is_even =
+        std::adjacent_find(splits.begin(), splits.end(), std::not_equal_to<>()) == splits.end();
+    call.splits = is_even ? -1 : builder_.splits(splits);
+    node.work = builder_.collective(call);
+  }
+
   WorkloadBuilder& builder_;
   Workload& workload_;
-  const Received& received_;
+  const Said& said_;
   std::map<UnevenCall, Amounts> calls_;
-  std::size_t node_ = 0;
 };
 
 }  // namespace
 
 void TraceAssembly::join_splits() {
-  if (!builder_.workload().splits.empty() || !received_.empty())
-    SplitJoiner(builder_, received_).run();
+  if (!builder_.workload().splits.empty() || !parts_.empty()) SplitJoiner(builder_, parts_).run();
 }
 
 }  // namespace hemiola::workload

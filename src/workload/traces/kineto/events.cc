@@ -80,12 +80,26 @@ class KinetoParser {
       const std::string_view key = field.unescaped_key();
       if (key == "rank") events_.rank = integer_of_token(token(field.value()));
       if (key == "world_size") events_.world = integer_of_token(token(field.value()));
-      if (key == "pg_config") {
-        kineto_json::array groups;
-        if (field.value().get_array().get(groups) != simdjson::SUCCESS) continue;
-        if (const auto found = parse_process_groups(groups.raw_json().value()))
-          events_.groups = *found;
-      }
+      if (key == "pg_config") read_groups(field.value());
+    }
+  }
+
+  void read_groups(kineto_json::value value) {
+    const kineto_json::json_type type = value.type();
+    std::string_view list;
+    if (type == kineto_json::json_type::array) {
+      kineto_json::array groups = value.get_array();
+      list = groups.raw_json();
+    } else if (type == kineto_json::json_type::string) {
+      list = text(value);
+    } else {
+      events_.has_unread_groups = type != kineto_json::json_type::null;
+      return;
+    }
+    if (auto found = parse_process_groups(list)) {
+      events_.groups = std::move(*found);
+    } else {
+      events_.has_unread_groups = list.find_first_not_of("[] \t\r\n") != std::string_view::npos;
     }
   }
 

@@ -62,6 +62,7 @@ struct KinetoEvents {
   std::vector<std::string> threads;  ///< "4037"
   std::optional<std::int64_t> rank, world;
   std::vector<ProcessGroup> groups;
+  bool has_unread_groups = false;       ///< pg_config is something else than a list of them
   std::vector<RecordedDevice> devices;  ///< of the node, by number
 };
 

@@ -33,6 +33,12 @@ class KinetoReader {
         said_(events, launches_) {
     trace_.file = file;
     for (const ProcessGroup& group : events.groups) groups.define(group, file);
+    if (events.has_unread_groups)
+      assembly.builder().workload().notices.push_back(
+          {Severity::warning,
+           "pg_config of distributedInfo is no list of process groups, and was not read",
+           {.file = file},
+           "--groups FILE says which ranks they have"});
   }
 
   Trace read() {
