@@ -18,6 +18,14 @@ std::string list_ranks(const std::vector<int>& ranks) {
                      ranks.back());
 }
 
+bool is_other_order(std::vector<int> a, std::vector<int> b) {
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  return !a.empty() && a == b;
+}
+
+constexpr std::string_view kOrderHint =
+    "the order of the ranks is that of the communicator, and has to be one";
 constexpr std::string_view kGivenHint =
     "--groups contradicts the trace: leave the group out of its file";
 
@@ -91,6 +99,12 @@ bool ProcessGroups::is_same(const ProcessGroup& a, const ProcessGroup& b) const 
   return one == 0 || other == 0 || one == other;
 }
 
+/// What to do about two lists that contradict each other.
+std::string ProcessGroups::hint_of(const ProcessGroup& known, const ProcessGroup& other) const {
+  if (is_other_order(known.ranks, other.ranks)) return std::string(kOrderHint);
+  return is_given(known.name) ? std::string(kGivenHint) : "";
+}
+
 void ProcessGroups::define(const ProcessGroup& group, const std::string& file) {
   std::set<int> distinct(group.ranks.begin(), group.ranks.end());
   std::size_t count = group.ranks.size();
@@ -113,7 +127,7 @@ void ProcessGroups::define(const ProcessGroup& group, const std::string& file) {
   } else if (!is_same(*known, group)) {
     throw Failure(fmt::format("process group '{}' is said to have two lists of ranks: {} and {}",
                               group.name, text_of(*known), text_of(group)),
-                  {.file = file}, is_given(group.name) ? std::string(kGivenHint) : "");
+                  {.file = file}, hint_of(*known, group));
   }
 }
 
@@ -128,7 +142,7 @@ void ProcessGroups::check(std::string_view name, const std::vector<int>& ranks, 
   if (known == nullptr || (ranks.empty() && size <= 0) || is_same(*known, said)) return;
   node.fail(fmt::format(" says that process group '{}' has {}, elsewhere it has {}", name,
                         text_of(said), text_of(*known)),
-            is_given(name) ? std::string(kGivenHint) : "");
+            hint_of(*known, said));
 }
 
 void ProcessGroups::refine(std::string_view name, const std::vector<int>& ranks) {

@@ -119,6 +119,7 @@ class ProcessGroups {
  private:
   const ProcessGroup* find(std::string_view name) const;
   bool is_same(const ProcessGroup& a, const ProcessGroup& b) const;
+  std::string hint_of(const ProcessGroup& known, const ProcessGroup& other) const;
   void require_own_rank(const std::string& name, const std::vector<int>& ranks,
                         const NodeOfFile& node) const;
   std::vector<int> ranks_of(std::string_view name, const NodeOfFile& node) const;

@@ -37,6 +37,10 @@ TEST(KinetoGroups, GroupsThatContradictEachOtherAreRefused) {
       "group '7' has ";
   EXPECT_EQ(contradiction(text("[0, 2]", 2), {.replicate = 4}),
             node + "ranks 0, 2, elsewhere it has ranks 0, 1");
+  EXPECT_EQ(contradiction(text("[1, 0]", 2), {.replicate = 4}),
+            node +
+                "ranks 1, 0, elsewhere it has ranks 0, 1\n"
+                "  hint: the order of the ranks is that of the communicator, and has to be one");
   EXPECT_EQ(contradiction(text("[0, 1]", 4), {.replicate = 4}),
             node + "ranks 0, 1, and that they are 4");
   EXPECT_EQ(contradiction(text("", 4), {.replicate = 4}),

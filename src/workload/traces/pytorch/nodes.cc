@@ -41,7 +41,10 @@ class TorchParser {
       bool found = false;
       for (auto field : document.get_object()) {
         const std::string_view key = field.unescaped_key();
-        if (key == "schema") schema_ = plain_text(field.value());
+        if (key == "schema") {
+          schema_ = plain_text(field.value());
+          if (schema_.empty()) schema_ = "that is no text";
+        }
         if (key != "nodes") continue;
         found = true;
         for (auto node : field.value().get_array()) read_node(node.get_object());
