@@ -56,8 +56,7 @@ struct InferredGroups {
 /// Of each rank's streams. In this order:
 ///   * distributedInfo has one process group;
 ///   * a call says how many ranks there are, or its shares do: a gather makes eight times of what
-///   it
-///     is given, so there are eight; less than all are taken to be neighbours;
+///     it is given, so there are eight; less than all are taken to be neighbours;
 ///   * traces of several ranks: those whose calls agree in kind, size and order, and were under way
 ///     at one moment;
 ///   * the trace has one communicator, or it is the one with the lowest stream, which PyTorch makes

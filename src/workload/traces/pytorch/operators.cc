@@ -127,13 +127,13 @@ Compute work_of_operator(const TorchNode& node, const std::vector<std::int64_t>&
   }
   Compute compute;
   std::vector<TorchTensor> read = tensors_of(node.values);
-  if (fills_or_copies(node.name) && !read.empty()) read.erase(read.begin());
-  compute.read = bytes_on_gpu(std::move(read));
-  if (outputs.empty()) {
-    compute.written = is_kernel ? 0 : compute.read;
-  } else {
-    compute.written = bytes_on_gpu(written);
+  compute.written = is_kernel ? 0 : bytes_on_gpu(read);  // where it says no output
+  if (fills_or_copies(node.name) && !read.empty()) {
+    compute.written = bytes_on_gpu({read.front()});
+    read.erase(read.begin());
   }
+  compute.read = bytes_on_gpu(std::move(read));
+  if (!outputs.empty()) compute.written = bytes_on_gpu(written);
   // Of a table, only the rows that it takes.
   if (is_lookup(node.name)) compute.read = std::min(compute.read, compute.written);
   compute.flop = flop_of_convolution(node);

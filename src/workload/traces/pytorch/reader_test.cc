@@ -119,6 +119,19 @@ TEST(PyTorchTrace, CopiesFromAndToTheHostAreSaid) {
   EXPECT_TRUE(test::has_notice(workload, "is no part of the models: 2 times"));
 }
 
+TEST(PyTorchTrace, AFillThatSaysNoOutputWritesItsArgument) {
+  const Workload workload = read_torch(trace_text({
+      std::string(kRoot),
+      node_text(2, "aten::fill_", 1, "[" + tensor(10) + ", 0]", "[[100], []]",
+                R"(["Tensor<float>", "Int"])"),
+  }));
+  const Node& fill = node_with(test::trace_of(workload, 0), 2);
+  ASSERT_GE(fill.work, 0);
+  const Compute& work = workload.computes.at(static_cast<std::size_t>(fill.work));
+  EXPECT_EQ(work.read, 0);
+  EXPECT_EQ(work.written, 400);
+}
+
 TEST(PyTorchTrace, ASchemaThatIsNotKnownIsSaid) {
   EXPECT_TRUE(test::has_notice(read_torch(trace_text({std::string(kRoot)}, "2.0.0")),
                                "schema 2.0.0 is not known"));
