@@ -282,6 +282,9 @@ struct Plan {
   /// Parameters that its lowering takes where nothing else is said (docs/plans.md), as a lifted
   /// program was; they change how the plan runs, not what it does.
   std::vector<std::pair<std::string, std::string>> lowering{};
+  /// What nobody could judge of the values that its computes make, where it was read from a file
+  /// that computes them: a proof is partial for each. No plan file has any.
+  std::vector<std::string> unjudged{};
 
   bool of_elements() const { return !tensors.empty() && tensors.front().type.has_value(); }
   const Code& code(int rank) const;

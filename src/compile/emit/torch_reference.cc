@@ -142,9 +142,10 @@ std::string_view layer_of(const plan::Plan& plan) {
            "    gathered = torch.cat([of.chunk(RANKS)[rank] for of in middle], 1)\n"
            "    return {\"c\": gathered.to(WIDE) @ held[rank][\"w_out\"].to(WIDE)}\n";
   if (plan.name.starts_with("mlp/"))
-    return "    return {\"c\": sum((of[\"x\"].to(WIDE) @ "
-           "of[\"w_in\"].to(WIDE)).to(of[\"x\"].dtype).to(WIDE) "
-           "@ of[\"w_out\"].to(WIDE) for of in held)}\n";
+    return "    middle = [(of[\"x\"].to(WIDE) @ of[\"w_in\"].to(WIDE)).to(of[\"x\"].dtype) for of "
+           "in held]\n"
+           "    return {\"c\": sum(one.to(WIDE) @ of[\"w_out\"].to(WIDE) for one, of in "
+           "zip(middle, held))}\n";
   return {};
 }
 

@@ -13,6 +13,112 @@ namespace {
 /// Elements of a block along an axis. Triton has no larger ones.
 constexpr std::int64_t kLongest = std::int64_t{1} << 20;
 
+/// `permute(x, (1, 0))` and `permute(x, 1, 0)`: what stands behind the block.
+Value list_of(const Walker& walker, const Arguments& given, std::string_view what) {
+  if (given.positional.size() == 2) return given.positional[1];
+  for (std::size_t i = 1; i < given.positional.size(); ++i)
+    walker.whole(given.positional[i], *given.node, what);
+  return list({given.positional.begin() + 1, given.positional.end()});
+}
+std::vector<std::int64_t> listed(const Walker& walker, const Arguments& given,
+                                 std::string_view what) {
+  return walker.wholes(list_of(walker, given, what), *given.node, what);
+}
+
+/// A term of `values[0]`, of the shape of `made`.
+Value with_term(Value made, Term term, const Value& of) {
+  term.args = {term_of(of)};
+  term.depth = term.args[0]->depth + 1;
+  for (const Along& one : made.axes) term.shape.push_back(one.count);
+  made.term = std::make_shared<const Term>(std::move(term));
+  return made;
+}
+
+/// Sums and peaks along an axis.
+Value reduced(const Walker& walker, std::string_view name, const Arguments& given) {
+  const Value& of = given.positional[0];
+  Value made = unknown(of.axes);
+  const Value* axis = given.find("axis", 1);
+  if (name == "cumsum") return made;
+  if (axis == nullptr || axis->type == Type::none) return unknown();
+  std::int64_t along = walker.whole(*axis, *given.node, "an axis");
+  if (along < 0) along += std::ssize(made.axes);
+  if (along < 0 || along >= std::ssize(made.axes))
+    walker.refuse(*given.node, "an axis of this kind");
+  made.axes.erase(made.axes.begin() + along);
+  made = with_term(std::move(made),
+                   {.kind = Term::Kind::reduced,
+                    .op = std::string(name),
+                    .places = {static_cast<int>(along)},
+                    .node = given.node},
+                   of);
+  const Value* keeps = given.find("keep_dims", kByName);
+  return keeps != nullptr && keeps->base != 0 ? expanded(made, index(along)) : made;
+}
+
+Value permuted(const Walker& walker, const Arguments& given) {
+  const Value& of = given.positional[0];
+  std::vector<std::size_t> order;
+  for (const std::int64_t axis : listed(walker, given, "an axis")) {
+    const bool is_new = std::find(order.begin(), order.end(), index(axis)) == order.end();
+    if (axis < 0 || axis >= std::ssize(of.axes) || !is_new)
+      walker.refuse(*given.node, "an axis of this kind");
+    order.push_back(index(axis));
+  }
+  if (order.size() != of.axes.size()) walker.refuse(*given.node, "an axis of this kind");
+  return transposed(of, order);
+}
+
+Value reshaped(const Walker& walker, const Arguments& given) {
+  const Value& of = given.positional[0];
+  const std::vector<Along> shape =
+      shape_of(walker, list_of(walker, given, "an extent"), *given.node);
+  std::int64_t before = 1, after = 1;
+  for (const Along& one : of.axes) before *= one.count;
+  for (const Along& one : shape) after *= one.count;
+  if (before != after) walker.refuse(*given.node, "a block of another number of elements");
+  return with_term(unknown(shape), {.kind = Term::Kind::reshaped, .node = given.node}, of);
+}
+
+/// Both halves of a last axis of two elements.
+Value split(const Arguments& given) {
+  const Value& of = given.positional[0];
+  std::vector<Value> halves;
+  for (const std::int64_t half : {0, 1})
+    halves.push_back(with_term(unknown({of.axes.begin(), of.axes.end() - 1}),
+                               {.kind = Term::Kind::part, .base = half, .node = given.node}, of));
+  return list(std::move(halves));
+}
+
+/// Blocks whose axes are others than those of what they are made of.
+std::optional<Value> shaped(const Walker& walker, std::string_view name, const Arguments& given) {
+  const std::vector<Value>& values = given.positional;
+  const auto is = [&](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (values.empty()) return std::nullopt;
+  if (is({"sum", "max", "min", "argmax", "argmin", "cumsum"})) return reduced(walker, name, given);
+  if (name == "trans" && values.size() == 1 && values[0].axes.size() == 2)
+    return transposed(values[0], {1, 0});
+  if (name == "split" && !values[0].axes.empty() && values[0].axes.back().count == 2)
+    return split(given);
+  if (values.size() < 2) return std::nullopt;
+  if (name == "expand_dims" && values.size() == 2) {
+    const std::int64_t axis = walker.whole(values[1], *given.node, "an axis");
+    if (axis < 0 || values[0].axes.size() >= kMostAxes)
+      walker.refuse(*given.node, "an axis of this kind");
+    return expanded(values[0], index(axis));
+  }
+  if (is({"permute", "trans"})) return permuted(walker, given);
+  if (is({"reshape", "view"})) return reshaped(walker, given);
+  if (name == "broadcast_to")
+    return binary(
+        "+", values[0],
+        Value{.type = Type::number,
+              .axes = shape_of(walker, list_of(walker, given, "an extent"), *given.node)});
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<Along> shape_of(const Walker& walker, const Value& value, const Node& node) {
@@ -59,6 +165,7 @@ std::optional<Value> block_function(const Walker& walker, std::string_view name,
       const Value& filled = need("value", 1);
       made.type = filled.is_number() ? Type::number : Type::data;
       made.base = filled.is_number() ? filled.base : 0;
+      made.term = filled.term;
     }
     made.axes = shape_of(walker, need("shape", 0), node);
     return made;
@@ -68,35 +175,14 @@ std::optional<Value> block_function(const Walker& walker, std::string_view name,
     return values[0];
   if (name == "pointer_type") return readback::name("pointer");
   if (name == "inline_asm_elementwise") return unknown();
-  if (is({"sum", "max", "min", "argmax", "argmin", "cumsum"}) && !values.empty()) {
-    Value made = unknown(values[0].axes);
-    const Value* axis = given.find("axis", 1);
-    if (name == "cumsum") return made;
-    if (axis == nullptr || axis->type == Type::none) return unknown();
-    const std::int64_t along = walker.whole(*axis, node, "an axis");
-    if (along < 0 || along >= std::ssize(made.axes)) walker.refuse(node, "an axis of this kind");
-    const Value* keeps = given.find("keep_dims", kByName);
-    if (keeps != nullptr && keeps->base != 0)
-      made.axes[index(along)].count = 1;
-    else
-      made.axes.erase(made.axes.begin() + along);
-    return made;
+  if ((name == "fdiv" || name == "div_rn") && values.size() >= 2)
+    return applied(name, {values[0], values[1]}, &node);
+  if (name == "fma" && values.size() == 3) return applied(name, values, &node);
+  if (auto made = shaped(walker, name, given)) return made;
+  if (is_function_of_elements(name) && !values.empty()) {
+    const std::size_t dot = name.find_last_of('.');
+    return applied(dot == name.npos ? name : name.substr(dot + 1), {values[0]}, &node);
   }
-  if (name == "trans" && values.size() == 1 && values[0].axes.size() == 2)
-    return transposed(values[0], {1, 0});
-  if (name == "expand_dims" && values.size() == 2) {
-    const std::int64_t axis = walker.whole(values[1], node, "an axis");
-    if (axis < 0 || values[0].axes.size() >= kMostAxes) walker.refuse(node, "an axis of this kind");
-    return expanded(values[0], index(axis));
-  }
-  if (is({"broadcast_to", "reshape", "view"}) && values.size() == 2) {
-    Value made = name == "broadcast_to" && values[0].type == Type::number ? values[0] : unknown();
-    const std::vector<Along> shape = shape_of(walker, values[1], node);
-    if (made.type == Type::number)
-      return binary("+", made, Value{.type = Type::number, .axes = shape});
-    return unknown(shape);
-  }
-  if (is_function_of_elements(name) && !values.empty()) return unknown(values[0].axes);
   return std::nullopt;
 }
 

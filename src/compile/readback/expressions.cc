@@ -38,6 +38,17 @@ void put(Compound& dictionary, const Value& key, Value value) {
     dictionary.entries.emplace_back(key, std::move(value));
 }
 
+/// "0.5", "1e-3", "-inf"; what is none is data that nobody knows.
+Value fraction(std::string_view text) {
+  std::string digits(text);
+  std::erase(digits, '_');
+  char* end = nullptr;
+  const double value = std::strtod(digits.c_str(), &end);
+  Value made = unknown();
+  if (!digits.empty() && *end == '\0') made.term = constant_term(value);
+  return made;
+}
+
 bool is_of_python(std::string_view name) {
   static constexpr std::string_view kKnown[] = {"range", "min",   "max",  "len",
                                                 "abs",   "float", "int",  "tuple",
@@ -66,7 +77,7 @@ Value Walker::evaluated(const Node& node) {
       return number(value);
     }
     case Kind::float_:
-      return unknown();
+      return fraction(words(node));
     case Kind::true_:
     case Kind::false_:
       return number(node.kind == Kind::true_ ? 1 : 0);
@@ -364,7 +375,8 @@ std::optional<Value> Walker::builtin(std::string_view word, const Arguments& giv
     return binary(word, values[0], values[1]);
   if (word == "len" && values.size() == 1 && values[0].type == Type::list)
     return number(std::ssize(values[0].more->items));
-  if (word == "float") return unknown();
+  if (word == "float" && values.size() == 1)
+    return values[0].type == Type::text ? fraction(values[0].text) : values[0];
   if ((word == "int" || word == "bool" || word == "tuple" || word == "list") && values.size() == 1)
     return values[0];
   return std::nullopt;
@@ -438,8 +450,8 @@ Value Walker::unary(const Node& node) {
   if (sign == "-" && value.type == Type::number) return binary("-", number(0), value);
   if (sign == "~" && value.type == Type::mask && value.axes.size() <= 1)
     return value.axes.empty() || value.axes[0].values.empty() ? binary("==", value, number(0))
-                                                              : unknown(value.axes);
-  return sign == "+" ? value : unknown(value.axes);
+                                                              : applied("not", {value}, &node);
+  return sign == "+" ? value : applied(sign == "~" ? "not" : "neg", {value}, &node);
 }
 
 Value Walker::comprehension(const Node& node) {

@@ -107,6 +107,7 @@ class Language : public Surroundings {
 
   void tell(KernelEvent event, const Node& node) {
     event.node = &walker_.place(node);
+    if (event.value != nullptr) event.number = stores_++;
     walker_.step(node, std::ssize(event.regions));
     visit_(event);
   }
@@ -136,6 +137,13 @@ class Language : public Surroundings {
   Value access(const Value& descriptor, Event kind, const Arguments& given);
   std::vector<Region> regions(const Value& pointer, const Value* mask, const Node& node);
   void check(Region& region, const Node& node) const;
+  /// Of the own tensors; what peers have is not said here.
+  TermRef loaded(const Memory& from, std::int64_t base, const std::vector<Along>& axes,
+                 const Value* mask, const Value* other, const Node& node) const {
+    if (from.rank != rank_) return opaque_term("elements of a peer are loaded");
+    return load_term({.base = base, .memory = from.tensor, .when = stores_, .node = &node}, axes,
+                     mask, other);
+  }
 
   Walker& walker_;
   const RankRecord& record_;
@@ -146,7 +154,7 @@ class Language : public Surroundings {
   const KernelRun::Ticket& ticket_;
   std::vector<Memory> memories_;
   Region output_;
-  std::int64_t first_signals_ = 0;
+  std::int64_t first_signals_ = 0, stores_ = 0;
   std::map<std::int64_t, std::int64_t> counted_;  ///< by part, of this program
   std::vector<Region> wanted_;                    ///< the turn that was asked for last
 };
@@ -260,15 +268,22 @@ Value Language::load(const Arguments& given) {
   KernelEvent event{.kind = Event::load,
                     .regions = regions(from, given.find("mask", 1), *given.node)};
   if (!event.regions.empty()) tell(std::move(event), *given.node);
-  return unknown(from.axes);
+  const Value *mask = given.find("mask", 1), *other = given.find("other", 2);
+  Value made = unknown(from.axes);
+  made.term = loaded(what, from.base, from.axes, mask, other, *given.node);
+  return made;
 }
 
 void Language::store(Event kind, const Arguments& given) {
   const Value& to = need(given, "pointer", 0);
   if (memory(to, *given.node).kind != Memory::Kind::tensor)
     walker_.refuse(*given.node, "a plain store into a table or a signal");
-  KernelEvent event{.kind = kind, .regions = regions(to, given.find("mask", 2), *given.node)};
-  if (!event.regions.empty()) tell(std::move(event), *given.node);
+  const Value* mask = given.find("mask", 2);
+  KernelEvent event{.kind = kind, .regions = regions(to, mask, *given.node)};
+  if (event.regions.empty()) return;
+  event.value = term_of(need(given, kind == Event::add ? "val" : "value", 1));
+  event.samples = samples_of(to.base, to.axes, mask);
+  tell(std::move(event), *given.node);
 }
 
 /// `while tl.atomic_cas(turn, 0, 1) != 0: pass` takes a turn, `tl.atomic_xchg(turn, 0)` gives it
@@ -336,7 +351,12 @@ Value Language::dot(const Arguments& given) {
   event.n = right.axes[1].count;
   event.k = left.axes[1].count;
   tell(std::move(event), *given.node);
-  return unknown({left.axes[0], right.axes[1]});
+  const Value* added = given.find("acc", 2);
+  const bool adds = added != nullptr && added->type != Type::none;
+  Value made = unknown({left.axes[0], right.axes[1]});
+  made.term =
+      product_term(adds ? term_of(*added) : nullptr, term_of(left), term_of(right), given.node);
+  return made;
 }
 
 Value Language::descriptor(const Arguments& given) {
@@ -359,18 +379,35 @@ Value Language::access(const Value& descriptor, Event kind, const Arguments& giv
   Region region{.tensor = what.tensor, .rank = what.rank, .offset = items[0].base};
   const std::vector<Along> axes = shape_of(walker_, items[3], node);
   bool is_empty = false;
+  Value inside{.type = Type::mask, .base = 1, .axes = axes};
+  std::vector<Along> touched = axes;
+  std::int64_t base = region.offset;
   for (std::size_t i = 0; i < block.size(); ++i) {
+    touched[i].stride = strides[i];
+    base = plus(base, times(at[i], strides[i]));
+    if (at[i] < 0 || at[i] + block[i] > shape[i])
+      for (std::int64_t k = 0; k < block[i]; ++k)
+        inside.axes[i].values.push_back(at[i] + k >= 0 && at[i] + k < shape[i] ? 1 : 0);
     const std::int64_t begin = std::max<std::int64_t>(at[i], 0);
     const std::int64_t end = std::min(at[i] + block[i], shape[i]);
     is_empty = is_empty || end <= begin;
     region.offset = plus(region.offset, times(begin, strides[i]));
     if (end - begin > 1 && strides[i] != 0) region.axes.emplace_back(end - begin, strides[i]);
   }
+  KernelEvent event{.kind = kind};
   if (!is_empty) {
     check(region, node);
-    tell({.kind = kind, .regions = {region}}, node);
+    event.regions = {region};
+    if (kind == Event::store) {
+      event.value = term_of(need(given, "value", 1));
+      event.samples = samples_of(base, touched, &inside);
+    }
+    tell(std::move(event), node);
   }
-  return unknown(axes);
+  Value made = unknown(axes);
+  const Value nothing = number(0);
+  made.term = is_empty ? constant_term(0) : loaded(what, base, touched, &inside, &nothing, node);
+  return made;
 }
 
 /// Elements are touched in any order, so that distances need not be below 0.

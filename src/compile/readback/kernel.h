@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compile/readback/host.h"
+#include "compile/readback/term.h"
 
 namespace hemiola::compile::readback {
 
@@ -19,7 +20,7 @@ struct KernelEvent {
     turn,     ///< `number`: its place in the table of turns
     wait,     ///< until signal `number` has been given `step` of this call
     load,     ///< `regions`
-    store,    ///< `regions`
+    store,    ///< `regions`, the `number`-th of the program with an add
     add,      ///< `regions`, to what is there
     take,     ///< the turn of what one element, in `regions`, stands for
     give,     ///< the turn on
@@ -33,6 +34,10 @@ struct KernelEvent {
   int to = 0;
   std::int64_t m = 0, n = 0, k = 0;
   const Node* node = nullptr;
+  /// Of what is stored or added, and some of its elements: address in the tensor, place in the
+  /// block. Of blocks that touch the same elements they are the same.
+  TermRef value{};
+  std::vector<Sample> samples{};
 };
 
 /// Counts of shares of a movement have the numbers from here on: no part has.

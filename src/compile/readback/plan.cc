@@ -16,7 +16,7 @@ class PlanMaker {
  public:
   explicit PlanMaker(const Reading& reading) : reading_(reading) {}
 
-  std::shared_ptr<const plan::Plan> make() {
+  std::shared_ptr<plan::Plan> make() {
     plan_.name = reading_.file;
     plan_.ranks = reading_.ranks;
     const RankRecord& first = reading_.records.front();
@@ -39,7 +39,7 @@ class PlanMaker {
     }
     add_expectations(reading_, plan_);
     plan::validate(plan_, reading_.file);
-    return std::make_shared<const plan::Plan>(std::move(plan_));
+    return std::make_shared<plan::Plan>(std::move(plan_));
   }
 
  private:
@@ -371,7 +371,7 @@ class PlanMaker {
 
 }  // namespace
 
-std::shared_ptr<const plan::Plan> plan_of(const Reading& reading) {
+std::shared_ptr<plan::Plan> plan_of(const Reading& reading) {
   return PlanMaker(reading).make();
 }
 

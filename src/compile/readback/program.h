@@ -58,6 +58,7 @@ struct Reading {
   std::vector<std::vector<LaunchFacts>> launches;  ///< by rank
   std::int64_t unit = 0;  ///< bytes that all offsets, rows and distances are multiples of
   Sends sends{};
+  std::set<std::string> unjudged{};  ///< what of the values nobody can tell
 };
 
 /// Elements of a region as a rectangle of its tensor, at least all of them. `is_exact`: no others.
@@ -74,7 +75,7 @@ inline bool is_transfer(const HostOp& op) {
 program::Program write_program(Reading& reading, const FusedReadOptions& options,
                                std::vector<RankTrace>* traces);
 /// What the file moves and computes, for the proof of its values. After write_program().
-std::shared_ptr<const plan::Plan> plan_of(const Reading& reading);
+std::shared_ptr<plan::Plan> plan_of(const Reading& reading);
 
 /// What reference() of the file says of the outputs, and of what tiles read: `plan` has its tensors
 /// and computes already. Nothing for formulas that are not known.

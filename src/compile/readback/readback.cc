@@ -7,6 +7,7 @@
 
 #include "compile/readback/moves.h"
 #include "compile/readback/program.h"
+#include "compile/readback/values.h"
 #include "core/index.h"
 
 namespace hemiola::compile {
@@ -27,6 +28,7 @@ class Surveyor {
     }
     for (int rank = 0; rank < reading_.ranks; ++rank) {
       auto& launches = reading_.launches.emplace_back();
+      ValueCheck values(reading_, rank);
       for (const auto& stream : reading_.records[index(rank)].streams) {
         for (const HostOp& op : stream) {
           for (const Region& region : op.regions) {
@@ -47,14 +49,16 @@ class Surveyor {
                               .products = {},
                               .sums = {},
                               .added = {}});
-          survey(rank, launches.back());
+          values.begin();
+          survey(rank, launches.back(), values);
+          values.end();
         }
       }
     }
   }
 
  private:
-  void survey(int rank, LaunchFacts& facts) {
+  void survey(int rank, LaunchFacts& facts, ValueCheck& values) {
     const RankRecord& record = reading_.records[index(rank)];
     KernelRun run(reading_.walker, record, *facts.op, rank, reading_.ranks,
                   processors_beside(record, processors_));
@@ -66,6 +70,7 @@ class Surveyor {
       std::set<SumKey> held;
       std::optional<Share> share;
       shares.begin();
+      values.begin(program);
       run.run(
           program,
           [&](KernelEvent& event) {
@@ -117,6 +122,7 @@ class Surveyor {
               for (const Region& region : event.regions)
                 check_store(run.work(), place, region, event);
               touch(record, facts, tile, event);
+              values.store(event);
             }
           },
           [](std::int64_t, std::int64_t) { return std::int64_t{-1}; });
@@ -305,7 +311,9 @@ FusedReading read_fused(const std::string& file, std::string text,
   Surveyor(reading, processors).survey();
   FusedReading made;
   made.program = write_program(reading, options, options.traces ? &made.traces : nullptr);
-  made.program.plan = plan_of(reading);
+  auto plan = plan_of(reading);
+  plan->unjudged.assign(reading.unjudged.begin(), reading.unjudged.end());
+  made.program.plan = std::move(plan);
   made.signals = reading.records.front().slots;
   made.steps = reading.records.front().steps;
   for (const auto& launches : reading.launches)

@@ -176,7 +176,7 @@ Value pointwise(std::string_view op, const Value& a, const Value& b, bool is_tru
   Value made{.type = Type::number};
   const auto axis = axis_of(left, right);
   made.axes = shape_of(a, b);
-  if (!axis) return unknown(made.axes);
+  if (!axis) return applied(op, {a, b});
   std::vector<Number> values;
   const Number count = std::max<Number>(left[*axis].varies() ? left[*axis].count : 1,
                                         right[*axis].varies() ? right[*axis].count : 1);
@@ -354,7 +354,7 @@ Value binary(std::string_view op, const Value& a, const Value& b) {
     if (op == "|" && is_false(a)) return b;
     if (op == "|" && is_false(b)) return a;
   }
-  return unknown(shape_of(a, b));
+  return applied(op, {a, b});
 }
 
 Value where(const Value& condition, const Value& a, const Value& b) {
@@ -370,7 +370,7 @@ Value where(const Value& condition, const Value& a, const Value& b) {
     std::optional<std::size_t> axis;
     for (std::size_t i = 0; i < at.size(); ++i) {
       if (at[i].values.empty()) continue;
-      if (axis) return unknown(shape_of(a, b));
+      if (axis) return applied("where", {condition, a, b});
       axis = at.size() - i;  // from behind
     }
     const auto behind = [&](const Value& value) -> const Along* {
@@ -393,13 +393,31 @@ Value where(const Value& condition, const Value& a, const Value& b) {
       return made;
     }
   }
-  return unknown(shape_of(condition, Value{.axes = shape_of(a, b)}));
+  return applied("where", {condition, a, b});
 }
+
+namespace {
+
+/// Axis i of the data is axis places[i] of the result.
+void turn(Value& made, const Value& from, std::vector<int> places) {
+  if (from.type != Type::data) return;
+  Term term{.kind = Term::Kind::view, .places = std::move(places), .args = {term_of(from)}};
+  for (const Along& along : made.axes) term.shape.push_back(along.count);
+  term.depth = term.args[0]->depth + 1;
+  made.term = std::make_shared<const Term>(std::move(term));
+}
+
+}  // namespace
 
 Value transposed(const Value& value, const std::vector<std::size_t>& order) {
   Value made = value;
   made.axes.clear();
-  for (const std::size_t axis : order) made.axes.push_back(value.axes[axis]);
+  std::vector<int> places(order.size());
+  for (const std::size_t axis : order) {
+    places[axis] = static_cast<int>(made.axes.size());
+    made.axes.push_back(value.axes[axis]);
+  }
+  turn(made, value, std::move(places));
   return made;
 }
 
@@ -407,6 +425,10 @@ Value expanded(const Value& value, std::size_t axis) {
   Value made = value;
   made.axes.insert(
       made.axes.begin() + static_cast<std::ptrdiff_t>(std::min(axis, made.axes.size())), Along{});
+  std::vector<int> places;
+  for (std::size_t i = 0; i < value.axes.size(); ++i)
+    places.push_back(static_cast<int>(i < axis ? i : i + 1));
+  turn(made, value, std::move(places));
   return made;
 }
 
@@ -431,9 +453,11 @@ std::vector<Run> runs_of(const Along& along, const Along* holds) {
 
 bool is_function_of_elements(std::string_view name) {
   static constexpr std::string_view kMath[] = {
-      "exp",     "exp2",     "log",       "log2",     "sqrt",      "rsqrt", "abs",
-      "sigmoid", "sin",      "cos",       "floor",    "ceil",      "erf",   "softmax",
-      "fma",     "math.exp", "math.exp2", "math.log", "math.tanh", "div_rn"};
+      "exp", "exp2", "log",   "log2", "sqrt", "sqrt_rn", "rsqrt",   "abs",
+      "sin", "cos",  "floor", "ceil", "erf",  "tanh",    "sigmoid", "softmax"};
+  // `tl.math.tanh`, and `libdevice.tanh` of triton.language.extra
+  const std::size_t dot = name.find_last_of('.');
+  if (dot != name.npos) name.remove_prefix(dot + 1);
   return std::find(std::begin(kMath), std::end(kMath), name) != std::end(kMath);
 }
 

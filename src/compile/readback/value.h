@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compile/python/modules.h"
+#include "compile/readback/term.h"
 
 namespace hemiola::compile::readback {
 
@@ -73,6 +74,7 @@ struct Value {
   std::vector<Along> axes{};
   std::string text{};  ///< of texts and names
   std::shared_ptr<const Compound> more{};
+  TermRef term{};  ///< of data: what it is computed from; null: nobody knows
 
   bool is_number() const { return type == Type::number && axes.empty(); }
 };

@@ -149,6 +149,7 @@ class PlanCheck {
       }
     }
     if (!any) proof_.reasons.push_back("what is promised is not known: " + no_postconditions_);
+    for (const std::string& one : plan_.unjudged) proof_.reasons.push_back(one);
     for (std::size_t t = 0; t < unknown.size(); ++t) {
       if (unknown[t])
         proof_.reasons.push_back("no rank holds or computes '" + plan_.tensors[t].name +

@@ -1,0 +1,177 @@
+#include "compile/readback/values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/index.h"
+
+namespace hemiola::compile::readback {
+namespace {
+
+/// A value between -1 and 1 that an element has for as long as nobody writes it.
+double drawn(std::int32_t tensor, std::int64_t address) {
+  std::uint64_t x = static_cast<std::uint64_t>(address) * 0x9e3779b97f4a7c15U +
+                    static_cast<std::uint64_t>(tensor + 1) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+  x ^= x >> 31;
+  return static_cast<double>(x >> 11) * 0x1p-52 - 1;
+}
+
+/// Whether the elements of a region, which lie at positive distances, have this one among them.
+bool has_element(const SumKey& region, std::int64_t address) {
+  auto [tensor, offset, axes] = region;
+  std::int64_t rest = address - offset;
+  std::sort(axes.begin(), axes.end(),
+            [](const auto& a, const auto& b) { return a.second > b.second; });
+  for (const auto& [count, stride] : axes) {
+    if (stride <= 0) continue;
+    rest -= std::clamp<std::int64_t>(rest / stride, 0, count - 1) * stride;
+  }
+  return rest == 0;
+}
+
+}  // namespace
+
+ValueCheck::ValueCheck(Reading& reading, int rank)
+    : reading_(reading),
+      record_(reading.records[index(rank)]),
+      formulas_(formulas_of(reading.walker, record_, unread_)),
+      stores_([this](const Term& load, std::int64_t address) {
+        return element(load.memory, address, load.when);
+      }),
+      formula_([](const Term& load, std::int64_t address) { return drawn(load.memory, address); }) {
+  for (const auto& stream : record_.streams)
+    for (const HostOp& op : stream)
+      if (op.kind == HostOp::Kind::zero) zeroed_.insert(op.regions[0].tensor);
+}
+
+void ValueCheck::begin() {
+  stored_.clear();
+  regions_.clear();
+  unknown_.clear();
+}
+
+const Tensor& ValueCheck::tensor(std::int32_t number) const {
+  return record_.tensors[index(number)];
+}
+
+std::optional<double> ValueCheck::element(std::int32_t tensor, std::int64_t address,
+                                          std::int64_t stores) const {
+  if (const auto known = stored_.find({tensor, address}); known != stored_.end()) {
+    const auto& all = known->second;
+    const auto last = std::find_if(all.rbegin(), all.rend(), [&](const Stored& one) {
+      return one.program != program_ || one.number < stores;
+    });
+    if (last != all.rend()) return last->value;
+  } else if (is_stored(tensor, address)) {
+    return std::nullopt;
+  }
+  return zeroed_.contains(tensor) ? 0 : drawn(tensor, address);
+}
+
+bool ValueCheck::is_stored(std::int32_t tensor, std::int64_t address) const {
+  const auto regions = regions_.find(tensor);
+  return regions != regions_.end() &&
+         std::any_of(regions->second.begin(), regions->second.end(),
+                     [&](const SumKey& region) { return has_element(region, address); });
+}
+
+void ValueCheck::store(const KernelEvent& event) {
+  if (event.value == nullptr) return;
+  const std::int32_t tensor = event.regions.front().tensor;
+  for (const Sample& sample : event.samples) {
+    Stored made{.program = program_, .number = event.number, .node = event.node};
+    Evaluator::Place place = sample.place;
+    const std::size_t axes = event.value->shape.size();
+    place.erase(place.begin(),
+                place.end() - static_cast<std::ptrdiff_t>(std::min(axes, place.size())));
+    for (std::size_t i = 0; i < place.size(); ++i)
+      if (event.value->shape[i] == 1) place[i] = 0;
+    const std::optional<double> value = stores_.value(*event.value, place);
+    if (!value) unknown_.try_emplace(tensor, stores_.why());
+    made.value = value.value_or(0);
+    if (event.kind == KernelEvent::Kind::add) {
+      const std::optional<double> before = element(tensor, sample.address, event.number);
+      if (!before) unknown_.try_emplace(tensor, "sums that do not touch the same elements");
+      made.value += before.value_or(0);
+    }
+    stored_[{tensor, sample.address}].push_back(made);
+  }
+  for (const Region& region : event.regions) {
+    auto& known = regions_[tensor];
+    if (known.size() < kMostRegions)
+      known.insert({region.tensor, region.offset, region.axes});
+    else
+      unknown_.try_emplace(tensor, "too many blocks");
+  }
+}
+
+void ValueCheck::end() {
+  for (const auto& [tensor, regions] : regions_) compare(tensor);
+}
+
+/// By axis, with the axes that the tensor is allocated with.
+Evaluator::Place ValueCheck::place_of(std::int32_t number, std::int64_t address) const {
+  const std::vector<std::int64_t>& shape = tensor(number).shape;
+  Evaluator::Place place(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0; address /= shape[i]) place[i] = address % shape[i];
+  return place;
+}
+
+/// What a caller gets, what is moved, or what another launch reads. Of what a kernel keeps for
+/// itself (the weights of attention) nothing has to be said.
+bool ValueCheck::is_result(std::int32_t number) const {
+  const auto is_it = [&](const Region& region) { return region.tensor == number; };
+  int launches = 0;
+  for (const auto& stream : record_.streams) {
+    for (const HostOp& op : stream) {
+      if (op.kind == HostOp::Kind::launch) ++launches;
+      if (op.kind != HostOp::Kind::zero && std::any_of(op.regions.begin(), op.regions.end(), is_it))
+        return true;
+    }
+  }
+  return launches > 1 || std::any_of(record_.outputs.begin(), record_.outputs.end(),
+                                     [&](const auto& one) { return is_it(one.second); });
+}
+
+void ValueCheck::unjudged(std::int32_t number, const std::string& why) {
+  if (!is_result(number)) return;
+  reading_.unjudged.insert(fmt::format("what tiles store to '{}': {}", tensor(number).name, why));
+}
+
+void ValueCheck::compare(std::int32_t number) {
+  const auto told = std::find_if(formulas_.begin(), formulas_.end(), [&](const Formula& one) {
+    return one.value->shape == tensor(number).shape;
+  });
+  if (const auto unknown = unknown_.find(number); unknown != unknown_.end())
+    return unjudged(number, unknown->second);
+  if (told == formulas_.end())
+    return unjudged(number, unread_.empty() ? "nothing says what it has to be" : unread_);
+  std::vector<const Formula*> fitting;
+  for (const Formula& one : formulas_)
+    if (one.value->shape == tensor(number).shape) fitting.push_back(&one);
+  for (const auto& [address, all] : stored_) {
+    if (address.first != number) continue;
+    const Stored& stored = all.back();
+    const Evaluator::Place place = place_of(number, address.second);
+    double expected = 0;
+    std::erase_if(fitting, [&](const Formula* formula) {
+      const std::optional<double> value = formula_.value(*formula->value, place);
+      if (value) expected = *value;
+      return !value || !are_close(*value, stored.value);
+    });
+    if (!fitting.empty()) continue;
+    const Source& source = reading_.walker.module().source;
+    throw Failure(fmt::format("what is stored to '{}' is not what reference() says: element {} is "
+                              "{:.6g} for {:.6g}, with values that were drawn",
+                              tensor(number).name, fmt::join(place, ", "), stored.value, expected),
+                  source.where(stored.node->begin),
+                  fmt::format("reference() says '{}', line {}", source.text(*told->node),
+                              source.line(told->node->begin)),
+                  ExitCode::wrong_program);
+  }
+}
+
+}  // namespace hemiola::compile::readback
