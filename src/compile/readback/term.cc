@@ -375,7 +375,7 @@ double Evaluator::loaded(const Term& term, const Place& place) {
   for (std::size_t i = 0; i < term.axes.size(); ++i)
     address += term.axes[i].at(term.axes[i].count > 1 ? place[i] : 0);
   const std::optional<double> made = element_(term, address);
-  return made ? *made : unknown("elements are read that other tiles have written");
+  return made ? *made : unknown("elements are read that other tiles, or nobody, have written");
 }
 
 double Evaluator::product(const Term& term, const Place& place) {

@@ -61,7 +61,7 @@ class ValueCheck {
   const RankRecord& record_;
   std::string unread_;  ///< what of reference() is not followed
   std::vector<Formula> formulas_;
-  std::set<std::int32_t> zeroed_;
+  std::set<std::int32_t> zeroed_, filled_;  ///< tensors that begin as zeros; that anybody fills
   std::int64_t program_ = 0;
   std::map<Address, std::vector<Stored>> stored_;     ///< in order
   std::map<std::int32_t, std::set<SumKey>> regions_;  ///< by tensor: where tiles have stored
