@@ -43,7 +43,7 @@ struct Term {
   std::string op{};
   double number = 0;
   std::int64_t base = 0;
-  std::vector<Along> axes{};
+  std::vector<Along> axes;  // without {}: clang wants to know what it holds then
   bool is_truth = false;
   std::int32_t memory = -1;
   std::int64_t when = 0;  ///< of a load: as memory is behind so many stores of its program
