@@ -25,15 +25,6 @@ std::vector<std::int64_t> listed(const Walker& walker, const Arguments& given,
   return walker.wholes(list_of(walker, given, what), *given.node, what);
 }
 
-/// A term of `values[0]`, of the shape of `made`.
-Value with_term(Value made, Term term, const Value& of) {
-  term.args = {term_of(of)};
-  term.depth = term.args[0]->depth + 1;
-  for (const Along& one : made.axes) term.shape.push_back(one.count);
-  made.term = std::make_shared<const Term>(std::move(term));
-  return made;
-}
-
 /// Sums and peaks along an axis.
 Value reduced(const Walker& walker, std::string_view name, const Arguments& given) {
   const Value& of = given.positional[0];

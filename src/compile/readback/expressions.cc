@@ -38,17 +38,6 @@ void put(Compound& dictionary, const Value& key, Value value) {
     dictionary.entries.emplace_back(key, std::move(value));
 }
 
-/// "0.5", "1e-3", "-inf"; what is none is data that nobody knows.
-Value fraction(std::string_view text) {
-  std::string digits(text);
-  std::erase(digits, '_');
-  char* end = nullptr;
-  const double value = std::strtod(digits.c_str(), &end);
-  Value made = unknown();
-  if (!digits.empty() && *end == '\0') made.term = constant_term(value);
-  return made;
-}
-
 bool is_of_python(std::string_view name) {
   static constexpr std::string_view kKnown[] = {"range", "min",   "max",  "len",
                                                 "abs",   "float", "int",  "tuple",

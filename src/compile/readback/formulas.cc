@@ -18,12 +18,6 @@ struct Unread {
   std::string what;
 };
 
-Value data_of(TermRef term) {
-  Value made{.type = Type::data, .term = std::move(term)};
-  for (const std::int64_t count : made.term->shape) made.axes.push_back({.count = count});
-  return made;
-}
-
 /// The number of each element along an axis.
 Value places_along(std::size_t axis, const std::vector<std::int64_t>& shape) {
   Value made{.type = Type::number};
@@ -174,12 +168,9 @@ class ReferenceReader {
   }
 
   Value number(const Node& node) const {
-    double value = 0;
-    const std::string word(text(node));
-    char* end = nullptr;
-    value = std::strtod(word.c_str(), &end);
-    if (*end != '\0') throw Unread{word};
-    return data_of(constant_term(value));
+    Value made = fraction(text(node));
+    if (!made.term) throw Unread{std::string(text(node))};
+    return made;
   }
 
   Value read(const Node& node) {
@@ -292,13 +283,13 @@ class ReferenceReader {
   }
 
   Value reduced(const char* op, const Value& of) const {
-    Term made{.kind = Term::Kind::reduced,
-              .op = op,
-              .places = {static_cast<int>(of.axes.size()) - 1},
-              .args = {term_of(of)}};
-    made.shape.assign(made.args[0]->shape.begin(), made.args[0]->shape.end() - 1);
-    made.depth = made.args[0]->depth + 1;
-    return expanded(data_of(std::make_shared<const Term>(std::move(made))), of.axes.size() - 1);
+    Value made = data_of(term_of(of));
+    made.axes.pop_back();
+    made = with_term(
+        std::move(made),
+        {.kind = Term::Kind::reduced, .op = op, .places = {static_cast<int>(of.axes.size()) - 1}},
+        of);
+    return expanded(made, of.axes.size() - 1);
   }
 
   Value call(const Node& node) {

@@ -109,6 +109,30 @@ const std::map<std::string_view, Function2>& functions_of_two() {
 
 }  // namespace
 
+Value data_of(TermRef term) {
+  Value made{.type = Type::data, .term = std::move(term)};
+  for (const std::int64_t count : made.term->shape) made.axes.push_back({.count = count});
+  return made;
+}
+
+Value with_term(Value made, Term term, const Value& of) {
+  term.args = {term_of(of)};
+  term.depth = term.args[0]->depth + 1;
+  for (const Along& one : made.axes) term.shape.push_back(one.count);
+  made.term = std::make_shared<const Term>(std::move(term));
+  return made;
+}
+
+Value fraction(std::string_view text) {
+  std::string digits(text);
+  std::erase(digits, '_');
+  char* end = nullptr;
+  const double value = std::strtod(digits.c_str(), &end);
+  Value made = unknown();
+  if (!digits.empty() && *end == '\0') made.term = constant_term(value);
+  return made;
+}
+
 TermRef constant_term(double number) {
   return std::make_shared<const Term>(Term{.kind = Term::Kind::constant, .number = number});
 }
@@ -145,27 +169,23 @@ Value applied(std::string_view op, const std::vector<Value>& values, const Node*
     made.depth = std::max(made.depth, made.args.back()->depth + 1);
   }
   made.shape = shape_of(made.args);
-  Value result{.type = Type::data};
-  for (const std::int64_t count : made.shape) result.axes.push_back({.count = count});
   if (op == "+") {
     // What a loop adds up begins with zeros, and goes on from turn to turn.
     for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
       const TermRef &one = made.args[i], &other = made.args[1 - i];
-      if (is_zero(*one) && other->shape == made.shape) {
-        result.term = other;
-        return result;
-      }
+      if (is_zero(*one) && other->shape == made.shape) return data_of(other);
       if (one->kind == Term::Kind::products && one->count == 1 &&
           other->kind == Term::Kind::products && other->shape == one->shape) {
         const auto& [left, right] = one->pairs->front();
-        result.term = product_term(other, left, right, one->node);
-        return result;
+        return data_of(product_term(other, left, right, one->node));
       }
     }
   }
-  result.term = made.depth > kDeepest ? opaque_term("values that follow each other too deeply")
-                                      : std::make_shared<const Term>(std::move(made));
-  return result;
+  if (made.depth > kDeepest)
+    made = {.kind = Term::Kind::opaque,
+            .shape = std::move(made.shape),
+            .op = "values that follow each other too deeply"};
+  return data_of(std::make_shared<const Term>(std::move(made)));
 }
 
 TermRef product_term(const TermRef& a, const TermRef& left, const TermRef& right,
@@ -176,12 +196,8 @@ TermRef product_term(const TermRef& a, const TermRef& left, const TermRef& right
   if (!made.shape.empty() && !right->shape.empty()) made.shape.back() = right->shape.back();
   if (a != nullptr && !is_zero(*a)) {
     if (a->kind != Term::Kind::products || a->shape != made.shape) {
-      const auto one = [](const TermRef& term) {
-        Value value{.type = Type::data, .term = term};
-        for (const std::int64_t count : term->shape) value.axes.push_back({.count = count});
-        return value;
-      };
-      return applied("+", {one(a), one(product_term(nullptr, left, right, node))}, node).term;
+      return applied("+", {data_of(a), data_of(product_term(nullptr, left, right, node))}, node)
+          .term;
     }
     // Sums of one loop share a list; one that goes another way from the middle takes its own.
     made.pairs =

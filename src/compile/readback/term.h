@@ -58,6 +58,12 @@ struct Term {
 /// Of a number, a block of numbers or truth, or data. Never null.
 TermRef term_of(const Value& value);
 TermRef constant_term(double number);
+/// Data that a term is, of its shape.
+Value data_of(TermRef term);
+/// `made` with a term of `of`, whose shape is that of `made`.
+Value with_term(Value made, Term term, const Value& of);
+/// "0.5", "1e-3", "-inf"; what is none is data that nobody knows.
+Value fraction(std::string_view text);
 TermRef opaque_term(std::string why);
 /// Data: `op` of values, element by element; its shape is theirs together.
 Value applied(std::string_view op, const std::vector<Value>& values, const Node* node = nullptr);

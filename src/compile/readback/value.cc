@@ -401,10 +401,7 @@ namespace {
 /// Axis i of the data is axis places[i] of the result.
 void turn(Value& made, const Value& from, std::vector<int> places) {
   if (from.type != Type::data) return;
-  Term term{.kind = Term::Kind::view, .places = std::move(places), .args = {term_of(from)}};
-  for (const Along& along : made.axes) term.shape.push_back(along.count);
-  term.depth = term.args[0]->depth + 1;
-  made.term = std::make_shared<const Term>(std::move(term));
+  made = with_term(std::move(made), {.kind = Term::Kind::view, .places = std::move(places)}, from);
 }
 
 }  // namespace

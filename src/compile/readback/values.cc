@@ -160,16 +160,14 @@ void ValueCheck::unjudged(std::int32_t number, const std::string& why) {
 }
 
 void ValueCheck::compare(std::int32_t number) {
-  const auto told = std::find_if(formulas_.begin(), formulas_.end(), [&](const Formula& one) {
-    return one.value->shape == tensor(number).shape;
-  });
-  if (const auto unknown = unknown_.find(number); unknown != unknown_.end())
-    return unjudged(number, unknown->second);
-  if (told == formulas_.end())
-    return unjudged(number, unread_.empty() ? "nothing says what it has to be" : unread_);
   std::vector<const Formula*> fitting;
   for (const Formula& one : formulas_)
     if (one.value->shape == tensor(number).shape) fitting.push_back(&one);
+  if (const auto unknown = unknown_.find(number); unknown != unknown_.end())
+    return unjudged(number, unknown->second);
+  if (fitting.empty())
+    return unjudged(number, unread_.empty() ? "nothing says what it has to be" : unread_);
+  const Formula* const told = fitting.front();
   for (const auto& [address, all] : stored_) {
     if (address.first != number) continue;
     const Stored& stored = all.back();
