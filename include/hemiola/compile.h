@@ -25,8 +25,9 @@ struct CompileOptions {
   /// Configurations in place of @triton.autotune's: JSON, a list of objects of values by parameter,
   /// "num_warps", "num_stages". Empty: none.
   std::string configurations{};
-  std::string target = "cuda";      ///< or "hip"
-  bool check = true;                ///< prove the plan first
+  std::string target = "cuda";  ///< or "hip"
+  bool check = true;            ///< prove the plan, and a kernel's file before it is handed out
+  bool allow_partial = false;   ///< hand out what is not proven, too
   std::string plan_name = "<plan>";  ///< what messages about the plan begin with
 };
 
@@ -38,8 +39,8 @@ struct CompiledPlan {
 };
 
 /// Without a kernel the plan's products are those of PyTorch. The same arguments give the same
-/// bytes. Failure: what `hemiola compile` refuses, with place and hint; a plan that is proven wrong
-/// (exit code 3 or 4).
+/// bytes. Failure: what `hemiola compile` refuses, with place and hint; a plan or a file that is
+/// proven wrong (exit code 3 or 4), or not proven (6).
 CompiledPlan compile_plan(const Plan& plan, const std::optional<KernelSource>& kernel,
                           const CompileOptions& options = {});
 

@@ -148,6 +148,7 @@ def compile(  # noqa: A001: hemiola.compile is its name
     helpers: Sequence[str] = (),
     target: str = "cuda",
     check: bool = True,
+    allow_partial: bool = False,
 ) -> Compiled:
     """A plan and a Triton kernel as one fused kernel, which computes while chunks arrive and leave.
 
@@ -156,11 +157,11 @@ def compile(  # noqa: A001: hemiola.compile is its name
 
     ``bind``: the plan's tensor to the kernel's parameter, where names do not tell. ``constants``: values of parameters. ``configs``:
     configurations in place of ``@triton.autotune``'s, each with values of parameters, ``num_warps`` and ``num_stages``. ``check``: prove
-    the plan first (:class:`WrongProgram`). :class:`BadInput`: what ``hemiola compile`` refuses, with line and hint.
+    the plan, and what comes of it with a kernel (:class:`WrongProgram`); ``allow_partial``: hand out what is not proven, too. :class:`BadInput`: what ``hemiola compile`` refuses, with line and hint.
     """
     inner, plan_name = _plan_of(plan)
     options = _core.CompileOptions(
         dict(bind or {}), {key: value if isinstance(value, str) else repr(value) for key, value in (constants or {}).items()},
-        json.dumps([dict(one) for one in configs]) if configs else "", target, check, plan_name,
+        json.dumps([dict(one) for one in configs]) if configs else "", target, check, allow_partial, plan_name,
     )  # fmt: skip
     return Compiled(_core.compile_plan(inner._core, _source_of(kernel, name, helpers), options), inner.ranks)

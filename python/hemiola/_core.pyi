@@ -142,7 +142,8 @@ class KernelSource:
 
 class CompileOptions:
     def __init__(
-        self, bind: dict[str, str], constants: dict[str, str], configurations: str, target: str, check: bool, plan_name: str
+        self, bind: dict[str, str], constants: dict[str, str], configurations: str, target: str, check: bool, allow_partial: bool,
+        plan_name: str
     ) -> None: ...
 
 def compile_plan(plan: Plan, kernel: Optional[KernelSource], options: CompileOptions) -> dict[str, Any]: ...

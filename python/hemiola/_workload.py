@@ -72,10 +72,6 @@ class Call:
     size_bytes: int
     alone_fs: int
 
-    @property
-    def alone_us(self) -> float:
-        return self.alone_fs / 1e9
-
 
 @dataclass(frozen=True)
 class PathShare:

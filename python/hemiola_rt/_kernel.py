@@ -16,15 +16,16 @@ class Kernel:
     extents that the kernel's blocks were made for. loop: the compute's axis along which chunks arrive while the kernel runs, elements of a
     turn, and whether turns come in the order of arrival. gathered: (tensor, axis) along which tiles read more than their own elements.
     descriptors: by operand that is a descriptor which the host makes, its block as a function of the parameters. waits, signals: what its text can do. stores: the operand whose
-    tiles may go straight into a peer's memory.
+    tiles may go straight into a peer's memory. extras: by operand that no plan has its name in the file, by axis the compute's (or elements),
+    whether it is read, and whether it is added to a summand: then rank 0 has it, and the others zeros.
     """
 
     def __init__(self, function, coordinates, tiles, *, workers=None, tile=None, tensors, turned=(), added=(), axes, derived=(), means, fixed,
-                 loop=None, gathered=(), descriptors=None, waits=False, signals=False, stores=None):
+                 loop=None, gathered=(), descriptors=None, waits=False, signals=False, stores=None, extras=None):
         self.function, self.coordinates, self.tiles, self.workers, self.tile = function, coordinates, tiles, workers, tile
         self.tensors, self.turned, self.added, self.axes, self.derived = tensors, turned, added, axes, derived
         self.means, self.fixed, self.loop, self.waits, self.signals = means, fixed, loop, waits, signals
-        self.stores = stores
+        self.stores, self.extras = stores, extras or {}
         self.gathered, self.descriptors = frozenset(gathered), descriptors or {}
 
     def work(self, rt, extents, values, config):
@@ -53,6 +54,11 @@ class Kernel:
         """Elements along the axes of tiles; `extents`: those that no axis of the compute says."""
         sizes = {axis["name"]: axis["extent"] for axis in self.compute_of(plan, grid)["axes"]}
         return {name: extent if self.axes.get(name) is None else sizes[self.axes[name]] for name, extent in extents.items()}
+
+    def extra_shapes(self, plan, grid=0):
+        """By operand that no plan has: its shape for this plan."""
+        sizes = {axis["name"]: axis["extent"] for axis in self.compute_of(plan, grid)["axes"]}
+        return {operand: tuple(sizes.get(axis, axis) for axis in axes) for operand, (_, axes, _, _) in self.extras.items()}
 
     def values(self, plan, values, grid=0):
         """The parameters of a plan; `values`: those of the one that was compiled. PlanError: one does not follow from the plan."""

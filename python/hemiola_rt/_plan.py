@@ -256,7 +256,22 @@ class KernelSchedule(PlanSchedule):
         t = super().setup(rt)
         t.works = [self._work(rt, t, *grid, config or self.CONFIGS[0]) for grid in self._grids]
         t.work = t.works[0]
+        t.own = [{operand: rt.local(kernel.extras[operand][0], shape, self._made_type(number)) for operand, shape in kernel.extra_shapes(self._plan, number).items()}
+                 for number, (kernel, *_) in enumerate(self._grids)]
         return t
+
+    def _made_type(self, grid):
+        operand = next(one for one in self._plan.code_of[0]["computes"][grid]["operands"] if one["use"] != "read")
+        return _TYPES[self._plan.tensors[operand["tensor"]]["dtype"]]
+
+    def inputs(self, rt, t):
+        """By name, what the caller has to fill before a call."""
+        made = super().inputs(rt, t)
+        for (kernel, *_), own in zip(self._grids, t.own):
+            for operand, (name, _, is_read, once) in kernel.extras.items():
+                if is_read and (rt.rank == 0 or not once):
+                    made[name] = own[operand]
+        return made
 
     def _work(self, rt, t, kernel, extents, values, sizes, waves, config):
         work = kernel.work(rt, extents, values, {**config, **sizes})
@@ -290,7 +305,10 @@ class KernelSchedule(PlanSchedule):
             views[operand["tensor"]] = _view(t.tensors[operand["tensor"]], [p[1] for p in pieces], [p[2] for p in pieces], [True] * len(pieces))
         for operand in kernel.added:
             stream.zero(views[kernel.tensors[operand]])
-        stream.launch(t.works[task.compute], **{operand: views[name] for operand, name in kernel.tensors.items()}, **t.extras)
+        for operand, (*_, once) in kernel.extras.items():
+            if once and rt.rank > 0:
+                stream.zero(t.own[task.compute][operand])
+        stream.launch(t.works[task.compute], **{operand: views[name] for operand, name in kernel.tensors.items()}, **t.own[task.compute], **t.extras)
 
 
 def _parts(compute, left, right, result):

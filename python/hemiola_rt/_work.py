@@ -88,6 +88,7 @@ class Work:
         self.options = {name: config[name] for name in ("num_warps", "num_stages") if name in config}
         self.values = {**values, **{name: value for name, value in config.items() if name not in self.options}}
         self.workers, self.tile, self.descriptors, self.kernel_stores = kernel.workers, kernel.tile, kernel.descriptors, kernel.stores
+        self.turned = kernel.turned
         self._blocks = {name: axis.tile(self.values) for name, axis in self.axes.items()}
         self._waves, self._parts, self._turns, self._loop = [], {}, [], None
         self._moves, self._awaited, self._targets, self._stores = [], [], [], {}
@@ -309,7 +310,9 @@ class Work:
         if not blocks:
             return tensors
         from triton.tools.tensor_descriptor import TensorDescriptor
-        return {name: TensorDescriptor.from_tensor(tensor, list(blocks[name])) if name in blocks else tensor for name, tensor in tensors.items()}
+        # A descriptor is of a tensor as it lies in memory.
+        return {name: TensorDescriptor.from_tensor(tensor.t() if name in self.turned else tensor, list(blocks[name])) if name in blocks else tensor
+                for name, tensor in tensors.items()}
 
     def launch(self, call, tensors):
         """Starts the kernel on the current stream, in call number `call`."""

@@ -3,8 +3,8 @@
 #include <memory>
 #include <utility>
 
-#include "compile/emit/fused_file.h"
 #include "compile/emit/torch.h"
+#include "compile/fused/fused_file.h"
 #include "library/convert.h"
 #include "library/implementations.h"
 #include "plan/plan_json.h"
@@ -43,6 +43,18 @@ void prove(const plan::Plan& plan, const std::string& name) {
   throw WrongProgram(study::WrongProgram(std::move(proof), name), std::move(shown));
 }
 
+void prove_text(const std::string& text, bool allow_partial) {
+  const char* name = "<compiled>";
+  auto proof = std::make_shared<const verify::Proof>(compile::prove_fused(name, text));
+  if (proof->verdict == verify::Verdict::partial && !allow_partial)
+    throw Failure("is not proven: " + proof->summary, {.file = name},
+                  "allow_partial hands out what is not proven", ExitCode::not_proven);
+  if (proof->verdict == verify::Verdict::proven || proof->verdict == verify::Verdict::partial)
+    return;
+  Proof shown = public_proof(*proof, name);
+  throw WrongProgram(study::WrongProgram(std::move(proof), name), std::move(shown));
+}
+
 }  // namespace
 
 CompiledPlan compile_plan(const Plan& plan, const std::optional<KernelSource>& kernel,
@@ -59,7 +71,9 @@ CompiledPlan compile_plan(const Plan& plan, const std::optional<KernelSource>& k
   } else {
     made.text = compile::torch_of(inner, torch).text;
   }
-  if (options.check) prove(inner, options.plan_name);
+  if (!options.check) return made;
+  prove(inner, options.plan_name);
+  if (kernel) prove_text(made.text, options.allow_partial);
   return made;
 }
 

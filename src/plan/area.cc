@@ -146,68 +146,7 @@ std::vector<Region> split(const Region& region, std::size_t axis, std::int64_t p
   return pieces;
 }
 
-namespace {
-
-// Row by row; `add` merges rows that are neighbours in memory.
-template <typename Add>
-void rows(const Rect& rect, const std::vector<std::int64_t>& strides, std::size_t axis,
-          std::int64_t offset, Add& add) {
-  if (axis + 1 == strides.size() && strides[axis] == 1) {
-    add(offset + rect.begin[axis], rect.end[axis] - rect.begin[axis]);
-    return;
-  }
-  for (std::int64_t i = rect.begin[axis]; i < rect.end[axis]; ++i) {
-    const std::int64_t at = offset + i * strides[axis];
-    if (axis + 1 == strides.size()) {
-      add(at, 1);
-    } else {
-      rows(rect, strides, axis + 1, at, add);
-    }
-  }
-}
-
-}  // namespace
-
-std::vector<Segment> segments(const Tensor& tensor, const Area& area) {
-  const std::int64_t unit = tensor.type ? size_of(*tensor.type) : 1;
-  const std::vector<std::int64_t> strides = tensor.layout();
-  std::vector<Segment> list;
-  const auto add = [&](std::int64_t offset, std::int64_t count) {
-    offset *= unit;
-    count *= unit;
-    if (!list.empty() && list.back().offset + list.back().count == offset) {
-      list.back().count += count;
-    } else {
-      list.push_back({offset, count});
-    }
-  };
-  for (const Rect& rect : area.rects) {
-    if (!rect.empty()) rows(rect, strides, 0, 0, add);
-  }
-  return list;
-}
-
-std::vector<SegmentPair> pair_segments(const std::vector<Segment>& source,
-                                       const std::vector<Segment>& destination) {
-  std::vector<SegmentPair> pairs;
-  std::size_t s = 0, d = 0;
-  std::int64_t from = 0, to = 0;  // already used of the present segments
-  while (s < source.size() && d < destination.size()) {
-    const std::int64_t count = std::min(source[s].count - from, destination[d].count - to);
-    pairs.push_back({source[s].offset + from, destination[d].offset + to, count});
-    from += count;
-    to += count;
-    if (from == source[s].count) {
-      ++s;
-      from = 0;
-    }
-    if (to == destination[d].count) {
-      ++d;
-      to = 0;
-    }
-  }
-  return pairs;
-}
+namespace {}  // namespace
 
 std::string to_string(const Plan& plan, const Area& area) {
   std::string text;

@@ -60,20 +60,6 @@ struct Segment {
   bool operator==(const Segment&) const = default;
 };
 
-/// The area in memory, in its order of elements, neighbours merged. Units: bytes for typed tensors,
-/// else chunks.
-std::vector<Segment> segments(const Tensor& tensor, const Area& area);
-
-/// Pieces of equally many units, pairwise: what a transfer copies from where to where.
-struct SegmentPair {
-  std::int64_t source = 0, destination = 0;  ///< units
-  std::int64_t count = 0;                    ///< units
-  bool operator==(const SegmentPair&) const = default;
-};
-/// Both areas have equally many elements of the same size.
-std::vector<SegmentPair> pair_segments(const std::vector<Segment>& source,
-                                       const std::vector<Segment>& destination);
-
 /// "a[0:4, 2:8]", several boxes with " + " between them.
 std::string to_string(const Plan& plan, const Area& area);
 

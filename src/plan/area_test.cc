@@ -8,6 +8,7 @@
 #include <set>
 
 #include "plan/build.h"
+#include "plan/testing/segments.h"
 
 namespace hemiola::plan {
 namespace {
@@ -97,11 +98,6 @@ TEST(Area, segments_are_the_memory_of_its_elements_in_order) {
     }
     RC_ASSERT(seen == bytes);
   }));
-}
-
-TEST(Area, pairs_join_unequal_cuts) {
-  EXPECT_THAT(pair_segments({{0, 6}, {10, 2}}, {{4, 4}, {20, 4}}),
-              ElementsAre(SegmentPair{0, 4, 4}, SegmentPair{4, 20, 2}, SegmentPair{10, 22, 2}));
 }
 
 TEST(Split, keeps_rectangles_and_loses_nothing) {

@@ -273,10 +273,12 @@ void bind_compile(py::module_& module) {
       .def(py::init([](const std::map<std::string, std::string>& bind,
                        const std::map<std::string, std::string>& constants,
                        const std::string& configurations, const std::string& target, bool check,
-                       const std::string& plan_name) {
-             return CompileOptions{bind, constants, configurations, target, check, plan_name};
+                       bool allow_partial, const std::string& plan_name) {
+             return CompileOptions{bind,  constants,     configurations, target,
+                                   check, allow_partial, plan_name};
            }),
-           "bind"_a, "constants"_a, "configurations"_a, "target"_a, "check"_a, "plan_name"_a);
+           "bind"_a, "constants"_a, "configurations"_a, "target"_a, "check"_a, "allow_partial"_a,
+           "plan_name"_a);
 }
 
 std::optional<std::int64_t> bytes_of(const std::string& text) {

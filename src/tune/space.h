@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "compile/emit/fused_file.h"
+#include "compile/fused/fused_file.h"
 #include "machine/machine.h"
 #include "plan/template.h"
 #include "study/laboratory/settings.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "compile/emit/fused_file.h"
+#include "compile/fused/fused_file.h"
 #include "explore/trials/plan_trial.h"
 #include "study/laboratory/experiment.h"
 #include "study/support/parts.h"

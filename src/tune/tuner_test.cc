@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <set>
 
-#include "compile/emit/fused_file.h"
+#include "compile/fused/fused_file.h"
 #include "core/testing/failure.h"
 #include "tune/database.h"
 

@@ -291,10 +291,11 @@ def compare(job):
         schedule = load_file(job["fused"])
     except Exception as error:  # an emitted file that is no module is a defect
         return {"outcome": "differs", "why": f"the fused file cannot be imported: {error}"}
-    names = [*schedule.KERNEL.tensors, *schedule.EXTRAS]
+    own = [*schedule.KERNEL.extras, *schedule.EXTRAS]
+    names = [*schedule.KERNEL.tensors, *own]
     first = None
     read = [name for name in names if name not in job["written"]]
-    for values in itertools.islice(choices(read, job["indices"], schedule.EXTRAS), job.get("tries", MOST)):
+    for values in itertools.islice(choices(read, job["indices"], own), job.get("tries", MOST)):
         made = in_child(job, values)
         if made["outcome"] != "not run":
             return made

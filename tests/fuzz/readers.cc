@@ -353,7 +353,6 @@ constexpr Reader kReaders[] = {
        Diagnostics notices;
        workload::read_astra_memory(text, kName, notices);
      }},
-    {"astra-groups", [](std::string_view text) { workload::read_astra_groups(text, kName); }},
 };
 
 }  // namespace

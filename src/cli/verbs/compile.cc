@@ -145,9 +145,10 @@ void add_compile(CLI::App& app, Session& session) {
                  "tiles that the plan pushes are stored into the peer's memory by the kernel");
   verb->add_flag("--runtime", options->plan.runtime,
                  "also write the package hemiola_rt beside it, for machines without Hemiola");
-  verb->add_flag("--no-check", options->plan.no_check, "do not prove the plan first");
+  verb->add_flag("--no-check", options->plan.no_check,
+                 "write without proving the plan and the file");
   verb->add_flag("--allow-partial", options->plan.allow_partial,
-                 "exit code 0, not 6, for a plan that is not proven");
+                 "also write what is not proven, with exit code 0 in place of 6");
   verb->add_flag("--quiet", session.quiet, "no notes and no progress");
   verb->callback([options, &session] {
     session.action = [options, &session] { return compile_verb(*options, session); };

@@ -9,9 +9,9 @@
 
 #include "cli/notices.h"
 #include "cli/options/inputs.h"
-#include "compile/emit/fused_file.h"
 #include "compile/emit/torch.h"
 #include "compile/emit/torch_runtime.h"
+#include "compile/fused/fused_file.h"
 #include "core/text.h"
 #include "plan/template.h"
 #include "report/report.h"
@@ -115,6 +115,36 @@ ExitCode prove_plan(Session& session, const std::string& name, const plan::Plan&
   return code;
 }
 
+namespace {
+
+/// What would be written is read back: the kernel may do something else than the plan's compute is.
+ExitCode prove_text(Session& session, const std::string& name, const std::string& text) {
+  verify::Proof proof;
+  {
+    Progress progress(session);
+    progress.doing("proving " + name);
+    proof = compile::prove_fused(name, text, &session.monitor);
+  }
+  if (proof.verdict != verify::Verdict::proven)
+    report::print_proof(std::cerr, proof, name + " as it would be written: ");
+  return study::exit_code_of(proof.verdict);
+}
+
+/// Of the plan and of the text of a kernel with it; null: there is none.
+ExitCode proven(Session& session, const CompilePlanOptions& options, const plan::Plan& plan,
+                const std::string* text) {
+  if (options.no_check) return ExitCode::done;
+  ExitCode code = prove_plan(session, options.plan, plan);
+  if (text != nullptr && (code == ExitCode::done || code == ExitCode::not_proven))
+    code = study::worse(code, prove_text(session, options.output, *text));
+  if (code == ExitCode::not_proven && options.allow_partial) return ExitCode::done;
+  if (code == ExitCode::not_proven)
+    Notices(session).note("nothing was written; --allow-partial writes what is not proven");
+  return code;
+}
+
+}  // namespace
+
 ExitCode compile_plan(Session& session, const CompilePlanOptions& options,
                       const compile::DescribeRequest* kernel) {
   check_output("--output", options.output);
@@ -140,10 +170,8 @@ ExitCode compile_plan(Session& session, const CompilePlanOptions& options,
   if (fused) check_room(torch.movers, *fused);
   const compile::TorchFile made =
       fused ? fused->write(torch, options.output) : compile::torch_of(plan, torch);
-  ExitCode code = ExitCode::done;
-  if (!options.no_check) code = prove_plan(session, options.plan, plan);
-  if (code == ExitCode::not_proven && options.allow_partial) code = ExitCode::done;
-  if (code != ExitCode::done && code != ExitCode::not_proven) return code;
+  const ExitCode code = proven(session, options, plan, fused ? &made.text : nullptr);
+  if (code != ExitCode::done) return code;
   write_file(options.output, made.text);
   if (options.runtime)
     compile::write_runtime(std::filesystem::path(options.output).parent_path().string());

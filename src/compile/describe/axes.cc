@@ -326,6 +326,22 @@ void AxisSplitter::find_size(SplitAxis& axis, const std::vector<std::pair<Expr, 
   }
 }
 
+/// Of an index such as head * LENGTH + tile * BLOCK what goes by lengths: elements of an axis of
+/// its own, whose stride is that of so many.
+Expr AxisSplitter::take_rows(SplitAxis& axis) {
+  Expr taken, left;
+  for (const Term& term : axis.sum.terms) {
+    Term uniform, varying;
+    divide_factors(term, uniform, varying);
+    const bool is_row = !varying.factors.empty() && is_stride_like(uniform) &&
+                        !algebra_.traits({{varying}}).has_range;
+    if (is_row) axis.size = Expr{{uniform}};
+    (is_row ? taken : left).terms.push_back(term);
+  }
+  axis.sum = std::move(left);
+  return algebra_.multiply(taken, {{axis.stride}});
+}
+
 SplitAccess AxisSplitter::split(const RawAccess& access) {
   SplitAccess result;
   Expr offset;
@@ -354,6 +370,7 @@ SplitAccess AxisSplitter::split(const RawAccess& access) {
           return (a.dimension < 0 ? 99 : a.dimension) < (b.dimension < 0 ? 99 : b.dimension);
         });
   } else {
+    Expr rows;  // of a tensor whose axes were made one: heads, of which each has its own
     for (std::size_t i = 0; i < access.offsets.size(); ++i) {
       SplitAxis axis{.has_stride = i < access.strides.size(),
                      .sum = unwrap(access.offsets[i], limits)};
@@ -362,11 +379,12 @@ SplitAccess AxisSplitter::split(const RawAccess& access) {
       if (i < access.sizes.size()) axis.size = access.sizes[i];
       if (i < access.block.size()) axis.extent = access.block[i];
       axis.dimension = static_cast<int>(i);
+      if (axis.has_stride) rows = algebra_.add(rows, take_rows(axis));
       result.axes.push_back(std::move(axis));
     }
     // What is in the base: a batch, a head.
     std::vector<SplitAxis> outer;
-    place(outer, unwrap(offset, limits), result.offset);
+    place(outer, algebra_.add(unwrap(offset, limits), rows), result.offset);
     for (SplitAxis& axis : outer) result.axes.push_back(std::move(axis));
   }
   for (SplitAxis& axis : result.axes) {

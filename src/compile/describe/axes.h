@@ -52,6 +52,7 @@ class AxisSplitter {
   std::optional<AtomId> find_base(const Expr& address, Expr& offset);
   Expr unwrap(const Expr& e, Limits& limits);
   void place(std::vector<SplitAxis>& axes, const Expr& offset, Expr& rest);
+  Expr take_rows(SplitAxis& axis);
   void place_scalar(std::vector<SplitAxis>& axes, const Term& stride, const Term& varying);
   bool is_compared(const SplitAxis& axis, const Term& quotient, const Term& varying);
   /// Which part of the index a term belongs to. Null: an index that // and % take apart.

@@ -238,11 +238,46 @@ void Describer::name_axis(TileAxis& axis, std::set<std::string>& used) const {
   axis.name = unique;
 }
 
+namespace {
+
+/// Elements along an axis, where nothing but the order of its tiles tells: `cdiv(M, BLOCK_M)` in
+/// it.
+void find_counted(const Algebra& algebra, const Expr& e, const Expr& block,
+                  std::vector<Expr>& sizes) {
+  for (const Term& term : e.terms) {
+    for (const AtomId id : term.factors) {
+      const Atom& atom = algebra.atom(id);
+      for (const Expr& arg : atom.args) find_counted(algebra, arg, block, sizes);
+      const bool counts = atom.kind == AtomKind::function && atom.name == "cdiv" &&
+                          atom.args[1] == block && algebra.traits(atom.args[0]).is_uniform();
+      if (counts && std::find(sizes.begin(), sizes.end(), atom.args[0]) == sizes.end())
+        sizes.push_back(atom.args[0]);
+    }
+  }
+}
+
+std::optional<Expr> counted(const Algebra& algebra, const Expr& value, const Expr& block) {
+  std::vector<Expr> sizes;
+  find_counted(algebra, value, block, sizes);
+  return sizes.size() == 1 ? std::optional(sizes.front()) : std::nullopt;
+}
+
+/// Whether programs are multiplied with each other.
+bool multiplies(const Algebra& algebra, const Expr& e) {
+  return std::any_of(e.terms.begin(), e.terms.end(), [&](const Term& term) {
+    return std::count_if(term.factors.begin(), term.factors.end(),
+                         [&](AtomId id) { return !algebra.atom(id).is_uniform(); }) > 1;
+  });
+}
+
+}  // namespace
+
 void Describer::finish_axes() {
   std::set<std::string> used;
   for (std::size_t i = 0; i < d_.axes.size(); ++i) {
     TileAxis& axis = d_.axes[i];
-    const AxisFacts& facts = facts_[i];
+    AxisFacts& facts = facts_[i];
+    if (!facts.size) facts.size = counted(algebra_, axis.value, facts.block);
     axis.block = text(facts.block);
     if (facts.size) axis.size = text(*facts.size);
     axis.coordinate = axis.formula = text(axis.value);
@@ -256,20 +291,15 @@ void Describer::finish_axes() {
     axis.tiles = tiles_of(axis, facts.is_strided ? std::nullopt : facts.size, facts.block);
     name_axis(axis, used);
     const Traits traits = algebra_.traits(axis.value);
-    bool negative = false, product = false;
-    for (const Term& term : axis.value.terms) {
-      negative |= term.coefficient < 0;
-      int varying = 0;
-      for (const AtomId id : term.factors) varying += algebra_.atom(id).is_uniform() ? 0 : 1;
-      product |= varying > 1;
-    }
+    bool negative = false;
+    for (const Term& term : axis.value.terms) negative |= term.coefficient < 0;
     if (traits.has_opaque || traits.has_carried || traits.has_data)
       axis.why_not = why_unknown(axis.value);
     else if (traits.has_load)
       axis.why_not = "the tile is found through loaded values";
     else if (negative && axis.value.terms.size() == 1)
       axis.why_not = "the tiles go backwards";
-    else if (product)
+    else if (multiplies(algebra_, axis.value))
       axis.why_not = "the coordinate is a product of program ids";
     else if (const std::optional<Expr>& size = facts.size;
              size && size->is_constant() && facts.block.is_constant() &&

@@ -20,6 +20,40 @@ void targets_of(const Source& source, const Node& node, std::set<std::string>& n
   for (const Node* child : node.children) targets_of(source, *child, names);
 }
 
+/// Whether a statement gives coordinates the values that they have; one with others in it may.
+bool gives_the_same(const Trace& trace, const std::vector<TileAxis>& axes, const Node& statement) {
+  if (statement.kind != Kind::expression_statement) return true;
+  return std::all_of(
+      trace.assignments.begin(), trace.assignments.end(), [&](const RawAssignment& made) {
+        if (made.statement->begin < statement.begin || made.statement->end > statement.end)
+          return true;
+        return std::all_of(axes.begin(), axes.end(), [&](const TileAxis& axis) {
+          return axis.coordinate != made.name || axis.value == made.value;
+        });
+      });
+}
+
+/// Variables that go on by the same steps as the one that numbers tiles, from the same number on:
+/// with them kernels keep what stores apart from what loads.
+std::vector<std::string> copies_of(Trace& trace, const RawLoop& loop) {
+  std::vector<std::string> copies;
+  if (loop.is_while && !loop.has_range) return copies;
+  Algebra& algebra = trace.algebra;
+  const Expr tile =
+      algebra.add(loop.begin, algebra.multiply(algebra.iteration(loop.id), loop.step));
+  for (const RawAssignment& made : trace.assignments)
+    if (made.path == 0 && made.name != loop.variable && made.value == tile &&
+        std::find(copies.begin(), copies.end(), made.name) == copies.end())
+      copies.push_back(made.name);
+  return copies;
+}
+
+/// Whether one of these names is among those.
+bool has_any(const std::set<std::string>& names, const std::set<std::string>& among) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return among.contains(name); });
+}
+
 }  // namespace
 
 /// The block whose statements one tile goes through: the body of the persistent loop, or of the
@@ -78,14 +112,9 @@ void Describer::dispatch() {
     const Node& statement = **at;
     std::set<std::string> targets;
     targets_of(source_, statement, targets);
-    const bool gives = std::any_of(targets.begin(), targets.end(),
-                                   [&](const std::string& name) { return wanted.contains(name); });
-    if (!gives) continue;
+    if (!has_any(targets, wanted)) continue;
     if (first_load != nullptr && statement.begin >= first_load->begin) {
-      const bool again = std::any_of(targets.begin(), targets.end(), [&](const std::string& name) {
-        return coordinates.contains(name);
-      });
-      if (again && statement.kind == Kind::expression_statement)
+      if (has_any(targets, coordinates) && !gives_the_same(trace_, d_.axes, statement))
         found.repeated.push_back(span_of(source_, statement));
       continue;
     }
@@ -113,6 +142,7 @@ void Describer::dispatch() {
   if (d_.scheduler.loop >= 0) {
     const RawLoop& loop = trace_.loops.at(d_.scheduler.loop);
     found.tile_id = loop.variable;
+    found.copies = copies_of(trace_, loop);
     found.tile_id_assigned = span_of(*loop.statement.source, *loop.statement.node);
     if (!loop.is_while && loop.statement.node->child(Field::body) != nullptr)
       found.tile_id_assigned = span_of(*loop.statement.source, loop.statement.node->begin,

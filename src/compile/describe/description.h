@@ -171,7 +171,8 @@ struct Dispatch {
   std::string
       tile_id;  ///< the variable that numbers tiles; empty: the program ids are used as they are
   std::optional<Span> tile_id_assigned;
-  std::vector<Span> repeated;  ///< statements further down that give the coordinates values again
+  std::vector<std::string> copies;  ///< variables that always have the value of `tile_id`
+  std::vector<Span> repeated;  ///< statements further down that give the coordinates other values
                                ///< (an epilogue that lags behind)
   std::vector<Span> program_ids;  ///< calls of tl.program_id, in the kernel and in helpers
   bool is_in_loop = false;        ///< of the persistent loop

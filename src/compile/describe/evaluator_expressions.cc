@@ -261,6 +261,18 @@ Ref Evaluator::binary(std::string_view op, const Ref& a, const Ref& b, const Nod
   return number(algebra_.function(std::string(op), {x, y}), std::move(shape));
 }
 
+namespace {
+
+/// Two texts, or two types.
+bool are_named(const Value& a, const Value& b) {
+  const auto is_named = [](const Value& one) {
+    return one.type == Value::Type::text || (one.type == Value::Type::other && !one.text.empty());
+  };
+  return a.type == b.type && is_named(a) && is_named(b);
+}
+
+}  // namespace
+
 Ref Evaluator::comparison(const Node& node) {
   std::vector<Ref> values;
   for (const Node* child : node.children) values.push_back(evaluate(*child));
@@ -278,7 +290,7 @@ Ref Evaluator::comparison(const Node& node) {
         one = Algebra::number(op == "is" || op == "==" ? 0 : 1);
       else  // a parameter may be None
         one = algebra_.function(op, {number_of(a, node), number_of(b, node)});
-    } else if (a->type == Type::text && b->type == Type::text) {
+    } else if (are_named(*a, *b)) {
       one = Algebra::number((a->text == b->text) == (op == "==") ? 1 : 0);
     } else if (is_number(a) && is_number(b)) {
       Value left = *a, right = *b;

@@ -117,6 +117,17 @@ Ref Evaluator::advance(const Arguments& given) {
   return moved;
 }
 
+namespace {
+
+/// What is stored says the block of a descriptor that does not.
+void take_block(RawAccess& access, const Ref& value) {
+  if (access.block.empty() && value != nullptr && value->type == Value::Type::number &&
+      value->shape.size() == access.offsets.size())
+    access.block = value->shape;
+}
+
+}  // namespace
+
 Ref Evaluator::descriptor_access(const Ref& descriptor, std::string_view name,
                                  const Arguments& given, const Node& node) {
   using Type = Value::Type;
@@ -146,7 +157,8 @@ Ref Evaluator::descriptor_access(const Ref& descriptor, std::string_view name,
   } else if (given.positional.size() > 1 && descriptor->type == Type::number) {
     access.block = numbers_of(given.positional[1], node);  // the block stands at the load
   }
-  // The block of a descriptor that the host made is not in the text; its rank is.
+  take_block(access, value);
+  // The block of a descriptor that the host made is not in the text else; its rank is.
   if (access.shape.empty() && access.block.empty())
     access.shape.assign(access.offsets.size(), algebra_.function("#block", {}));
   else if (access.shape.empty())

@@ -244,7 +244,8 @@ class KernelEditor {
       edits_.insert(
           source_.line_begin(loop->begin),
           indent_of(*loop) + "hm_known = -1  # hemiola: needs that this program has waited for\n");
-    for (const Node* statement : body->children) use_tile(*statement, id);
+    use_tile(*body, id);
+    for (const std::string& copy : description_.dispatch.copies) use_tile(*body, copy);
     if (waits_ || signals_ || carries()) keep_turns_apart(*loop);
   }
 

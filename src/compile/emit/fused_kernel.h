@@ -25,12 +25,6 @@ struct FusedText {
 FusedText fused_text(Library& library, const Function& kernel, Fusions& fusions,
                      const std::string& carried = {});
 
-/// That an emitted file is Python in which the kernel keeps the rules of `check_rules`, waits
-/// before it loads what arrives, and counts behind the stores of what leaves. Judged from the text
-/// alone. Failure with the place in `file` otherwise.
-void check_fused_text(const std::string& file, const std::string& text, const FusedText& kernel,
-                      const Fusions& fusions);
-
 /// Replacements of bytes of a text; inserted text has begin == end.
 class Edits {
  public:

@@ -13,6 +13,7 @@
 #include "compile/emit/torch_statements.h"
 #include "compile/emit/torch_views.h"
 #include "plan/area.h"
+#include "plan/launches.h"
 #include "plan/plan_json.h"
 #include "study/support/digest.h"
 
@@ -72,8 +73,13 @@ class Writer {
 
  private:
   std::string text() const {
-    const std::string reference = reference_of(plan_, names_, softmax());
+    const std::vector<std::string>& epilogue = options_.kernel.epilogue;
+    const std::string reference = reference_of(plan_, names_, softmax(), !epilogue.empty());
+    std::string ends;
+    for (const std::string& line : epilogue) ends += line + '\n';
+    if (!ends.empty()) ends += "\n\n";
     return header() + "\n\n" + kernel() + setup() + "\n\n" + inputs() + "\n\n" + run() + "\n\n" +
+           ends +
            (reference.empty() ? "reference = None  # of this plan none is known\n" : reference) +
            "\n\nif __name__ == \"__main__\":\n    hemiola_rt.main(sys.modules[__name__])\n";
   }
@@ -150,6 +156,9 @@ class Writer {
                           fmt::join(one.shape, ", "), name_of(*one.type), name_of(one.role),
                           is_shared(i) ? ", peers reach it" : "");
     }
+    for (const FusedExtra* one : extras())
+      text += fmt::format("    {:<{}}  [{}] {}, the kernel's own\n", one->name, width,
+                          fmt::join(one->shape, ", "), name_of(type_of(*one)));
     return text +
            (has_kernel()
                 ? "\nLines of the kernel that were added or changed end with '# hemiola'; the "
@@ -184,6 +193,23 @@ class Writer {
   const TorchKernel& fused() const { return options_.kernel; }
   const Fusions& fusions() const { return *fused().fusions; }
   const Fusion& fusion() const { return fusions().front(); }
+  /// Tensors that the plan does not have, and of which the kernel says the shape.
+  std::vector<const FusedExtra*> extras() const {
+    std::vector<const FusedExtra*> made;
+    if (!has_kernel()) return made;
+    for (const Fusion& one : fusions())
+      for (const FusedExtra& extra : one.extras)
+        if (!extra.shape.empty()) made.push_back(&extra);
+    return made;
+  }
+  /// Nothing in a kernel's text says it: that of what the kernel makes.
+  DataType type_of(const FusedExtra&) const {
+    const auto& computes = plan_.codes.front().computes;
+    for (const plan::ComputeOperand& operand : computes.front().operands)
+      if (plan::makes(operand.use))
+        return *plan_.tensors[static_cast<std::size_t>(operand.tensor)].type;
+    return *plan_.tensors.front().type;
+  }
   /// What a grid has beside those before it: AXES, AXES_2, ...
   static std::string of_grid(const char* name, std::int32_t grid) {
     return grid == 0 ? name : fmt::format("{}_{}", name, grid + 1);
@@ -301,6 +327,9 @@ class Writer {
           turns ? tuple_text(std::vector{one.shape[1], one.shape[0]}) : tuple_text(one.shape),
           torch_type(*one.type), turns ? ".t()  # as the kernel reads it" : "");
     }
+    for (const FusedExtra* one : extras())
+      text += fmt::format("    t.{} = rt.local(\"{}\", {}, {})\n", one->name, one->name,
+                          tuple_text(one->shape), torch_type(type_of(*one)));
     for (std::size_t i = 0; i < plan_.tensors.size(); ++i)
       if (is_shared(i))
         text += fmt::format("    t.{}_at = [rt.peer(t.{}, r) for r in range(RANKS)]\n", names_[i],
@@ -387,6 +416,9 @@ class Writer {
           all.add(view_of("t." + names_[index], plan_.tensors[index], area.rects[i], kept));
         }
       }
+      for (const FusedExtra* one : extras())
+        if (one->is_read && (rank == 0 || !one->is_added_once))
+          all.add(fmt::format(", \"{}\": t.{}", one->name, one->name));
       by_rank.push_back({all.add("}}")});
     }
     return "def inputs(rt, t):\n"
@@ -415,9 +447,10 @@ class Writer {
       text += "    compute = t.compute\n";
     if (calls_.uses_events) text += "    events = {}\n";
     if (has_kernel()) {
-      for (const std::string& extra : fusion().extras)
-        text += fmt::format("    {} = given.pop(\"{}\")  # the kernel's own: the plan has none\n",
-                            extra, extra);
+      for (const FusedExtra& extra : fusion().extras)
+        if (extra.shape.empty())
+          text += fmt::format("    {} = given.pop(\"{}\")  # the kernel's own: the plan has none\n",
+                              extra.name, extra.name);
     }
     text += "    rt.place(inputs(rt, t), given)\n    rt.begin()\n" + steps + "    rt.end()\n";
     std::vector<std::string> outputs;

@@ -20,6 +20,9 @@ struct TorchKernel {
   const FusedText* text = nullptr;
   std::string file;  ///< where the kernel stood, as the header calls it
   const std::vector<TileStore>* stores = nullptr;  ///< tiles that it stores to peers
+  /// Of the kernel, for reference(): `epilogue(product, of)`, as lines of Python; empty: it stores
+  /// products.
+  std::vector<std::string> epilogue{};
 };
 
 /// Who moves data on streams that copy.

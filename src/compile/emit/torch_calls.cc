@@ -177,7 +177,9 @@ class CallMaker {
     Statement line = actor(point).add(".launch(" + work_name(index(point.position)));
     for (const FusedOperand& operand : fusion.operands)
       line.add(fmt::format(", {}=", operand.parameter)).add(view_of_operand(point, operand));
-    for (const std::string& extra : fusion.extras) line.add(fmt::format(", {}={}", extra, extra));
+    for (const FusedExtra& extra : fusion.extras)
+      line.add(
+          fmt::format(", {}={}{}", extra.parameter, extra.shape.empty() ? "" : "t.", extra.name));
     return line.add(")");
   }
 
@@ -258,6 +260,9 @@ class CallMaker {
         if (operand.is_added_to)
           all.push_back(actor(point).add(".zero(").add(view_of_operand(point, operand)).add(")"));
       }
+      for (const FusedExtra& extra : fusion_of(point).extras)
+        if (extra.is_added_once && point.rank > 0)
+          all.push_back(actor(point).add(".zero(t." + extra.name + ")"));
       all.push_back(launch_of(point));
       return;
     }

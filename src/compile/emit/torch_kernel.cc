@@ -36,15 +36,38 @@ class KernelObject {
         ",\n    # How it is paired with plans: hemiola_rt.load_plan(\"plan.json\", kernel=THIS "
         "MODULE) takes one of another shape.\n";
     for (const std::string& line : pairing()) text += "    " + line + ",\n";
-    std::vector<std::string> extras;
-    for (const std::string& one : fusion_.extras) extras.push_back(in_quotes(one));
     if (fusion_.compute > 0) return text + ")\n";
-    return text +
-           fmt::format(")\nEXTRAS = [{}]  # tensors of the kernel that the plan does not have\n",
-                       fmt::join(extras, ", "));
+    std::vector<std::string> given;
+    for (const FusedExtra& one : fusion_.extras)
+      if (one.shape.empty()) given.push_back(in_quotes(one.parameter));
+    return text + fmt::format(
+                      ")\nEXTRAS = [{}]  # tensors of the kernel that a caller gives with "
+                      "each call\n",
+                      fmt::join(given, ", "));
   }
 
  private:
+  /// "bias": ("n",): by axis the compute's, or so many elements; behind it what is said of it.
+  std::string extra(const FusedExtra& one) const {
+    std::vector<std::string> axes;
+    for (std::size_t i = 0; i < one.axes.size(); ++i)
+      axes.push_back(one.axes[i] < 0
+                         ? std::to_string(one.shape[i])
+                         : in_quotes(compute().axes[static_cast<std::size_t>(one.axes[i])].name));
+    return fmt::format("\"{}\": (\"{}\", ({},), {}, {})", one.parameter, one.name,
+                       fmt::join(axes, ", "), one.is_read ? "True" : "False",
+                       one.is_added_once ? "True" : "False");
+  }
+  void means_of_configurations(std::vector<std::string>& means) const {
+    for (const auto& [name, meaning] : fusion_.config_meanings)
+      if (!meaning.empty()) means.push_back(in_quotes(name) + ": " + meaning);
+  }
+  std::string extras() const {
+    std::vector<std::string> made;
+    for (const FusedExtra& one : fusion_.extras)
+      if (!one.shape.empty()) made.push_back(extra(one));
+    return made.empty() ? "" : fmt::format("extras={{{}}}", fmt::join(made, ", "));
+  }
   const plan::Compute& compute() const {
     return plan_.codes.front().computes[static_cast<std::size_t>(fusion_.compute)];
   }
@@ -91,9 +114,7 @@ class KernelObject {
     for (const FusedArgument& one : fusion_.arguments) {
       if (!one.meaning.empty()) means.push_back(in_quotes(one.parameter) + ": " + one.meaning);
     }
-    for (const auto& [name, meaning] : fusion_.config_meanings) {
-      if (!meaning.empty()) means.push_back(in_quotes(name) + ": " + meaning);
-    }
+    means_of_configurations(means);
     lines.push_back(fmt::format("tensors={{{}}}", fmt::join(tensors, ", ")));
     if (!turned.empty()) lines.push_back(fmt::format("turned=[{}]", fmt::join(turned, ", ")));
     if (!added.empty()) lines.push_back(fmt::format("added=[{}]", fmt::join(added, ", ")));
@@ -102,6 +123,7 @@ class KernelObject {
     lines.push_back(fmt::format("means={{{}}}", fmt::join(means, ", ")));
     lines.push_back(fmt::format("fixed={{{}}}", fmt::join(fixed, ", ")));
     if (!gathered.empty()) lines.push_back(fmt::format("gathered=[{}]", fmt::join(gathered, ", ")));
+    if (const std::string made = extras(); !made.empty()) lines.push_back(made);
     if (const std::vector<std::string> made = descriptors(); !made.empty())
       lines.push_back(fmt::format("descriptors={{{}}}", fmt::join(made, ", ")));
     if (fusion_.waits_in_loop())

@@ -26,44 +26,44 @@ struct OperatorReference {
 constexpr std::array kReferences{
     OperatorReference{"ag-gemm/", "a", 3, true,
                       "    a = torch.stack([of[\"a\"] for of in held])  # gathered\n"
-                      "    return {\"c\": a.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n"},
+                      "    return {\"c\": $a.to(WIDE) @ held[rank][\"b\"].to(WIDE)$held[rank]$}\n"},
     OperatorReference{"ag-gemm/", "a", 2, true,
                       "    a = torch.cat([of[\"a\"] for of in held])  # gathered\n"
-                      "    return {\"c\": a.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n"},
+                      "    return {\"c\": $a.to(WIDE) @ held[rank][\"b\"].to(WIDE)$held[rank]$}\n"},
     OperatorReference{
         "dispatch-gemm/", "x", 3, false,
         "    x = torch.stack([of[\"x\"][rank] for of in held])  # tokens for this rank's expert\n"
-        "    return {\"c\": x.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n"},
+        "    return {\"c\": $x.to(WIDE) @ held[rank][\"b\"].to(WIDE)$held[rank]$}\n"},
     OperatorReference{"dispatch-gemm/", "x", 2, false,
                       "    # Tokens for this rank's expert.\n"
                       "    a = torch.cat([of[\"x\"].chunk(RANKS)[rank] for of in held])\n"
-                      "    return {\"c\": a.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n"},
-    OperatorReference{
-        "gemm-rs/", "a", 3, false,
-        "    return {\"c\": sum(of[\"a\"][rank].to(WIDE) @ of[\"b\"].to(WIDE) for of in held)}\n"},
+                      "    return {\"c\": $a.to(WIDE) @ held[rank][\"b\"].to(WIDE)$held[rank]$}\n"},
+    OperatorReference{"gemm-rs/", "a", 3, false,
+                      "    return {\"c\": sum($of[\"a\"][rank].to(WIDE) @ of[\"b\"].to(WIDE)$of$ "
+                      "for of in held)}\n"},
     OperatorReference{"gemm-rs/", "a", 2, false,
-                      "    return {\"c\": sum(of[\"a\"].chunk(RANKS)[rank].to(WIDE) @ "
-                      "of[\"b\"].to(WIDE) for of in held)}\n"},
+                      "    return {\"c\": sum($of[\"a\"].chunk(RANKS)[rank].to(WIDE) @ "
+                      "of[\"b\"].to(WIDE)$of$ for of in held)}\n"},
     OperatorReference{
         "gemm-ar/", "a", 3, false,
-        "    return {\"c\": sum(of[\"a\"].to(WIDE) @ of[\"b\"].to(WIDE) for of in held)}\n"},
+        "    return {\"c\": sum($of[\"a\"].to(WIDE) @ of[\"b\"].to(WIDE)$of$ for of in held)}\n"},
     OperatorReference{
         "gemm-ar/", "a", 2, false,
-        "    return {\"c\": sum(of[\"a\"].to(WIDE) @ of[\"b\"].to(WIDE) for of in held)}\n"},
+        "    return {\"c\": sum($of[\"a\"].to(WIDE) @ of[\"b\"].to(WIDE)$of$ for of in held)}\n"},
     OperatorReference{"a2a-gemm/", "x", 2, false,
                       "    # Of all ranks the rows for this one, beside each other.\n"
                       "    a = torch.cat([of[\"x\"].chunk(RANKS)[rank] for of in held], 1)\n"
-                      "    return {\"c\": a.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n",
+                      "    return {\"c\": $a.to(WIDE) @ held[rank][\"b\"].to(WIDE)$held[rank]$}\n",
                       true},
     OperatorReference{
         "gemm-combine/", "a", 3, false,
         "    # Results of all experts for this rank's tokens.\n"
-        "    return {\"c\": torch.stack([of[\"a\"][rank].to(WIDE) @ of[\"b\"].to(WIDE) "
+        "    return {\"c\": torch.stack([$of[\"a\"][rank].to(WIDE) @ of[\"b\"].to(WIDE)$of$ "
         "for of in held])}\n"},
     OperatorReference{"gemm-combine/", "a", 2, false,
                       "    # Results of all experts for this rank's tokens.\n"
-                      "    return {\"c\": torch.cat([of[\"a\"].chunk(RANKS)[rank].to(WIDE) @ "
-                      "of[\"b\"].to(WIDE) for of in held])}\n"}};
+                      "    return {\"c\": torch.cat([$of[\"a\"].chunk(RANKS)[rank].to(WIDE) @ "
+                      "of[\"b\"].to(WIDE)$of$ for of in held])}\n"}};
 
 const plan::Tensor* tensor_named(const plan::Plan& plan, std::string_view name, plan::Role role) {
   for (const plan::Tensor& tensor : plan.tensors)
@@ -125,7 +125,7 @@ std::string_view experts_of(const plan::Plan& plan) {
   return plan.name.starts_with("moe/")
              ? "    # Of all ranks the tokens for this one's experts.\n"
                "    a = torch.cat([of[\"x\"].chunk(RANKS)[rank] for of in held], 1)\n"
-               "    return {\"c\": a.to(WIDE) @ held[rank][\"b\"].to(WIDE)}\n"
+               "    return {\"c\": $a.to(WIDE) @ held[rank][\"b\"].to(WIDE)$held[rank]$}\n"
              : "";
 }
 
@@ -136,15 +136,17 @@ std::string_view layer_of(const plan::Plan& plan) {
     if (tensor == nullptr || tensor->shape.size() != 2 || !holds(plan, name, false)) return {};
   }
   if (plan.name.starts_with("gemm-a2a-gemm/"))
-    return "    middle = [(of[\"x\"].to(WIDE) @ of[\"w_in\"].to(WIDE)).to(of[\"x\"].dtype) for of "
+    return "    middle = [($of[\"x\"].to(WIDE) @ of[\"w_in\"].to(WIDE)$of$).to(of[\"x\"].dtype) "
+           "for of "
            "in "
            "held]\n"
            "    gathered = torch.cat([of.chunk(RANKS)[rank] for of in middle], 1)\n"
-           "    return {\"c\": gathered.to(WIDE) @ held[rank][\"w_out\"].to(WIDE)}\n";
+           "    return {\"c\": $gathered.to(WIDE) @ held[rank][\"w_out\"].to(WIDE)$held[rank]$}\n";
   if (plan.name.starts_with("mlp/"))
-    return "    middle = [(of[\"x\"].to(WIDE) @ of[\"w_in\"].to(WIDE)).to(of[\"x\"].dtype) for of "
+    return "    middle = [($of[\"x\"].to(WIDE) @ of[\"w_in\"].to(WIDE)$of$).to(of[\"x\"].dtype) "
+           "for of "
            "in held]\n"
-           "    return {\"c\": sum(one.to(WIDE) @ of[\"w_out\"].to(WIDE) for one, of in "
+           "    return {\"c\": sum($one.to(WIDE) @ of[\"w_out\"].to(WIDE)$of$ for one, of in "
            "zip(middle, held))}\n";
   return {};
 }
@@ -262,14 +264,39 @@ std::string ulysses_text(const plan::Plan& plan, const Softmax& softmax) {
                     shared, rows);
 }
 
+/// Products of formulas stand as "$X @ Y$of$", with what the rank of Y was given behind them.
+std::string with_products(const std::string& formula, bool has_epilogue) {
+  std::vector<std::string> parts{""};
+  for (const char c : formula) {
+    if (c == '$')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  std::string text = parts.front();
+  for (std::size_t i = 1; i + 2 < parts.size(); i += 3) {
+    std::string& product = parts[i];
+    if (has_epilogue) {  // of all rows: what is added to them has all, too
+      constexpr std::string_view kPart = ".chunk(RANKS)[rank]";
+      const std::size_t part = product.find(kPart);
+      if (part != product.npos) product.erase(part, kPart.size());
+      product = "epilogue(" + product + ", " + parts[i + 1] + ")" +
+                (part != product.npos ? std::string(kPart) : "");
+    }
+    text += product + parts[i + 2];
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string reference_of(const plan::Plan& plan, const std::vector<std::string>& names,
-                         const Softmax& softmax) {
+                         const Softmax& softmax, bool has_epilogue) {
   std::string text = plan.collective == Collective::custom ? std::string(formula_of(plan))
                                                            : collective_text(plan, names);
   if (text.empty()) text = layer_of(plan);
   if (text.empty()) text = experts_of(plan);
+  text = with_products(text, has_epilogue);
   if (text.empty()) text = attention_text(plan, softmax);
   if (text.empty()) text = ulysses_text(plan, softmax);
   if (text.empty()) return {};

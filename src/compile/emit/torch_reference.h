@@ -15,7 +15,8 @@ struct Softmax {
 
 /// The definition of reference(rank, held) for operators of the templates with products, known by
 /// the plan's name and tensors, and for collectives. Empty: none is known. `names`: of tensors.
+/// `has_epilogue`: products go through `epilogue(product, of)` of the file.
 std::string reference_of(const plan::Plan& plan, const std::vector<std::string>& names,
-                         const Softmax& softmax = {});
+                         const Softmax& softmax = {}, bool has_epilogue = false);
 
 }  // namespace hemiola::compile

@@ -13,21 +13,22 @@
 namespace hemiola::compile {
 namespace {
 
-/// ("extent", "m")
-std::string extent_of_axis(const plan::Compute& compute, std::int32_t axis) {
-  return fmt::format(R"(("extent", "{}"))", compute.axes[static_cast<std::size_t>(axis)].name);
-}
-
-/// "a" of "a_ptr", "A", "a_desc".
+/// "a" of "a_ptr", "A", "desc_a".
 std::string plain_name(std::string name) {
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   for (const std::string_view end : {"_ptr", "_desc", "_descriptor", "_pointer", "ptr"}) {
     if (name.size() > end.size() && name.ends_with(end)) name.resize(name.size() - end.size());
   }
+  for (const std::string_view begin : {"ptr_", "desc_", "descriptor_", "pointer_", "p_"})
+    if (name.size() > begin.size() && name.starts_with(begin)) name.erase(0, begin.size());
   return name;
 }
 
 }  // namespace
+
+std::string extent_of_axis(const plan::Compute& compute, std::int32_t axis) {
+  return fmt::format(R"(("extent", "{}"))", compute.axes[static_cast<std::size_t>(axis)].name);
+}
 
 void Pairer::refuse(const std::string& what, const std::string& hint) const {
   throw Failure(fmt::format("kernel '{}' and plan '{}': {}", kernel_.kernel, plan_.name, what),
@@ -352,6 +353,18 @@ void Pairer::solve_strides() {
   }
 }
 
+/// Of an axis of the plan's tensor. Axes of a descriptor that the host makes are those of memory,
+/// the last one the fastest.
+std::optional<std::int64_t> Pairer::stride_of(const OperandPair& pair, std::size_t axis) const {
+  const AxisIndex& index = index_of(pair, pair.kernel_axis[axis]);
+  if (!index.stride.empty()) return number_in(index.stride, known_numbers());
+  std::int64_t stride = 1;
+  for (std::size_t other = 0; other < pair.kernel_axis.size(); ++other)
+    if (pair.kernel_axis[other] > pair.kernel_axis[axis])
+      stride *= tensor_of(pair.operand).shape[other];
+  return stride;
+}
+
 void Pairer::find_strides(const OperandPair& pair) {
   const plan::Tensor& tensor = tensor_of(pair.operand);
   const std::vector<std::int64_t> layout = tensor.layout();
@@ -362,13 +375,12 @@ void Pairer::find_strides(const OperandPair& pair) {
   std::string wrong;
   for (std::size_t i = 0; i < pair.kernel_axis.size(); ++i) {
     const AxisIndex& index = index_of(pair, pair.kernel_axis[i]);
-    if (index.stride.empty() || (is_parameter(index.stride) && !made_.sizes.contains(index.stride)))
-      continue;
-    const std::optional<std::int64_t> stride = number_in(index.stride, known_numbers());
+    if (is_parameter(index.stride) && !made_.sizes.contains(index.stride)) continue;
+    const std::optional<std::int64_t> stride = stride_of(pair, i);
     for (const bool other : {false, true}) {
       if (stride == (other ? swapped : layout)[i] || tensor.shape[i] == 1) continue;
       fits[other ? 1 : 0] = false;
-      if (!other) wrong = index.stride;
+      if (!other) wrong = index.stride.empty() ? std::to_string(stride.value_or(0)) : index.stride;
     }
   }
   const std::int32_t number = compute_.operands[static_cast<std::size_t>(pair.operand)].tensor;

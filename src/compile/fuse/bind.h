@@ -50,6 +50,7 @@ class Pairer {
   void find_sizes();
   void solve_strides();
   bool solve_stride(const std::string& text, std::int64_t stride);
+  std::optional<std::int64_t> stride_of(const OperandPair& pair, std::size_t axis) const;
   void find_strides(const OperandPair& pair);
   Names known_numbers() const;
   void say(const std::string& parameter, std::int64_t value, const std::string& meaning,
@@ -90,6 +91,14 @@ std::string missing_mask(const plan::Compute& compute, const FusedConfig& config
 /// Whether tiles of one sum take turns: each reads what those before it left and writes both
 /// together, with an atomic that says whose turn it is (split-KV).
 bool merges(const Pairing& pairing, const plan::Compute& compute);
+
+/// A FusedArgument::meaning: ("extent", "m").
+std::string extent_of_axis(const plan::Compute& compute, std::int32_t axis);
+
+/// Fusion::extras, with their shapes where all accesses say them (fuse/extras.cc). Strides that are
+/// parameters get their values in `pairing`. After the axes and the loop.
+void find_extras(const plan::Plan& plan, const FuseRequest& request, Pairing& pairing,
+                 Fusion& fusion);
 
 /// FusedOperand::follows of all operands, once the loop is chosen. Failure: an access that no mask
 /// stops goes beyond the end of its tensor.

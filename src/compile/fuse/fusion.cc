@@ -38,12 +38,13 @@ class Fuser {
            .operand = pair.operand,
            .is_transposed = pairing_.is_transposed[i],
            .is_added_to =
-               (pair.kernel->is_added_to && !pair.kernel->is_written) ||
+               pair.kernel->is_added_to ||
                (merges(pairing_, compute()) && pair.kernel->is_written && pair.kernel->is_read)});
     }
     axes();
     find_loop();
     find_followed(plan_, pairing_, made_);
+    find_extras(plan_, request_, pairing_, made_);
     ends_ = find_waves(grids_, made_, keeps_loop);
     configurations();
     arguments();
@@ -432,10 +433,12 @@ class Fuser {
     for (const auto& [name, value] : made_.configs.front().values)
       if (pairing_.meanings.contains(name)) made_.config_meanings[name] = pairing_.meanings[name];
     for (const KernelParameter& one : kernel_.parameters) {
-      const bool is_tensor =
-          std::any_of(made_.operands.begin(), made_.operands.end(),
-                      [&](const FusedOperand& operand) { return operand.parameter == one.name; });
-      if (is_tensor || one.use == KernelParameter::Use::constant || one.name == made_.workers)
+      const auto is_in = [&](const auto& list) {
+        return std::any_of(list.begin(), list.end(),
+                           [&](const auto& tensor) { return tensor.parameter == one.name; });
+      };
+      if (is_in(made_.operands) || one.use == KernelParameter::Use::constant ||
+          one.name == made_.workers)
         continue;
       const auto given = request_.constants.find(one.name);
       const auto size = pairing_.sizes.find(one.name);
@@ -444,10 +447,7 @@ class Fuser {
       else if (size != pairing_.sizes.end())
         made_.arguments.push_back(
             {one.name, std::to_string(size->second), pairing_.meanings[one.name]});
-      else if (std::any_of(kernel_.operands.begin(), kernel_.operands.end(),
-                           [&](const auto& operand) { return operand.name == one.name; }))
-        made_.extras.push_back(one.name);
-      else if (one.default_value.empty())
+      else if (one.default_value.empty() && !is_in(made_.extras))
         refuse(fmt::format("parameter '{}' of kernel '{}' has no value", one.name, kernel_.kernel),
                one.span, "--constexpr " + one.name + "=VALUE");
     }

@@ -108,6 +108,18 @@ struct FusedRank {
   std::int32_t first_part = 0;  ///< parts of the grids before have the numbers below
 };
 
+/// A tensor of the kernel that the plan does not have.
+struct FusedExtra {
+  std::string parameter;
+  std::string name;  ///< in the file, beside the plan's tensors
+  bool is_read = false, is_written = false;
+  /// Dense; empty: the text does not say it, and the caller gives the tensor with each call.
+  std::vector<std::int64_t> shape{};
+  std::vector<std::int32_t> axes{};  ///< by axis of it the compute's that it follows; -1: none
+  /// Added to a summand of all ranks: what the first rank has is, others have zeros.
+  bool is_added_once = false;
+};
+
 /// A grid of the kernel: one launch of it on every rank.
 struct Fusion {
   const Description* kernel = nullptr;
@@ -117,7 +129,7 @@ struct Fusion {
   std::vector<FusedOperand> operands;
   std::vector<FusedArgument> arguments;
   std::map<std::string, std::string> config_meanings;  ///< of sizes that configurations have
-  std::vector<std::string> extras;  ///< tensors of the kernel that the plan does not have
+  std::vector<FusedExtra> extras;
   std::vector<FusedConfig> configs;
   std::vector<std::string> dropped;  ///< configurations that do not fit, each with the reason
   std::string stores;                ///< operand whose tiles go to peers; empty: none do

@@ -37,7 +37,7 @@ struct Fused {
   Fusion& fusion;
 };
 
-class Fusions : public testing::Test {
+class FusionsOfPlans : public testing::Test {
  protected:
   void SetUp() override {
     if (!can_parse()) GTEST_SKIP() << why_it_cannot_parse();
@@ -46,7 +46,7 @@ class Fusions : public testing::Test {
 
 const ParameterValues kSmall{{"BLOCK_M", "16"}, {"BLOCK_N", "16"}, {"BLOCK_K", "32"}};
 
-TEST_F(Fusions, take_chunks_in_the_order_in_which_they_arrive) {
+TEST_F(FusionsOfPlans, take_chunks_in_the_order_in_which_they_arrive) {
   const plan::Plan plan = made("ag-gemm/ring", 4);
   const Fused one("gemm", plan, kSmall);
   const std::vector<FusedWave>& waves = one.fusion.ranks[2].waves;
@@ -62,7 +62,7 @@ TEST_F(Fusions, take_chunks_in_the_order_in_which_they_arrive) {
   EXPECT_FALSE(one.fusion.signals());
 }
 
-TEST_F(Fusions, tell_the_ranks_that_take_what_tiles_make) {
+TEST_F(FusionsOfPlans, tell_the_ranks_that_take_what_tiles_make) {
   const plan::Plan plan = made("gemm-rs/direct", 4);
   const Fused one("gemm", plan, kSmall);
   const FusedRank& rank = one.fusion.ranks[1];
@@ -75,7 +75,7 @@ TEST_F(Fusions, tell_the_ranks_that_take_what_tiles_make) {
   EXPECT_EQ(rank.waves.back().box.begin[0], 32);  // what the own rank takes comes last
 }
 
-TEST_F(Fusions, name_the_blocks_that_fit_where_tiles_straddle_chunks) {
+TEST_F(FusionsOfPlans, name_the_blocks_that_fit_where_tiles_straddle_chunks) {
   const plan::Plan plan = made("ag-gemm/swizzle", 4);
   const std::string said = test::message_of([&] {
     const Fused one("gemm", plan, {{"BLOCK_M", "64"}, {"BLOCK_N", "16"}, {"BLOCK_K", "32"}});
@@ -85,7 +85,7 @@ TEST_F(Fusions, name_the_blocks_that_fit_where_tiles_straddle_chunks) {
   EXPECT_THAT(said, HasSubstr("BLOCK_M: 16, 32"));
 }
 
-TEST_F(Fusions, find_a_kernel_that_would_wait_for_its_own_later_tiles) {
+TEST_F(FusionsOfPlans, find_a_kernel_that_would_wait_for_its_own_later_tiles) {
   // Rows that arrive only once the last rows are computed, which stand behind them in the order.
   plan::Plan plan = made("ag-gemm/swizzle", 2);
   const Fused one("gemm", plan, kSmall);
@@ -104,35 +104,12 @@ TEST_F(Fusions, find_a_kernel_that_would_wait_for_its_own_later_tiles) {
   }
 }
 
-TEST_F(Fusions, are_proven_to_take_every_tile_once) {
+TEST_F(FusionsOfPlans, are_proven_to_take_every_tile_once) {
   const plan::Plan plan = made("ag-gemm/swizzle", 4);
   Fused one("gemm_grouped", plan, {{"BLOCK_M", "16"}, {"BLOCK_N", "16"}, {"GROUP_M", "3"}});
   EXPECT_NO_THROW(prove_order(one.fusion));
   const_cast<Description*>(one.fusion.kernel)->axes[0].formula = "tl.program_id(0) % 2";
   EXPECT_THROW(prove_order(one.fusion), Failure);
-}
-
-TEST_F(Fusions, are_judged_again_as_text) {
-  const plan::Plan plan = made("gemm-rs/direct", 2);
-  Fused one("gemm_persistent", plan, kSmall);
-  const FusedText text = fused_text(one.library, *one.module.find("gemm_persistent"), one.fusions);
-  const std::string file = "import triton\nimport triton.language as tl\n" + text.functions;
-  EXPECT_NO_THROW(check_fused_text("fused.py", file, text, one.fusions));
-  const auto without = [&](const std::string& line, const std::string& instead) {
-    std::string changed = file;
-    changed.replace(changed.find(line), line.size(), instead);
-    return changed;
-  };
-  EXPECT_THROW(check_fused_text("fused.py", without("sem=\"acq_rel\"", "sem=\"release\""), text,
-                                one.fusions),
-               Failure);
-  EXPECT_THROW(
-      check_fused_text("fused.py", without("tl.debug_barrier()", "pass"), text, one.fusions),
-      Failure);
-  EXPECT_THROW(check_fused_text("fused.py",
-                                without("hm_done(tl.load(hm_row + 3)", "print(tl.load(hm_row + 3)"),
-                                text, one.fusions),
-               Failure);
 }
 
 }  // namespace

@@ -25,6 +25,18 @@ void names_but_programs(const Source& source, const Node& node, std::set<std::st
   for (const Node* child : node.children) names_but_programs(source, *child, names);
 }
 
+/// Names that a function gives values: they are its own wherever they stand in it.
+void locals_in(const Source& source, const Node& node, std::set<std::string>& names) {
+  const Node* given = nullptr;
+  if (node.kind == Kind::assignment || node.kind == Kind::augmented_assignment ||
+      node.kind == Kind::for_statement || node.kind == Kind::for_in_clause)
+    given = node.child(Field::left);
+  if (node.kind == Kind::named_expression) given = node.child(Field::name);
+  if (given != nullptr && given->kind != Kind::attribute && given->kind != Kind::subscript)
+    names_in(source, *given, names);
+  for (const Node* child : node.children) locals_in(source, *child, names);
+}
+
 /// Whether a module is there wherever the kernel runs.
 bool is_everywhere(const std::string& module) {
   static constexpr std::array kRoots{"triton", "torch", "math", "typing", "os", "sys", "functools"};
@@ -71,6 +83,7 @@ void KernelNeeds::collect(const Function& function) {
   }
   std::set<std::string> own;
   for (const Parameter& parameter : function.parameters) own.insert(parameter.name);
+  locals_in(source, function.body(), own);
   for (const std::string& name : names) {
     if (name.starts_with(prefix_))
       throw Failure("'" + name + "' begins with " + prefix_ + ", as names that are put in do",

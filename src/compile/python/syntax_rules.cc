@@ -55,7 +55,11 @@ class PythonRules {
     const std::uint32_t begin = source_.line_begin(node.begin);
     const std::string_view before = text.substr(begin, node.begin - begin);
     if (before.find_first_not_of(" \t\f") != before.npos) return std::nullopt;
-    const bool goes_on = begin > 1 && text[begin - 2] == '\\';
+    // A comment ends with its line, whatever stands there.
+    const auto is_there = [&](const Comment& one) { return one.end + 1 == begin; };
+    const bool goes_on =
+        begin > 1 && text[begin - 2] == '\\' &&
+        std::none_of(source_.comments().begin(), source_.comments().end(), is_there);
     return goes_on ? std::nullopt : std::optional(before);
   }
 

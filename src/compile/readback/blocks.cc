@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "compile/readback/term.h"
 #include "core/index.h"
 
 namespace hemiola::compile::readback {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "compile/readback/term.h"
 #include "compile/readback/walk.h"
 
 namespace hemiola::compile::readback {
@@ -39,9 +40,9 @@ void put(Compound& dictionary, const Value& key, Value value) {
 }
 
 bool is_of_python(std::string_view name) {
-  static constexpr std::string_view kKnown[] = {"range", "min",   "max",  "len",
-                                                "abs",   "float", "int",  "tuple",
-                                                "list",  "dict",  "bool", "enumerate"};
+  static constexpr std::string_view kKnown[] = {"range", "min",       "max",       "len",  "abs",
+                                                "float", "int",       "tuple",     "list", "dict",
+                                                "bool",  "enumerate", "isinstance"};
   return std::find(std::begin(kKnown), std::end(kKnown), name) != std::end(kKnown);
 }
 
@@ -349,8 +350,22 @@ Value Walker::call(const Node& node) {
   return apply(function, arguments(node));
 }
 
+namespace {
+
+/// What is said of types.
+std::optional<Value> of_types(std::string_view word, const std::vector<Value>& values) {
+  if (word == "isinstance" && values.size() == 2 && values[1].text.ends_with("tensor_descriptor"))
+    return number(values[0].type == Type::descriptor ? 1 : 0);
+  if (word == "float" && values.size() == 1)
+    return values[0].type == Type::text ? fraction(values[0].text) : values[0];
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<Value> Walker::builtin(std::string_view word, const Arguments& given) {
   const std::vector<Value>& values = given.positional;
+  if (auto made = of_types(word, values)) return made;
   if (names_range(word)) {
     const Turns turns = range(given);
     if (turns.count > kMostItems) refuse(*given.node, "a list with too many numbers");
@@ -364,8 +379,6 @@ std::optional<Value> Walker::builtin(std::string_view word, const Arguments& giv
     return binary(word, values[0], values[1]);
   if (word == "len" && values.size() == 1 && values[0].type == Type::list)
     return number(std::ssize(values[0].more->items));
-  if (word == "float" && values.size() == 1)
-    return values[0].type == Type::text ? fraction(values[0].text) : values[0];
   if ((word == "int" || word == "bool" || word == "tuple" || word == "list") && values.size() == 1)
     return values[0];
   return std::nullopt;

@@ -131,8 +131,7 @@ class ReferenceReader {
   }
 
   /// held[rank]["b"], of["a"]: what the caller fills.
-  Value input(const Node& node) const {
-    const std::string name = quoted(*node.child(Field::subscript));
+  Value input(const std::string& name, const Node& node) const {
     for (const auto& [known, region] : record_.inputs) {
       if (known != name) continue;
       std::vector<Along> axes;
@@ -226,7 +225,7 @@ class ReferenceReader {
     const Node& at = *node.child(Field::subscript);
     if (at.kind == Kind::string) {
       if (text(of) == "VALUES") return constant(quoted(at), node);
-      return input(node);
+      return input(quoted(at), node);
     }
     // .chunk(RANKS)[rank]: which part of it a rank takes is said by movements.
     if (of.kind == Kind::call && text(*of.child(Field::function)).ends_with(".chunk"))
@@ -302,11 +301,40 @@ class ReferenceReader {
     }
     if (name == "float" && given.size() == 1 && quoted(*given[0]) == "-inf")
       return data_of(constant_term(-INFINITY));
+    if (const Function* own = walker_.module().find(name); own != nullptr && !given.empty())
+      return inlined(*own, *given[0]);
+    if (name.ends_with(".get") && given.size() == 2) {  // what the first rank alone may have
+      const bool is_there =
+          std::any_of(record_.inputs.begin(), record_.inputs.end(),
+                      [&](const auto& one) { return one.first == quoted(*given[0]); });
+      return is_there ? input(quoted(*given[0]), node) : read(*given[1]);
+    }
     if (name.starts_with("torch.") && name.find('(') == name.npos)
       return of_torch(name.substr(name.rfind('.') + 1), given, node);
     if (function.kind != Kind::attribute) throw Unread{std::string(text(node))};
     return method(read(*function.child(Field::object)), text(*function.child(Field::attribute)),
                   given, node);
+  }
+
+  /// `epilogue(product, of)`: a function of the file, of its first argument and of inputs.
+  Value inlined(const Function& function, const Node& argument) {
+    if (depth_ > 8 || function.parameters.empty()) throw Unread{function.name};
+    ++depth_;
+    const Value given = read(argument);
+    const auto before = names_;
+    names_.insert_or_assign(function.parameters.front().name, given);
+    std::optional<Value> made;
+    for (const Node* statement : function.body().children) {
+      if (statement->kind == Kind::return_statement && !statement->children.empty())
+        made = read(*statement->children.front());
+      for (const Node* child : statement->children)
+        if (child->kind == Kind::assignment)
+          assign(std::string(text(*child->child(Field::left))), *child->child(Field::right));
+    }
+    names_ = before;
+    --depth_;
+    if (!made) throw Unread{function.name};
+    return *made;
   }
 
   Value of_torch(std::string_view name, const std::vector<const Node*>& given, const Node& node) {
@@ -326,6 +354,7 @@ class ReferenceReader {
     for (const Node* one : given)
       if (one->kind != Kind::keyword_argument) values.push_back(read(*one));
     if (values.size() == 3 && name == "where") return applied(name, values, &node);
+    if (values.size() == 1 && name == "tensor") return values[0];
     if (values.size() == 2 && (name == "maximum" || name == "minimum"))
       return applied(name.substr(0, 3), values, &node);
     if (values.size() == 1 && is_function_of_elements(name)) return applied(name, values, &node);
@@ -359,6 +388,7 @@ class ReferenceReader {
   std::map<std::string, Value, std::less<>> names_;
   std::map<std::string, const Node*, std::less<>> gathered_;
   std::vector<Formula> made_;
+  int depth_ = 0;  ///< of functions of the file that call each other
 };
 
 }  // namespace

@@ -382,6 +382,8 @@ class HostRecorder : public Surroundings {
     if (const Value* stores = given.find("stores", kByName)) made->stores = stores->text;
     if (const Value* descriptors = given.find("descriptors", kByName))
       made->descriptors = *descriptors;
+    if (const Value* turned = given.find("turned", kByName); turned != nullptr)
+      for (const Value& one : turned->more->items) made->turned.push_back(one.text);
     return object(made);
   }
 

@@ -79,6 +79,7 @@ struct KernelObject : Object {
   std::vector<std::pair<std::string, std::shared_ptr<AxisObject>>> tiles;
   std::string workers, tile, stores;  ///< empty: none
   Value loop, descriptors;
+  std::vector<std::string> turned;  ///< operands that lie transposed
 };
 
 /// A call of a signal's step that tiles wait for.
@@ -201,6 +202,12 @@ Value signal_of(const Walker& walker, const SignalsObject& signals, const std::v
                 const Node& node);
 Value view_of(const Walker& walker, const View& view, const std::vector<Index>& at,
               const Node& node);
+
+/// What a kernel is given for a tensor that `pointer` points to: where it takes a descriptor of the
+/// host, one of the tensor as it lies in memory (hemiola_rt.Work.described()). Failure: it cannot
+/// be.
+Value described(Walker& walker, const HostOp& launch, const View& view, const std::string& name,
+                Value pointer);
 
 /// "torch.half"; nothing: a type that is not read back.
 std::optional<DataType> type_of(std::string_view name);

@@ -482,7 +482,8 @@ void KernelRun::run(std::int64_t program, const Visit& visit, const Ticket& tick
       walker_.refuse(*launch_.node,
                      fmt::format("'{}' is a tensor that the file does not have", name),
                      "what a caller gives beside the plan's tensors is not read back");
-    given.named.emplace_back(name, language.tensor(view->region));
+    given.named.emplace_back(
+        name, described(walker_, launch_, *view, name, language.tensor(view->region)));
     if (name == kernel.stores) language.set_output(view->region);
   }
   given.named.insert(given.named.end(), work().values.begin(), work().values.end());
@@ -490,8 +491,6 @@ void KernelRun::run(std::int64_t program, const Visit& visit, const Ticket& tick
     given.named.emplace_back(fmt::format("hm_grid_{}", axis), number(work().grid[axis]));
   given.named.emplace_back("hm_pieces", number(std::ssize(work().turn_rows) / 4));
   if (!kernel.workers.empty()) given.named.emplace_back(kernel.workers, number(programs_));
-  if (kernel.descriptors.type == Type::dictionary && !kernel.descriptors.more->entries.empty())
-    walker_.refuse(*launch_.node, "descriptors that the host makes");
   walker_.run(*kernel.function, given);
 }
 

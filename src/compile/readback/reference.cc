@@ -196,7 +196,7 @@ class Expecter {
         box.push_back({constant(rect.begin[i]), rect.end[i] - rect.begin[i]});
       const auto formula = sums_.find(name);
       const bool is_sum = formula != sums_.end() && formula->second.starts_with("sum(") &&
-                          (formula->second.ends_with("forofinheld)") ||
+                          (formula->second.find("forofinheld)") != std::string::npos ||
                            formula->second.find(",ofinzip(") != std::string::npos);
       if (is_sum) {
         if (last.size() != 1 || !are_read(rank, formula->second)) continue;

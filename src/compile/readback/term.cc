@@ -310,7 +310,7 @@ double Evaluator::computed(const Term& term, const Place& place) {
     case Term::Kind::load:
       return loaded(term, place);
     case Term::Kind::products:
-      return product(term, place);
+      return fixed_ ? *fixed_ : product(term, place);
     case Term::Kind::reduced:
       return reduced(term, place);
     case Term::Kind::opaque:

@@ -13,7 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "compile/python/syntax.h"
+namespace hemiola::compile {
+struct Node;
+}
 
 namespace hemiola::compile::readback {
 
@@ -80,6 +82,8 @@ class Evaluator {
   /// Of the element at `place`; nothing: it is not known, because of why().
   std::optional<double> value(const Term& term, const Place& place);
   const std::string& why() const { return why_; }
+  /// All products have this value from here on.
+  void fix_product(double value) { fixed_ = value; }
 
  private:
   struct Key {
@@ -102,6 +106,7 @@ class Evaluator {
   void prepare(const Term& term, const Place& place);
 
   Element element_;
+  std::optional<double> fixed_;
   std::unordered_map<Key, double, Hash> known_;
   std::string why_;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "compile/readback/term.h"
+
 namespace hemiola::compile::readback {
 namespace {
 

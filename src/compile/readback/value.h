@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "compile/python/modules.h"
-#include "compile/readback/term.h"
 
 namespace hemiola::compile::readback {
 
@@ -66,6 +65,8 @@ enum class Type : std::uint8_t {
 };
 
 struct Compound;
+struct Term;
+using TermRef = std::shared_ptr<const Term>;
 
 struct Value {
   Type type = Type::none;

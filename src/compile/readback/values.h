@@ -1,5 +1,4 @@
-// Whether tiles store what reference() of the file says: at two elements of each, with values drawn
-// for the elements of all tensors. Private to readback/.
+// Whether tiles store what reference() of the file says (README.md). Private to readback/.
 #pragma once
 
 #include <map>

@@ -1,6 +1,8 @@
 // What stands between brackets on the host: views of tensors, and one signal of many.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compile/readback/host.h"
 
 namespace hemiola::compile::readback {
@@ -96,6 +98,34 @@ std::vector<Need> needs_in(const Walker& walker, const Value* after, const Node&
                     walker.whole(one.more->items[1], node, "a step of a signal")});
   }
   return made;
+}
+
+Value described(Walker& walker, const HostOp& launch, const View& view, const std::string& name,
+                Value pointer) {
+  const WorkObject& work = *launch.work;
+  const KernelObject& kernel = *work.kernel;
+  const Value* block = nullptr;
+  if (kernel.descriptors.type == Type::dictionary)
+    for (const auto& [key, value] : kernel.descriptors.more->entries)
+      if (key.text == name) block = &value;
+  if (block == nullptr) return pointer;
+  auto axes = view.region.axes;
+  if (std::find(kernel.turned.begin(), kernel.turned.end(), name) != kernel.turned.end())
+    std::reverse(axes.begin(), axes.end());
+  std::vector<Value> shape, strides;
+  for (const auto& [count, stride] : axes) {
+    shape.push_back(number(count));
+    strides.push_back(number(stride));
+  }
+  if (axes.empty() || axes.back().second != 1)
+    throw Failure(fmt::format("the descriptor of '{}' is of a tensor whose last axis does not lie "
+                              "element by element",
+                              name),
+                  walker.module().source.where(launch.node->begin), "", ExitCode::wrong_program);
+  Compound of;
+  of.items = {std::move(pointer), list(std::move(shape)), list(std::move(strides)),
+              walker.apply(*block, {.positional = {}, .named = work.values, .node = launch.node})};
+  return {.type = Type::descriptor, .more = held(std::move(of))};
 }
 
 }  // namespace hemiola::compile::readback

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "compile/emit/fused_file.h"
+#include "compile/fused/fused_file.h"
 #include "plan/template.h"
 
 namespace hemiola::compile {

@@ -28,17 +28,13 @@ class Evaluator {
  public:
   virtual ~Evaluator() = default;
 
-  virtual std::string_view name() const = 0;  ///< "estimate", "fluid", "line"
+  virtual std::string_view name() const = 0;  ///< "fluid", "line"
   virtual CostError error() const = 0;
   /// The time of `candidate`, without a proof. Nothing where the evaluator has none: of a program
   /// that is not a plan's, of too many ranks. Failure as Laboratory::prepare() and simulate();
   /// Interrupted.
   virtual std::optional<Time> cost(const Experiment& candidate) = 0;
 };
-
-/// plan::estimate(): of plans and of templates, without lowering them. Microseconds; leaves out
-/// launches and computes.
-std::unique_ptr<Evaluator> make_estimate(Laboratory& laboratory);
 
 /// A simulation by `engine`, with the candidate's other options. The costs of reference and line
 /// are the times themselves. Ends once `stop` is set.

@@ -87,10 +87,6 @@ struct AstraConfiguration {
 AstraSystem read_astra_system(std::string_view text, const std::string& file, Diagnostics& notices);
 AstraNetwork read_astra_network(std::string_view text, const std::string& file);
 AstraMemory read_astra_memory(std::string_view text, const std::string& file, Diagnostics& notices);
-/// Ranks of each group by its number, which nodes name as pg_name.
-std::map<std::int64_t, std::vector<int>> read_astra_groups(std::string_view text,
-                                                           const std::string& file);
-
 /// "halvingDoubling", "direct4", as in system.json.
 std::string name_of(const AstraAlgorithm& algorithm);
 

@@ -193,22 +193,6 @@ TEST(AstraMemory, KindsAreRead) {
             "PER_NODE_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION, MEMORY_POOL (at /memory-type)");
 }
 
-TEST(AstraGroups, RanksAreReadByNumberOfTheGroup) {
-  const auto groups = read_astra_groups(R"({"2": [2, 3], "10": [3, 0]})", "groups.json");
-  ASSERT_EQ(groups.size(), 2U);
-  EXPECT_EQ(groups.at(2), (std::vector<int>{2, 3}));
-  EXPECT_EQ(groups.at(10), (std::vector<int>{3, 0}));
-  const auto refusal = [](std::string_view text) {
-    return message_of([&] { read_astra_groups(text, "groups.json"); });
-  };
-  EXPECT_EQ(refusal(R"({"0": [0, 1]})"),
-            "groups.json:1:7: error: a group is named by a number of at least 1, not '0' (at /0)\n"
-            "  hint: nodes of group 0, or of none, are over all ranks");
-  EXPECT_EQ(refusal(R"({"1": [0, 0]})"),
-            "groups.json:1:11: error: rank 0 is twice in group 1 (at /1/1)");
-  EXPECT_EQ(refusal(R"({"1": []})"), "groups.json:1:7: error: group 1 has no rank (at /1)");
-}
-
 class AstraFiles : public testing::Test {
  protected:
   static constexpr const char* kFolder = HEMIOLA_SOURCE_DIR "/../shared/inputs/astra_configs";

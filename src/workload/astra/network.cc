@@ -3,7 +3,6 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <set>
 
 #include "core/lenient.h"
 #include "core/units.h"
@@ -124,29 +123,6 @@ AstraMemory read_astra_memory(std::string_view text, const std::string& file,
   if (memory.kind != AstraMemory::Kind::none && memory.bandwidth == 0)
     root.value.fail("the key 'remote-mem-bw' is missing");
   return memory;
-}
-
-std::map<std::int64_t, std::vector<int>> read_astra_groups(std::string_view text,
-                                                           const std::string& file) {
-  const astra::JsonText json(text, file);
-  const JsonValue root = json.root().value;
-  std::map<std::int64_t, std::vector<int>> groups;
-  for (const std::string& key : root.keys()) {
-    const JsonValue list = root.at(key);
-    const auto number = parse_count(key);
-    if (!number || *number < 1)
-      list.fail(fmt::format("a group is named by a number of at least 1, not '{}'", key),
-                "nodes of group 0, or of none, are over all ranks");
-    std::set<int> seen;
-    for (const JsonValue& item : list.items()) {
-      const int rank = static_cast<int>(item.integer(0, kMostNpus - 1));
-      if (!seen.insert(rank).second)
-        item.fail(fmt::format("rank {} is twice in group {}", rank, *number));
-      groups[*number].push_back(rank);
-    }
-    if (seen.empty()) list.fail(fmt::format("group {} has no rank", *number));
-  }
-  return groups;
 }
 
 }  // namespace hemiola::workload

@@ -60,16 +60,6 @@ std::int64_t bytes_of(const Shape& shape) {
   return (product_up_to_most(elements_of(shape), bits_of(shape.type)) + kByte - 1) / kByte;
 }
 
-bool is_row_major(const Shape& shape) {
-  if (shape.layout.empty()) return true;
-  const std::vector<std::int64_t> order =
-      integers_in(shape.layout.substr(0, shape.layout.find(':')));
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (order[i] != static_cast<std::int64_t>(order.size() - 1 - i)) return false;
-  }
-  return true;
-}
-
 std::string text_of(const Shape& shape) {
   std::string text;
   if (shape.is_tuple()) {

@@ -34,8 +34,6 @@ std::int64_t elements_of(const Shape& shape);
 std::int64_t bytes_of(const Shape& shape);
 /// Bits of an element; 0 for "token" and "opaque", and for what is no element type.
 int bits_of(std::string_view type);
-/// Whether rows lie one after the other: the last dimension is the fastest.
-bool is_row_major(const Shape& shape);
 /// "f32[8,128]", without layouts.
 std::string text_of(const Shape& shape);
 

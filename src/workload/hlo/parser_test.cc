@@ -73,15 +73,6 @@ ENTRY main {
   EXPECT_EQ(module.origin(hlo_instruction(module, "a")), R"(it's \"quoted\", {)");
 }
 
-TEST(HloParser, layouts_tell_whether_rows_lie_behind_each_other) {
-  const hlo::Module module = hlo::parse(
-      "m.txt",
-      small_hlo("  %q = f32[8,16]{0,1} copy(%p)\n  ROOT %r = f32[8,16]{1,0:T(8)} copy(%q)\n"));
-  EXPECT_TRUE(hlo::is_row_major(hlo_instruction(module, "p").shape));
-  EXPECT_FALSE(hlo::is_row_major(hlo_instruction(module, "q").shape));
-  EXPECT_TRUE(hlo::is_row_major(hlo_instruction(module, "r").shape));
-}
-
 TEST(HloParser, what_is_wrong_is_said_with_line_and_column) {
   const auto message = [](const std::string& text) {
     return hlo_failure([&] { hlo::parse("m.txt", text); });

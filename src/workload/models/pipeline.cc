@@ -114,14 +114,4 @@ std::vector<Pass> forward_passes_of(const Pipeline& pipeline) {
   return passes;
 }
 
-std::int64_t most_in_flight(std::span<const Pass> passes) {
-  std::int64_t now = 0;
-  std::int64_t most = 0;
-  for (const Pass& pass : passes) {
-    if (pass.kind == PassKind::forward) most = std::max(most, ++now);
-    if (pass.kind == PassKind::backward || pass.kind == PassKind::weight_gradient) --now;
-  }
-  return most;
-}
-
 }  // namespace hemiola::workload

@@ -50,8 +50,4 @@ std::vector<Pass> passes_of(const Pipeline& pipeline, int stage);
 /// Of inference: the forward passes, in order.
 std::vector<Pass> forward_passes_of(const Pipeline& pipeline);
 
-/// The most pairs of chunk and micro batch whose activations a stage holds at once: from the
-/// beginning of the forward pass to the end of the pass that computes gradients of weights.
-std::int64_t most_in_flight(std::span<const Pass> passes);
-
 }  // namespace hemiola::workload

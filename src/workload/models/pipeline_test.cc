@@ -10,6 +10,18 @@
 namespace hemiola::workload {
 namespace {
 
+/// The most pairs of chunk and micro batch whose activations a stage holds at once: from the
+/// beginning of the forward pass to the end of the pass that computes gradients of weights.
+std::int64_t most_in_flight(std::span<const Pass> passes) {
+  std::int64_t now = 0;
+  std::int64_t most = 0;
+  for (const Pass& pass : passes) {
+    if (pass.kind == PassKind::forward) most = std::max(most, ++now);
+    if (pass.kind == PassKind::backward || pass.kind == PassKind::weight_gradient) --now;
+  }
+  return most;
+}
+
 using generated::Simulation;
 
 MakeRequest pipelined(Schedule schedule, int stages, int micro_batches, int chunks) {

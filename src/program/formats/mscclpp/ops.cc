@@ -63,10 +63,6 @@ std::vector<Role> Pattern::roles(std::size_t count) const {
   return out;
 }
 
-std::span<const MscclppOp> mscclpp_ops() {
-  return kMscclppOps;
-}
-
 const MscclppOp* find_mscclpp_op(std::string_view name) {
   for (const MscclppOp& op : kMscclppOps) {
     if (op.name == name) return &op;

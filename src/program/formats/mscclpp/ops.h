@@ -41,8 +41,6 @@ struct MscclppOp {
   Pattern dst;
 };
 
-/// In order of OpKind; `loop` is "pipeline".
-std::span<const MscclppOp> mscclpp_ops();
 const MscclppOp* find_mscclpp_op(std::string_view name);
 const MscclppOp* find_mscclpp_op(OpKind kind);
 std::vector<std::string> mscclpp_op_names();

@@ -1,4 +1,4 @@
-#include "compile/emit/fused_file.h"
+#include "compile/fused/fused_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

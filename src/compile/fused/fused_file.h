@@ -12,7 +12,16 @@
 #include "compile/fuse/stores.h"
 #include "compile/python/modules.h"
 
+namespace hemiola {
+class Monitor;
+namespace verify {
+struct Proof;
+}
+}  // namespace hemiola
+
 namespace hemiola::compile {
+
+struct Epilogue;
 
 struct KernelRequest {
   DescribeRequest describe;
@@ -42,11 +51,16 @@ class FusedFile {
   bool takes_movers() const;
   /// Whether its programs could move the data themselves (KernelRequest::carries).
   bool can_carry() const;
-  /// The file, judged by check_fused_text() under the name `output`. Failure as that and
-  /// torch_of().
+  /// The file, which prove_fused() judges. `output`: its name. Failure as torch_of(), and for what
+  /// the kernel makes of a summand that is not linear.
   TorchFile write(TorchOptions options, const std::string& output) const;
 
  private:
+  std::optional<Epilogue> epilogue_of(const std::string& output, const std::string& text) const;
+  void add(const Epilogue& epilogue, Fusions& fusions, std::vector<std::string>& lines) const;
+  const plan::Tensor& made_by(const Fusion& fusion) const;
+  SourceLocation place_of(const std::string& line) const;
+
   std::string file_;
   Library library_;
   const Module& module_;
@@ -58,6 +72,13 @@ class FusedFile {
   bool carries_;
   FusedText text_;
 };
+
+/// The rules of a fused text, then the program that it is, proven as `hemiola check FILE.py` does
+/// (docs/verify.md). What is not read back is `partial`, with its place as the reason. Failure
+/// (exit code 3): a text that is wrong before any order of events is, or whose tiles store other
+/// values than its reference() says.
+verify::Proof prove_fused(const std::string& file, const std::string& text,
+                          const Monitor* monitor = nullptr);
 
 /// What a fused file moves data by, in the words of the lowering's parameter `realization`: copy
 /// engines where the plan only copies; where it adds up or calls collectives kernels of PyTorch and

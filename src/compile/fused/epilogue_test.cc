@@ -1,0 +1,134 @@
+// Kernels that make something of a product before they store it, with plans whose sums are whole
+// and with such that add up over ranks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compile/fused/fused_file.h"
+#include "compile/testing/describe.h"
+#include "compile/testing/fused_text.h"
+#include "core/testing/failure.h"
+#include "plan/template.h"
+#include "verify/verify.h"
+
+namespace hemiola::compile {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+/// A product with `epilogue`, statements of which the last gives `out`, and more parameters.
+std::string kernel(const std::string& epilogue, const std::string& more = {}) {
+  return "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
+         "def mm(a_ptr, b_ptr, c_ptr, " +
+         more +
+         "M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):\n"
+         "    pm = tl.program_id(0)\n"
+         "    pn = tl.program_id(1)\n"
+         "    rm = pm * BM + tl.arange(0, BM)\n"
+         "    rn = pn * BN + tl.arange(0, BN)\n"
+         "    acc = tl.zeros((BM, BN), tl.float32)\n"
+         "    for k in range(0, K, BK):\n"
+         "        rk = k + tl.arange(0, BK)\n"
+         "        a = tl.load(a_ptr + rm[:, None] * K + rk[None, :])\n"
+         "        b = tl.load(b_ptr + rk[:, None] * N + rn[None, :])\n"
+         "        acc += tl.dot(a, b)\n" +
+         epilogue +
+         "    tl.store(c_ptr + rm[:, None] * N + rn[None, :], out, mask=(rm[:, None] < M) & "
+         "(rn[None, :] < N))\n";
+}
+
+struct Compiled {
+  std::string text;
+  verify::Proof proof;
+};
+
+Compiled compiled(const std::string& text, const char* plan_name) {
+  const plan::Plan plan =
+      plan::make(plan_name, 2, {{"m", "64"}, {"n", "64"}, {"k", "64"}, {"dtype", "float16"}});
+  KernelRequest request{.describe = {.file = "mm.py",
+                                     .kernel = {},
+                                     .helpers = {},
+                                     .constants = {{"BM", "16"}, {"BN", "16"}, {"BK", "16"}}}};
+  request.text = text;
+  Compiled made{FusedFile(request, plan, "plan.json")
+                    .write({.file = "plan.json", .command = "hemiola", .version = "0"}, "o.py")
+                    .text,
+                {}};
+  made.proof = prove_fused("o.py", made.text);
+  return made;
+}
+
+const std::string kBias = "    bias = tl.load(bias_ptr + rn, mask=rn < N, other=0.0)\n";
+
+TEST(Epilogues, of_whole_sums_are_in_the_reference_and_proven) {
+  HEMIOLA_NEEDS_PYTHON_READER();
+  const std::pair<std::string, std::string> kKernels[] = {
+      {"    out = tl.maximum(acc, 0.0)\n", ""},
+      {"    out = tl.where(acc >= 0, acc, 0.01 * acc)\n", ""},
+      {"    out = acc * tl.sigmoid(acc)\n", ""},
+      {"    out = acc / (1 + tl.exp(-acc))\n", ""},
+      {kBias + "    acc += bias[None, :]\n    out = acc * 0.5 * (1.0 + tl.erf(acc * "
+               "0.7071067811865476))\n",
+       "bias_ptr, "},
+      {"    s = tl.load(s_ptr + rm)\n    out = acc * s[:, None]\n", "s_ptr, "},
+      {"    r = tl.load(r_ptr + rm[:, None] * stride_r + rn[None, :])\n    out = (acc + "
+       "r).to(tl.float16)\n",
+       "r_ptr, stride_r, "}};
+  for (const auto& [epilogue, more] : kKernels) {
+    for (const char* plan : {"ag-gemm/swizzle", "a2a-gemm/direct"}) {
+      const Compiled made = compiled(kernel(epilogue, more), plan);
+      EXPECT_EQ(made.proof.summary, "proven") << plan << '\n' << made.text;
+      EXPECT_THAT(made.text, HasSubstr("def epilogue(product, of):"));
+      EXPECT_THAT(made.text, Not(HasSubstr("given.pop")));
+    }
+  }
+}
+
+TEST(Epilogues, before_a_sum_over_ranks_are_linear_or_refused) {
+  HEMIOLA_NEEDS_PYTHON_READER();
+  for (const char* plan : {"gemm-rs/direct", "gemm-ar/partitioned", "gemm-rs/ring"}) {
+    for (const char* epilogue : {"    out = tl.maximum(acc, 0.0)\n", "    out = acc * acc\n",
+                                 "    out = tl.where(acc >= 0, acc, 0.01 * acc)\n",
+                                 "    out = acc * tl.sigmoid(acc)\n", "    out = acc + 1.0\n"})
+      EXPECT_THAT(test::message_of([&] { compiled(kernel(epilogue), plan); }),
+                  AllOf(HasSubstr("mm.py:"), HasSubstr("adds up over ranks"), HasSubstr("hint:")))
+          << plan << epilogue;
+    EXPECT_EQ(compiled(kernel("    out = acc * 0.5\n"), plan).proof.summary, "proven");
+    // Scales of its own rank.
+    EXPECT_EQ(
+        compiled(kernel("    s = tl.load(s_ptr + rm)\n    out = acc * s[:, None]\n", "s_ptr, "),
+                 plan)
+            .proof.summary,
+        "proven");
+    // A bias is added by one rank.
+    const Compiled bias =
+        compiled(kernel(kBias + "    out = acc + bias[None, :]\n", "bias_ptr, "), plan);
+    EXPECT_EQ(bias.proof.summary, "proven") << bias.text;
+    EXPECT_THAT(bias.text, HasSubstr("zero(t.bias_ptr)"));
+    const std::string zero = bias.text.substr(bias.text.find("compute[0].zero(t.bias_ptr)"), 27);
+    std::string twice = bias.text;
+    twice.replace(twice.find(zero), zero.size(), "pass");
+    EXPECT_EQ(prove_fused("o.py", twice).verdict, verify::Verdict::wrong) << "nobody gave it";
+  }
+}
+
+TEST(Epilogues, name_the_function_and_its_line_in_the_kernel) {
+  HEMIOLA_NEEDS_PYTHON_READER();
+  const std::string said = test::message_of(
+      [&] { compiled(kernel("    acc = acc * 0.5\n    out = tl.exp(acc)\n"), "gemm-rs/direct"); });
+  EXPECT_THAT(said, HasSubstr("mm.py:18:"));
+  EXPECT_THAT(said, HasSubstr("'exp'"));
+}
+
+TEST(Emitted, texts_are_judged_by_rules_and_by_the_proof) {
+  HEMIOLA_NEEDS_PYTHON_READER();
+  const std::string text = fused_text("gemm_persistent", "gemm-rs/direct");
+  EXPECT_EQ(prove_fused("o.py", text).summary, "proven");
+  for (const auto& [from, to] :
+       {std::pair{"sem=\"acq_rel\"", "sem=\"release\""}, {"tl.debug_barrier()", "pass"}})
+    EXPECT_THROW(prove_fused("o.py", changed(text, from, to)), Failure) << from;
+}
+
+}  // namespace
+}  // namespace hemiola::compile

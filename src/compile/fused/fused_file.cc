@@ -1,0 +1,279 @@
+#include "compile/fused/fused_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <variant>
+
+#include "compile/emit/torch.h"
+#include "compile/fuse/carry.h"
+#include "compile/fuse/tasks.h"
+#include "compile/readback/epilogue.h"
+#include "compile/readback/readback.h"
+#include "compile/rules/rules.h"
+#include "core/json.h"
+#include "plan/launches.h"
+#include "plan/plan_json.h"
+#include "study/support/digest.h"
+#include "verify/verify.h"
+
+namespace hemiola::compile {
+namespace {
+
+const Module& module_of(Library& library, const KernelRequest& request) {
+  return request.text ? library.add(request.describe.file, *request.text)
+                      : library.load(request.describe.file);
+}
+
+/// Numbers are values that the file passes on; only where they decide what the kernel does, they
+/// are followed.
+Description description_of(Library& library, const Module& module, const DescribeRequest& request) {
+  DescribeRequest open = request;
+  check_constants(choose_kernel(module, request.kernel), request.constants);
+  std::erase_if(open.constants, [](const auto& one) {
+    return number_in(one.second) && one.second != "True" && one.second != "False";
+  });
+  Description description = describe(library, module, open);
+  return description.is_understood ? std::move(description) : describe(library, module, request);
+}
+
+/// The operand of the kernel that goes to peers.
+Fusions with_stores(Fusions fusions, const std::vector<TileStore>& stores) {
+  for (Fusion& fusion : fusions)
+    for (const FusedOperand& one : fusion.operands)
+      if (!stores.empty() && one.tensor == stores.front().tensor) fusion.stores = one.parameter;
+  return fusions;
+}
+
+/// Whether a plan adds up what ranks have of a tensor.
+bool adds_up(const std::vector<plan::Item>& items, const plan::Plan& plan,
+             const plan::Tensor& tensor) {
+  const auto is_it = [&](const plan::Region& region) {
+    return &plan.tensors[static_cast<std::size_t>(region.tensor)] == &tensor;
+  };
+  return std::any_of(items.begin(), items.end(), [&](const plan::Item& item) {
+    if (const auto* loop = std::get_if<plan::Loop>(&item))
+      return adds_up(loop->items, plan, tensor);
+    const auto& one = std::get<plan::Transfer>(item);
+    return one.reduce != ReduceOp::none &&
+           (is_it(one.source) || is_it(one.destination) || (one.group < 0 && is_it(one.operand)));
+  });
+}
+
+bool is_summand(const plan::Plan& plan, const plan::Tensor& tensor) {
+  for (const plan::Code& code : plan.codes)
+    for (const plan::Stream& stream : code.streams)
+      if (adds_up(stream.items, plan, tensor)) return true;
+  return false;
+}
+
+bool only_copy(const std::vector<plan::Item>& items) {
+  return std::all_of(items.begin(), items.end(), [](const plan::Item& item) {
+    if (const auto* loop = std::get_if<plan::Loop>(&item)) return only_copy(loop->items);
+    const auto& transfer = std::get<plan::Transfer>(item);
+    return transfer.kind != plan::TransferKind::collective && transfer.reduce == ReduceOp::none;
+  });
+}
+
+/// 128, "fp16", true, null: as Python writes it.
+std::string python_value(const JsonValue& value, const nlohmann::json& raw) {
+  if (raw.is_boolean()) return raw.get<bool>() ? "True" : "False";
+  if (raw.is_null()) return "None";
+  if (raw.is_string()) return raw.dump();
+  if (!raw.is_number()) value.fail("is no value of a parameter", "a number, a text, true or null");
+  return raw.dump();
+}
+
+}  // namespace
+
+FusedFile::FusedFile(const KernelRequest& request, const plan::Plan& plan,
+                     const std::string& plan_file)
+    : file_(request.describe.file),
+      library_(request.describe.helpers),
+      module_(module_of(library_, request)),
+      description_(description_of(library_, module_, request.describe)),
+      digest_(study::digest(plan::write_plan(plan))),
+      grids_(grids_of(plan, plan_file)),
+      stores_(request.stores_to_peers ? take_pushes(grids_, plan_file) : std::vector<TileStore>{}),
+      fusions_(with_stores(fuse(description_, grids_,
+                                {.plan_file = plan_file,
+                                 .constants = request.describe.constants,
+                                 .configurations = request.configurations}),
+                           stores_)),
+      carries_(request.carries),
+      text_(fused_text(library_, choose_kernel(module_, request.describe.kernel), fusions_,
+                       carries_ ? carried_type(grids_.plan, plan_file) : std::string{})) {}
+
+bool FusedFile::takes_movers() const {
+  const bool waits = std::any_of(fusions_.begin(), fusions_.end(), [](const Fusion& one) {
+    return one.waits() || one.waits_in_loop();
+  });
+  return !waits || description_.scheduler.loop >= 0;
+}
+
+bool FusedFile::can_carry() const {
+  try {
+    carried_type(grids_.plan, file_);
+    carried_of(grids_.plan, fusions_, tasks_of(grids_.plan, file_, &fusions_), file_);
+    return description_.scheduler.is_persistent;
+  } catch (const Failure&) {
+    return false;
+  }
+}
+
+TorchFile FusedFile::write(TorchOptions options, const std::string& output) const {
+  Fusions fusions = fusions_;
+  options.kernel = {&fusions, &text_, file_, stores_.empty() ? nullptr : &stores_};
+  options.digest = digest_;
+  options.movers.carried = carries_;
+  TorchFile made = torch_of(grids_.plan, options);
+  if (const auto epilogue = epilogue_of(output, made.text)) {
+    add(*epilogue, fusions, options.kernel.epilogue);
+    made = torch_of(grids_.plan, options);
+  }
+  return made;
+}
+
+/// What is not followed has no epilogue that anybody knows; the proof says so.
+std::optional<Epilogue> FusedFile::epilogue_of(const std::string& output,
+                                               const std::string& text) const {
+  if (description_.family == Family::attention) return std::nullopt;
+  try {
+    return read_epilogue(output, text, made_by(fusion()).name);
+  } catch (const NotReadBack&) {
+    return std::nullopt;
+  }
+}
+
+const plan::Tensor& FusedFile::made_by(const Fusion& fusion) const {
+  const plan::Plan& plan = grids_.plan;
+  const plan::Compute& compute =
+      plan.codes.front().computes[static_cast<std::size_t>(fusion.compute)];
+  const auto made =
+      std::find_if(compute.operands.begin(), compute.operands.end(),
+                   [](const plan::ComputeOperand& one) { return plan::makes(one.use); });
+  return plan.tensors[static_cast<std::size_t>(made->tensor)];
+}
+
+/// Where a line of what was written stands in the kernel's file.
+SourceLocation FusedFile::place_of(const std::string& line) const {
+  const std::size_t at = line.empty() ? line.npos : module_.source.text().find(line);
+  return at == line.npos
+             ? description_.definition.where()
+             : module_.source.where(static_cast<std::uint32_t>(at + line.find_first_not_of(' ')));
+}
+
+/// Before a sum over ranks stands only what is the same for the sum, whoever adds it: what is
+/// linear, and a bias once.
+void FusedFile::add(const Epilogue& epilogue, Fusions& fusions,
+                    std::vector<std::string>& lines) const {
+  for (Fusion& fusion : fusions) {
+    if (!is_summand(grids_.plan, made_by(fusion))) continue;
+    if (!epilogue.is_linear)
+      throw Failure(
+          fmt::format(
+              "kernel '{}' {} what plan '{}' adds up over ranks: of a sum it is not the sum",
+              fusion.kernel->kernel,
+              epilogue.function.empty() ? "adds a constant to"
+                                        : "applies '" + epilogue.function + "' to",
+              grids_.plan.name),
+          place_of(epilogue.line),
+          "leave it out and apply it to the result, or take a plan whose sums are whole, as "
+          "ag-gemm and a2a-gemm");
+    for (FusedExtra& extra : fusion.extras)
+      extra.is_added_once = std::find(epilogue.added.begin(), epilogue.added.end(), extra.name) !=
+                            epilogue.added.end();
+  }
+  lines.emplace_back("def epilogue(product, of):");
+  lines.emplace_back(
+      "    \"\"\"What the kernel makes of a product before it stores it; `of`: what its rank was "
+      "given.\"\"\"");
+  const auto given = [&](std::string one) {
+    // Of a bias that is added once only the first rank has one.
+    for (const FusedExtra& extra : fusions.front().extras) {
+      const std::string word = "of[\"" + extra.name + "\"].to(WIDE)";
+      for (std::size_t at = one.find(word); extra.is_added_once && at != one.npos;
+           at = one.find(word, at))
+        one.replace(at, word.size(), "of.get(\"" + extra.name + "\", 0)");
+    }
+    return one;
+  };
+  for (const std::string& one : epilogue.statements) lines.push_back("    " + given(one));
+  lines.push_back("    return " + given(epilogue.result));
+}
+
+verify::Proof prove_fused(const std::string& file, const std::string& text,
+                          const Monitor* monitor) {
+  Library library;
+  const Module& module = library.add(file, text);
+  const RuleReport report =
+      check_rules(library, module, {.file = file, .kernel = {}, .helpers = {}});
+  if (!report.violations.empty())
+    throw Failure(report.violations.front().what, report.violations.front().span.where(), "",
+                  ExitCode::wrong_program);
+  try {
+    FusedReading reading = read_fused(file, text);
+    const Bytes size = reading.program.fixed_size;
+    return verify::check(
+        program::bind(std::make_shared<const program::Program>(std::move(reading.program)), nullptr,
+                      {size, DataType::float32, ReduceOp::sum}),
+        {.monitor = monitor});
+  } catch (const NotReadBack& failure) {
+    const Diagnostic& first = failure.diagnostics().items().front();
+    verify::Proof proof;
+    proof.verdict = verify::Verdict::partial;
+    proof.reasons = {fmt::format("line {}: {}", first.where.line, first.message)};
+    proof.summary = "nothing wrong found, but not proven: " + proof.reasons.front();
+    return proof;
+  }
+}
+
+std::string emitted_realization(const plan::Plan& plan) {
+  for (const plan::Code& code : plan.codes) {
+    for (const plan::Stream& stream : code.streams)
+      if (!only_copy(stream.items)) return "load-store";
+  }
+  return "copy-engine";
+}
+
+std::vector<Configuration> read_configurations(const std::string& text, const std::string& file) {
+  const JsonFile source{text, file};
+  const nlohmann::json parsed = parse_json(source);
+  const JsonValue root(parsed, source);
+  std::vector<Configuration> all;
+  const std::vector<JsonValue> items = root.items();
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const JsonValue& one = items[i];
+    Configuration made;
+    made.span.file = file;
+    made.span.line = one.where().line;
+    for (const std::string& name : one.keys()) {
+      const JsonValue value = one.at(name);
+      const std::string python = python_value(value, parsed.at(i).at(name));
+      if (name == "num_warps" || name == "num_stages")
+        (name == "num_warps" ? made.warps : made.stages) = std::to_string(value.integer(1, 1024));
+      else
+        made.constants[name] = python;
+    }
+    all.push_back(std::move(made));
+  }
+  if (all.empty())
+    root.fail("has no configuration", R"(for example [{"BLOCK_M": 128, "num_stages": 3}])");
+  return all;
+}
+
+std::vector<Configuration> configurations_of(const KernelRequest& request) {
+  std::vector<Configuration> all = request.configurations;
+  if (all.empty()) {
+    Library library(request.describe.helpers);
+    const Module& module = module_of(library, request);
+    all = read_tuning(library, choose_kernel(module, request.describe.kernel)).configurations;
+  }
+  if (all.empty()) all.emplace_back();
+  return all;
+}
+
+}  // namespace hemiola::compile

@@ -1,0 +1,50 @@
+// Areas as runs of memory, row by row: what cleverer code is held against.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/area.h"
+
+namespace hemiola::plan {
+
+// Row by row; `add` merges rows that are neighbours in memory.
+template <typename Add>
+void rows(const Rect& rect, const std::vector<std::int64_t>& strides, std::size_t axis,
+          std::int64_t offset, Add& add) {
+  if (axis + 1 == strides.size() && strides[axis] == 1) {
+    add(offset + rect.begin[axis], rect.end[axis] - rect.begin[axis]);
+    return;
+  }
+  for (std::int64_t i = rect.begin[axis]; i < rect.end[axis]; ++i) {
+    const std::int64_t at = offset + i * strides[axis];
+    if (axis + 1 == strides.size()) {
+      add(at, 1);
+    } else {
+      rows(rect, strides, axis + 1, at, add);
+    }
+  }
+}
+
+/// The area in memory, in its order of elements, neighbours merged. Units: bytes for typed tensors,
+/// else chunks.
+inline std::vector<Segment> segments(const Tensor& tensor, const Area& area) {
+  const std::int64_t unit = tensor.type ? size_of(*tensor.type) : 1;
+  const std::vector<std::int64_t> strides = tensor.layout();
+  std::vector<Segment> list;
+  const auto add = [&](std::int64_t offset, std::int64_t count) {
+    offset *= unit;
+    count *= unit;
+    if (!list.empty() && list.back().offset + list.back().count == offset) {
+      list.back().count += count;
+    } else {
+      list.push_back({offset, count});
+    }
+  };
+  for (const Rect& rect : area.rects) {
+    if (!rect.empty()) rows(rect, strides, 0, 0, add);
+  }
+  return list;
+}
+
+}  // namespace hemiola::plan
