@@ -7,7 +7,7 @@ import torch
 from . import _products
 from ._expressions import evaluate
 from ._grids import GridPlan, is_one_kernel
-from ._progress import prove
+from ._progress import wait_in_front
 from ._reference import reference_of
 from ._tasks import Copy, Order, Plan, PlanError, Tasks, operand_pieces
 from ._waves import Waves
@@ -244,7 +244,7 @@ class KernelSchedule(PlanSchedule):
         if is_causal and any("causal" in name.lower() and not value for config in self.CONFIGS for name, value in config.items()):
             raise PlanError("its attention is causal, and the kernel of this file looks at keys behind a query")
         all_waves = [waves for *_, waves in self._grids]
-        prove(plan, all_waves)
+        wait_in_front(plan, all_waves)
         super().__init__(plan, all_waves)
 
     def _allocated(self, allocate, name, shape, dtype):

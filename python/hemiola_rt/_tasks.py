@@ -124,14 +124,14 @@ class Tasks:
         self.places.append(places)
 
     def _add_kernels(self, rank, actors):
-        """A launch for each grid, which waits for nothing in front of it but the one before."""
+        """A launch for each grid. In front of it it waits for the one before, and for what needs room."""
         for stream, actor in enumerate(actors):
             actor[:] = [copy._replace(parts=tuple(part for waves in self.waves for part in waves.part_waits.get((rank, stream, position), ())))
                         for position, copy in enumerate(actor)]
         launches = []
         for grid, waves in enumerate(self.waves):
             inside = {need for wave in waves.waves[rank] for need in wave.needs} | {need for turn in waves.turns[rank] for need in turn[2]}
-            launches.append(Launch(grid, None, tuple(sorted(inside))))
+            launches.append(Launch(grid, tuple(waves.in_front[rank]), tuple(sorted(inside))))
         self.places.append({grid: (rank, len(actors), grid) for grid in range(len(launches))})
         actors.append(launches)
         self.launches.append(list(range(len(launches))))
@@ -175,7 +175,7 @@ class Tasks:
         is_copy = isinstance(task, Copy)
         counters = task.counters if is_copy else ()
         given = task.item if is_copy else self.plan.code_of[rank]["computes"][task.compute]
-        points = set()
+        points = set(task.after or ())
         for dependency in given.get("after", []):
             on = evaluate(dependency.get("rank", "rank"), rank, counters)
             computes = self.plan.code_of[on].get("computes", [])

@@ -361,7 +361,10 @@ Ref Evaluator::dot(const Arguments& given, const Node& node) {
     shape.back() = right->shape.back();
   }
   std::vector<Ref> from{left, right};
-  if (const Ref sum = given.get("acc", is_scaled ? 6 : 2)) from.push_back(sum);
+  if (const Ref sum = given.get("acc", is_scaled ? 6 : 2)) {
+    if (sum->shape.size() >= 2) shape = sum->shape;  // operands by descriptors do not say theirs
+    from.push_back(sum);
+  }
   return data_of(from, std::move(shape), true);
 }
 

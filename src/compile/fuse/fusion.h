@@ -105,7 +105,8 @@ struct FusedRank {
   std::vector<FusedWave> waves;    ///< in the order in which the kernel takes them
   std::vector<FusedPiece> pieces;  ///< of the fused loop, likewise
   std::vector<FusedPart> parts;
-  std::int32_t first_part = 0;  ///< parts of the grids before have the numbers below
+  std::vector<Point> in_front{};  ///< transfers that the launch waits for (wait_in_front())
+  std::int32_t first_part = 0;    ///< parts of the grids before have the numbers below
 };
 
 /// A tensor of the kernel that the plan does not have.
@@ -185,5 +186,13 @@ void prove_order(const Fusion& fusion);
 /// however few programs take them (fuse/progress.cc). Failure (exit code 4) with the rank and the
 /// wave.
 void prove_progress(const plan::Plan& plan, const Fusions& fusions, const std::string& plan_file);
+
+/// Programs that wait may hold all compute units. So what needs some (a copy within a GPU, a sum, a
+/// library's collective) and is needed for tiles anywhere, is done before its own rank's kernel
+/// begins: the launch waits for it, and tiles no more. movers: copies and sums have workgroups of
+/// their own, which kernels leave room for. Failure (exit code 4): it waits for tiles of that
+/// kernel.
+void wait_in_front(const plan::Plan& plan, Fusions& fusions, bool movers,
+                   const std::string& plan_file);
 
 }  // namespace hemiola::compile

@@ -1,9 +1,12 @@
 // Whether kernels and transfers can wait for each other for ever: tiles are taken in their order,
-// by as few programs as one.
+// by as few programs as one, and what needs compute units waits until no kernel holds them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "compile/fuse/fusion.h"
@@ -11,7 +14,8 @@
 namespace hemiola::compile {
 namespace {
 
-/// A wave of a rank's kernel (`stream` -1, its pieces of the loop in it), or a transfer.
+/// A wave of a rank's kernel (`stream` -1, its pieces of the loop in it), a transfer, or what the
+/// members of a group do together (`stream` below -1).
 struct FusedStep {
   int rank = 0;
   std::int32_t stream = -1;
@@ -21,68 +25,142 @@ struct FusedStep {
 
 class ProgressProver {
  public:
-  ProgressProver(const plan::Plan& plan, const Fusions& fusions) : plan_(plan), fusions_(fusions) {
+  /// movers: workgroups of their own copy and add up, beside kernels that leave them room.
+  ProgressProver(const plan::Plan& plan, const Fusions& fusions, bool movers)
+      : plan_(plan), fusions_(fusions), movers_(movers) {
+    first_of_.resize(static_cast<std::size_t>(plan.ranks));
+    for (int rank = 0; rank < plan.ranks; ++rank) number_meetings(rank);
     for (int rank = 0; rank < plan.ranks; ++rank) {
       add_waves(rank);
       add_transfers(rank);
     }
   }
 
-  /// What runs on compute units is nothing that a kernel needs while it waits on all of them.
-  void prove_room(const std::string& plan_file) {
-    for (const FusedStep& origin : by_units_) {
-      std::vector<FusedStep> open{origin};
-      std::set<FusedStep> seen;
-      while (!open.empty()) {
-        const FusedStep step = open.back();
-        open.pop_back();
-        if (step.stream < 0)
-          throw Failure(
-              fmt::format(
-                  "rank {}'s tiles wait for transfer {} of stream {} of rank {}, a reduction or "
-                  "a library's collective: it runs on compute units, and programs that wait may "
-                  "hold all of them",
-                  step.rank, origin.number, origin.stream, origin.rank),
-              {.file = plan_file},
-              "let tiles wait for copies, or compute what is reduced in launches",
-              ExitCode::deadlock);
-        for (const FusedStep& later : after_[step])
-          if (seen.insert(later).second) open.push_back(later);
+  void prove(const std::string& plan_file) const {
+    const std::optional<FusedStep> stuck = first_stuck();
+    if (!stuck) return;
+    if (stuck->stream == -1)
+      throw Failure(
+          fmt::format(
+              "rank {}'s kernel would wait for ever: wave {} of its tiles waits for transfers "
+              "that wait for later tiles, which no program is free to take",
+              stuck->rank, stuck->number),
+          {.file = plan_file}, "let transfers take what is computed first", ExitCode::deadlock);
+    throw Failure("transfers and tiles wait for each other", {.file = plan_file},
+                  "'hemiola check' says which", ExitCode::deadlock);
+  }
+
+  /// By rank and grid: what needs compute units, and comes before the grid begins.
+  std::vector<std::vector<std::vector<Point>>> in_front(const std::string& plan_file) {
+    std::vector<std::vector<std::vector<Point>>> made(
+        first_of_.size(), std::vector<std::vector<Point>>(fusions_.size()));
+    std::vector<std::vector<std::set<FusedStep>>> behind(first_of_.size());
+    for (std::size_t rank = 0; rank < first_of_.size(); ++rank)
+      for (std::size_t grid = 0; grid < fusions_.size(); ++grid)
+        behind[rank].push_back(behind_of({static_cast<int>(rank), -1, first_of_[rank][grid]}));
+    std::vector<std::pair<FusedStep, FusedStep>> held;
+    for (const FusedStep& step : by_units_) {
+      const std::set<FusedStep> later = behind_of(step);
+      const bool is_awaited = std::any_of(later.begin(), later.end(),
+                                          [](const FusedStep& one) { return one.stream == -1; });
+      if (!is_awaited) continue;
+      const auto rank = static_cast<std::size_t>(step.rank);
+      const auto& of_rank = behind[rank];
+      const auto free = std::find_if(of_rank.begin(), of_rank.end(),
+                                     [&](const auto& all) { return !all.contains(step); });
+      const auto grid = static_cast<std::size_t>(free - of_rank.begin());
+      if (grid < of_rank.size()) {
+        made[rank][grid].push_back({step.rank, step.stream, step.number});
+        held.emplace_back(step, FusedStep{step.rank, -1, first_of_[rank][grid]});
       }
+      if (grid > 0) held.emplace_back(FusedStep{step.rank, -1, first_of_[rank][grid] - 1}, step);
+    }
+    for (const auto& [earlier, step] : held) order(earlier, step);
+    const std::optional<FusedStep> stuck = first_stuck();
+    if (!stuck) return made;
+    const auto takes = std::find_if(held.begin(), held.end(), [&](const auto& one) {
+      return one.second.stream >= 0 && behind_of(one.second).contains(one.second);
+    });
+    const FusedStep& step = takes == held.end() ? held.front().first : takes->second;
+    throw Failure(
+        fmt::format("tiles wait for transfer {} of stream {} of rank {}, which waits for tiles: a "
+                    "copy within a GPU, a sum or a library's collective needs compute units, and "
+                    "programs that wait may hold all of them",
+                    step.number, step.stream, step.rank),
+        {.file = plan_file},
+        "let tiles wait for copies between GPUs only, or for what is made before their launch",
+        ExitCode::deadlock);
+  }
+
+ private:
+  /// The k-th collective of a group is over once all members are there.
+  void number_meetings(int rank) {
+    const std::vector<plan::Stream>& streams = plan_.code(rank).streams;
+    std::map<std::int32_t, std::int64_t> counts;
+    for (std::int32_t s = 0; s < std::ssize(streams); ++s) {
+      std::int64_t position = 0;
+      plan::for_each_transfer(
+          streams[static_cast<std::size_t>(s)], rank,
+          [&](const plan::Transfer& transfer, const Indices&) {
+            const FusedStep step{rank, s, position++};
+            if (transfer.kind != plan::TransferKind::collective) return;
+            const FusedStep meeting{0, -2 - transfer.group, counts[transfer.group]++};
+            meeting_of_.emplace(step, meeting);
+            order(step, meeting);
+          });
     }
   }
 
-  void prove(const std::string& plan_file) {
+  void order(FusedStep earlier, const FusedStep& later) {
+    const auto meeting = meeting_of_.find(earlier);
+    if (meeting != meeting_of_.end() && meeting->second != later) earlier = meeting->second;
+    waits_.try_emplace(earlier, 0);
+    ++waits_[later];
+    after_[earlier].push_back(later);
+  }
+
+  /// A wave or transfer that is never done.
+  std::optional<FusedStep> first_stuck() const {
+    std::map<FusedStep, int> waits = waits_;
     std::vector<FusedStep> ready;
-    for (const auto& [step, count] : waits_)
+    for (const auto& [step, count] : waits)
       if (count == 0) ready.push_back(step);
     std::size_t done = 0;
     while (!ready.empty()) {
       const FusedStep step = ready.back();
       ready.pop_back();
       ++done;
-      for (const FusedStep& later : after_[step])
-        if (--waits_[later] == 0) ready.push_back(later);
+      const auto after = after_.find(step);
+      if (after == after_.end()) continue;
+      for (const FusedStep& later : after->second)
+        if (--waits[later] == 0) ready.push_back(later);
     }
-    if (done == waits_.size()) return;
-    for (const auto& [step, count] : waits_) {
-      if (count == 0 || step.stream >= 0) continue;
-      throw Failure(
-          fmt::format(
-              "rank {}'s kernel would wait for ever: wave {} of its tiles waits for transfers "
-              "that wait for later tiles, which no program is free to take",
-              step.rank, step.number),
-          {.file = plan_file}, "let transfers take what is computed first", ExitCode::deadlock);
-    }
-    throw Failure("transfers and tiles wait for each other", {.file = plan_file},
-                  "'hemiola check' says which", ExitCode::deadlock);
+    if (done == waits.size()) return std::nullopt;
+    const auto stuck = std::find_if(waits.begin(), waits.end(), [](const auto& one) {
+      return one.second > 0 && one.first.stream == -1;
+    });
+    return stuck == waits.end() ? FusedStep{0, 0, 0} : stuck->first;
   }
 
- private:
-  void order(const FusedStep& earlier, const FusedStep& later) {
-    waits_.try_emplace(earlier, 0);
-    ++waits_[later];
-    after_[earlier].push_back(later);
+  std::set<FusedStep> behind_of(const FusedStep& origin) const {
+    std::vector<FusedStep> open{origin};
+    std::set<FusedStep> seen;
+    while (!open.empty()) {
+      const auto after = after_.find(open.back());
+      open.pop_back();
+      if (after == after_.end()) continue;
+      for (const FusedStep& later : after->second)
+        if (seen.insert(later).second) open.push_back(later);
+    }
+    return seen;
+  }
+
+  /// Whether it runs on compute units of its rank: copies between GPUs are made by engines.
+  bool takes_units(const plan::Transfer& transfer, const Indices& at) const {
+    if (movers_ || transfer.kind == plan::TransferKind::collective)
+      return transfer.kind == plan::TransferKind::collective;
+    return transfer.group >= 0 || transfer.reduce != ReduceOp::none ||
+           transfer.kind == plan::TransferKind::copy || transfer.peer(at) == at.rank;
   }
 
   /// A kernel starts when the one before it on its rank is done, so waves of all are one row.
@@ -90,6 +168,7 @@ class ProgressProver {
     std::int64_t number = 0;
     for (const Fusion& fusion : fusions_) {
       const FusedRank& of_rank = fusion.ranks[static_cast<std::size_t>(rank)];
+      first_of_[static_cast<std::size_t>(rank)].push_back(number);
       for (const FusedWave& one : of_rank.waves) {
         const FusedStep wave{rank, -1, number++};
         waits_.try_emplace(wave, 0);
@@ -100,6 +179,7 @@ class ProgressProver {
         }
       }
     }
+    first_of_[static_cast<std::size_t>(rank)].push_back(number);
   }
 
   void add_transfers(int rank) {
@@ -111,7 +191,7 @@ class ProgressProver {
           [&](const plan::Transfer& transfer, const Indices& at) {
             const FusedStep step{rank, s, position};
             waits_.try_emplace(step, 0);
-            if (transfer.reduce != ReduceOp::none || transfer.group >= 0) by_units_.insert(step);
+            if (takes_units(transfer, at)) by_units_.insert(step);
             if (position > 0) order({rank, s, position - 1}, step);
             for (const plan::Dependency& dependency : transfer.after) {
               if (dependency.on_transfer())
@@ -143,6 +223,9 @@ class ProgressProver {
 
   const plan::Plan& plan_;
   const Fusions& fusions_;
+  bool movers_;
+  std::vector<std::vector<std::int64_t>> first_of_;  ///< by rank and grid its first wave; the end
+  std::map<FusedStep, FusedStep> meeting_of_;        ///< of collectives
   std::set<FusedStep> by_units_;
   std::map<FusedStep, int> waits_;
   std::map<FusedStep, std::vector<FusedStep>> after_;
@@ -151,9 +234,25 @@ class ProgressProver {
 }  // namespace
 
 void prove_progress(const plan::Plan& plan, const Fusions& fusions, const std::string& plan_file) {
-  ProgressProver prover(plan, fusions);
-  prover.prove(plan_file);
-  prover.prove_room(plan_file);
+  ProgressProver(plan, fusions, false).prove(plan_file);
+}
+
+void wait_in_front(const plan::Plan& plan, Fusions& fusions, bool movers,
+                   const std::string& plan_file) {
+  auto all = ProgressProver(plan, fusions, movers).in_front(plan_file);
+  for (std::size_t grid = 0; grid < fusions.size(); ++grid) {
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      FusedRank& made = fusions[grid].ranks[rank];
+      made.in_front = std::move(all[rank][grid]);
+      const auto is_over = [&](const Point& need) {
+        return std::any_of(made.in_front.begin(), made.in_front.end(), [&](const Point& one) {
+          return one.rank == need.rank && one.actor == need.actor && need.position <= one.position;
+        });
+      };
+      for (FusedWave& wave : made.waves) std::erase_if(wave.needs, is_over);
+      for (FusedPiece& piece : made.pieces) std::erase_if(piece.needs, is_over);
+    }
+  }
 }
 
 }  // namespace hemiola::compile

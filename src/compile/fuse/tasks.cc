@@ -87,12 +87,13 @@ class TaskMaker {
     return tasks;
   }
 
-  /// A launch for each grid, which waits for nothing in front of it but the one before.
+  /// A launch for each grid. In front of it it waits for the one before, and for what needs room.
   void add_kernels(int rank, RankTasks& tasks) const {
     std::vector<Task> launches;
     for (const Fusion& fusion : *fusions_) {
       Task kernel{.compute = fusion.compute};
       const FusedRank& of_rank = fusion.ranks[static_cast<std::size_t>(rank)];
+      kernel.after = of_rank.in_front;
       for (const FusedWave& wave : of_rank.waves)
         kernel.inside.insert(kernel.inside.end(), wave.needs.begin(), wave.needs.end());
       for (const FusedPiece& piece : of_rank.pieces)

@@ -95,6 +95,7 @@ FusedFile::FusedFile(const KernelRequest& request, const plan::Plan& plan,
       library_(request.describe.helpers),
       module_(module_of(library_, request)),
       description_(description_of(library_, module_, request.describe)),
+      plan_file_(plan_file),
       digest_(study::digest(plan::write_plan(plan))),
       grids_(grids_of(plan, plan_file)),
       stores_(request.stores_to_peers ? take_pushes(grids_, plan_file) : std::vector<TileStore>{}),
@@ -126,6 +127,7 @@ bool FusedFile::can_carry() const {
 
 TorchFile FusedFile::write(TorchOptions options, const std::string& output) const {
   Fusions fusions = fusions_;
+  if (!carries_) wait_in_front(grids_.plan, fusions, options.movers.workgroups > 0, plan_file_);
   options.kernel = {&fusions, &text_, file_, stores_.empty() ? nullptr : &stores_};
   options.digest = digest_;
   options.movers.carried = carries_;

@@ -65,6 +65,7 @@ class FusedFile {
   Library library_;
   const Module& module_;
   Description description_;
+  std::string plan_file_;
   std::string digest_;  ///< of the plan as it was
   Grids grids_;
   std::vector<TileStore> stores_;

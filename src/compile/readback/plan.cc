@@ -85,6 +85,11 @@ class PlanMaker {
     code.resident.emplace();
     for (const auto& [name, region] : record(rank).inputs)
       code.resident->push_back(region_of(region, reading_.walker.module().source.root()));
+    for (const auto& stream : record(rank).streams)
+      for (const HostOp& op : stream)  // zeros for what other ranks are given
+        if (op.kind == HostOp::Kind::zero &&
+            plan_.tensors[index(op.regions[0].tensor)].role == plan::Role::input)
+          code.resident->push_back(region_of(op.regions[0], *op.node));
     find_events(rank);
     std::int32_t launch = 0;
     for (std::size_t s = 0; s < record(rank).streams.size(); ++s) {

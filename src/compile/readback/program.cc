@@ -167,7 +167,9 @@ class ProgramWriter {
       BodyWriter writer(target(), body);
       switch (op.kind) {
         case HostOp::Kind::copy:
-          if (record.movers[index(stream)].workgroups > 0) {
+          // PyTorch copies within a GPU by a kernel, between GPUs by engines.
+          if (record.movers[index(stream)].workgroups > 0 ||
+              (op.regions[0].rank == rank_ && op.regions[1].rank == rank_)) {
             close();
             kernel(moves(op, record.movers[index(stream)]));
             break;
@@ -270,26 +272,28 @@ class ProgramWriter {
     return made;
   }
 
+  /// Workgroups of a sum or a copy: so many, or as PyTorch divides it.
+  static std::int64_t slices(const HostOp& op, std::int64_t movers) {
+    const std::int64_t rows = (op.regions[0].elements() + kSumElements - 1) / kSumElements;
+    return movers > 0 ? movers : std::clamp<std::int64_t>(rows, 1, kMostSums);
+  }
+
   /// A copy by workgroups, each of which has a slice of every row.
   program::Kernel moves(const HostOp& op, const Movers& movers) {
     program::Kernel made{.name = "copy", .threads = movers.bulk ? kBulkThreads : kMoverThreads};
     if (movers.bulk) made.grain = kBulkGrain;
-    for (std::int64_t slice = 0; slice < movers.workgroups; ++slice) {
+    const std::int64_t count = slices(op, movers.workgroups);
+    for (std::int64_t slice = 0; slice < count; ++slice) {
       program::Body body;
-      BodyWriter(target(), body).copy(op, slice, movers.workgroups);
+      BodyWriter(target(), body).copy(op, slice, count);
       made.bodies.push_back(add(std::move(body)));
     }
     return made;
   }
 
-  /// By so many workgroups, or as PyTorch divides it.
   program::Kernel sums(const HostOp& op, std::int64_t movers) {
     program::Kernel made{.name = "sum", .threads = movers > 0 ? kMoverThreads : kSumThreads};
-    const std::int64_t count =
-        movers > 0
-            ? movers
-            : std::clamp<std::int64_t>((op.regions[0].elements() + kSumElements - 1) / kSumElements,
-                                       1, kMostSums);
+    const std::int64_t count = slices(op, movers);
     for (std::int64_t slice = 0; slice < count; ++slice) {
       program::Body body;
       BodyWriter(target(), body).reduce(op, slice, count);

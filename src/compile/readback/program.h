@@ -74,6 +74,10 @@ inline bool is_transfer(const HostOp& op) {
 /// Fills in who tells whom.
 program::Program write_program(Reading& reading, const FusedReadOptions& options,
                                std::vector<RankTrace>* traces);
+/// That tiles do not wait for what comes behind later tiles of their kernel, nor for what needs
+/// compute units beside it (a copy within a GPU, a sum, a collective). After write_program().
+/// Failure (exit code 4) with the line of a wave that is never taken.
+void prove_progress(const Reading& reading);
 /// What the file moves and computes, for the proof of its values. After write_program().
 std::shared_ptr<plan::Plan> plan_of(const Reading& reading);
 

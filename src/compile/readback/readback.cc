@@ -311,6 +311,7 @@ FusedReading read_fused(const std::string& file, std::string text,
   Surveyor(reading, processors).survey();
   FusedReading made;
   made.program = write_program(reading, options, options.traces ? &made.traces : nullptr);
+  prove_progress(reading);
   auto plan = plan_of(reading);
   plan->unjudged.assign(reading.unjudged.begin(), reading.unjudged.end());
   made.program.plan = std::move(plan);

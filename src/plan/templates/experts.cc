@@ -30,14 +30,15 @@ Plan make_experts(const TemplateArguments& arguments) {
                   {{{constant(expert), 1}, {scaled(owner, rows), rows}, {constant(0), k}}}};
   };
   const Affine peer = around(ranks, 1, 1);
-  Stream stream{"tokens", {}};
+  Stream stream{"tokens", {}}, own{"own tokens", {}};
   for (std::int64_t expert = 0; expert < experts; ++expert) {
-    stream.items.emplace_back(copy(tokens_for(own_rank(), expert), landed(own_rank(), expert)));
+    own.items.emplace_back(copy(tokens_for(own_rank(), expert), landed(own_rank(), expert)));
     repeat(stream, ranks - 1,
            is_push ? push(peer, tokens_for(peer, expert), landed(own_rank(), expert))
                    : pull(peer, tokens_for(own_rank(), expert), landed(peer, expert)));
   }
   run_everywhere(plan, std::move(stream));
+  plan.codes.front().streams.push_back(std::move(own));
   Compute products{.name = "experts", .kernel = "gemm", .axes = {}, .operands = {}};
   products.axes = {{"e", experts, 1, false},
                    {"m", ranks * rows, positive(arguments, "tile_m"), false},

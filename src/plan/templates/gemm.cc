@@ -363,7 +363,7 @@ Plan make_a2a_gemm_direct(const TemplateArguments& arguments) {
   const std::int32_t x = 0, b = 1, a = 2, c = 3;
   const bool is_push = arguments.word("transfer") == "push";
   const Affine peer = is_clockwise(arguments) ? around(ranks, 1, 1) : around(ranks, -1, -1);
-  Stream stream{"exchange", {}};
+  Stream stream{"exchange", {}}, own{"own part", {}};
   for (std::int64_t wave = 0; wave < waves; ++wave) {
     const auto from = [&](const Affine& to) {
       return slab(plan, x, 0, scaled(to, rows, wave * wave_rows), wave_rows);
@@ -372,12 +372,13 @@ Plan make_a2a_gemm_direct(const TemplateArguments& arguments) {
       return Region{a,
                     {{{constant(wave * wave_rows), wave_rows}, {scaled(owner, columns), columns}}}};
     };
-    stream.items.emplace_back(copy(from(own_rank()), into(own_rank())));
+    own.items.emplace_back(copy(from(own_rank()), into(own_rank())));
     repeat(stream, ranks - 1,
            is_push ? push(peer, from(peer), into(own_rank()))
                    : pull(peer, from(own_rank()), into(peer)));
   }
   run_everywhere(plan, std::move(stream));
+  plan.codes.front().streams.push_back(std::move(own));
   compute_everywhere(plan, gemm_of(arguments, plan, a, b, c), {all_of(plan, x), all_of(plan, b)},
                      {all_of(plan, c), false});
   for (std::int64_t owner = 0; owner < ranks; ++owner) {

@@ -74,7 +74,7 @@ Plan make_gemm_a2a_gemm(const TemplateArguments& arguments) {
   plan.tensors.push_back({"c", Role::output, {rows, h}, type});
   const bool is_push = arguments.word("transfer") == "push";
   const Affine peer = around(ranks, 1, 1);
-  Stream stream{"exchange", {}};
+  Stream stream{"exchange", {}}, kept{"own part", {}};
   for (std::int64_t wave = 0; wave < waves; ++wave) {
     const auto from = [&](const Affine& to) {
       return slab(plan, kMiddle, 0, scaled(to, rows, wave * wave_rows), wave_rows);
@@ -87,10 +87,11 @@ Plan make_gemm_a2a_gemm(const TemplateArguments& arguments) {
     repeat(stream, ranks - 1,
            is_push ? once_made(push(peer, from(peer), into(own_rank())), from(peer))
                    : after(pull(peer, own, into(peer)), {peer, 0, {}, own}));
-    stream.items.emplace_back(once_made(copy(own, into(own_rank())), own));
+    kept.items.emplace_back(once_made(copy(own, into(own_rank())), own));
   }
   run_everywhere(plan, std::move(stream));
   Code& code = plan.codes.front();
+  code.streams.push_back(std::move(kept));
   code.computes = {launched("up", gemm_of(arguments, plan, kX, kIn, kMiddle)),
                    launched("down", gemm_of(arguments, plan, gathered, kOut, c))};
   code.resident = {all_of(plan, kX), all_of(plan, kIn), all_of(plan, kOut)};

@@ -139,6 +139,7 @@ class UlyssesMaker {
   Code code() const {
     Code made;
     made.streams = {there(), back()};
+    for (Stream& own : own_parts()) made.streams.push_back(std::move(own));
     made.computes = {attention()};
     made.resident.emplace();
     for (std::int32_t i = 0; i < 3; ++i) made.resident->push_back(all_of(plan_, kOwn + i));
@@ -157,9 +158,6 @@ class UlyssesMaker {
   Stream there() const {
     Stream stream{"exchange", {}};
     for (std::int64_t wave = 0; wave < waves_; ++wave) {
-      for (std::int32_t i = 0; i < 3; ++i)
-        stream.items.emplace_back(
-            copy(left(kOwn + i, own_, wave, waves_), arrived(kArrived + i, own_, wave, waves_)));
       with_all_peers(stream, [&](const Affine& peer) {
         std::vector<Item> moves;
         for (std::int32_t i = 0; i < 3; ++i)
@@ -173,15 +171,29 @@ class UlyssesMaker {
     return stream;
   }
 
+  /// What stays on the rank. Copies within a GPU take compute units, those to others do not: on
+  /// streams of their own they hold up nobody.
+  std::vector<Stream> own_parts() const {
+    Stream there{"own part", {}}, back{"own return", {}};
+    for (std::int64_t wave = 0; wave < waves_; ++wave) {
+      for (std::int32_t i = 0; i < 3; ++i)
+        there.items.emplace_back(
+            copy(left(kOwn + i, own_, wave, waves_), arrived(kArrived + i, own_, wave, waves_)));
+      const Region own = arrived(kMade, own_, wave, waves_);
+      back.items.emplace_back(once_made(copy(own, left(kResult, own_, wave, waves_)), own_, own));
+    }
+    return {std::move(there), std::move(back)};
+  }
+
+  static Transfer once_made(Transfer move, const Affine& maker, const Region& region) {
+    return after(std::move(move), {maker, 0, {}, region});
+  }
+
   Stream back() const {
     Stream stream{"return", {}};
     for (std::int64_t wave = 0; wave < waves_; ++wave) {
-      const auto once_made = [&](Transfer move, const Affine& maker, const Region& region) {
-        return after(std::move(move), {maker, 0, {}, region});
-      };
       const Region own = arrived(kMade, own_, wave, waves_);
       const Region kept = left(kResult, own_, wave, waves_);
-      stream.items.emplace_back(once_made(copy(own, kept), own_, own));
       with_all_peers(stream, [&](const Affine& peer) {
         const Region of_peer = arrived(kMade, peer, wave, waves_);
         return std::vector<Item>{
