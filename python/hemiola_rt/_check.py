@@ -134,6 +134,13 @@ def load_schedule(path):
     return load_plan(path) if path.endswith(".json") else load_file(path)
 
 
+def _positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("has to be 1 or more")
+    return number
+
+
 def _delay(text):
     rank, stream, number, *seconds = text.split(",")
     return int(rank), int(stream), int(number), float(seconds[0]) if seconds else 0.2
@@ -144,7 +151,8 @@ def _member(rank, arguments, folder):
     from . import _trace
     from ._shared import SharedRuntime
     events = []
-    rt = SharedRuntime(folder, rank, arguments.ranks, delay=arguments.delay, permute=arguments.permute, patience=arguments.patience)
+    rt = SharedRuntime(folder, rank, arguments.ranks, delay=arguments.delay, permute=arguments.permute, patience=arguments.patience,
+                       sm_slots=arguments.sm_slots)
     for number, file in enumerate(arguments.files):
         schedule = load_schedule(file)
         if schedule.RANKS != arguments.ranks:
@@ -205,6 +213,8 @@ def _parse(arguments):
     parser.add_argument("--poison", action="store_true", help="what has not arrived is NaN")
     parser.add_argument("--delay", type=_delay, metavar="RANK,STREAM,NUMBER[,SECONDS]", help="one movement of data comes late")
     parser.add_argument("--permute", type=int, metavar="SEED", help="movements of data come in another order")
+    parser.add_argument("--sm-slots", type=_positive, metavar="N", help="compute units of a rank, which kernels share with sums and copies "
+                        "within it; a kernel has as many as it has programs until it ends")
     parser.add_argument("--virtual", action="store_true", help="all ranks in one process and, where PyTorch sees one, on one GPU, whose time it "
                         "prints; a kernel is one grid for all of them")
     parser.add_argument("--late", type=float, default=0, metavar="SECONDS", help="with --virtual on a GPU: every movement of data is so late, so "
@@ -220,7 +230,8 @@ def run_processes(arguments):
     import multiprocessing
     import tempfile
     arguments = _parse(arguments)
-    idle = [name for name, is_given in (("--delay", arguments.delay), ("--permute", arguments.permute is not None), ("--trace", arguments.trace))
+    idle = [name for name, is_given in (("--delay", arguments.delay), ("--permute", arguments.permute is not None), ("--trace", arguments.trace),
+                                              ("--sm-slots", arguments.sm_slots))
             if is_given and arguments.virtual] + (["--late"] if arguments.late and not arguments.virtual else [])
     if idle:
         print(f"error: {idle[0]} has no effect {'with' if arguments.virtual else 'without'} --virtual", file=sys.stderr)

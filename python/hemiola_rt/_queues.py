@@ -5,16 +5,17 @@ import collections
 import torch
 
 from . import _interpreter, _products
-from ._runtime import Runtime, Signals, Stream
+from ._runtime import Runtime, Signals, Stream, _memory_of
 
 
 class Operation:
-    """`run` once `ready` says so (None: at once). `moves`: it brings data, so that it may be delayed. `text`: for who is stuck in it."""
+    """`run` once `ready` says so (None: at once). `moves`: it brings data, so that it may be delayed. `text`: for who is stuck in it.
+    `units`: compute units that it has meanwhile, of those that kernels share."""
 
-    __slots__ = ("run", "ready", "moves", "text")
+    __slots__ = ("run", "ready", "moves", "text", "units")
 
-    def __init__(self, run, ready=None, moves=False, text=""):
-        self.run, self.ready, self.moves, self.text = run, ready, moves, text
+    def __init__(self, run, ready=None, moves=False, text="", units=0):
+        self.run, self.ready, self.moves, self.text, self.units = run, ready, moves, text, units
 
 
 class Event:
@@ -46,17 +47,20 @@ class QueueStream(Stream):
 
     def copy(self, target, source):
         if self._moves():
-            self.give(lambda: self._move(target, source), moves=True, text=f"a copy to {tuple(target.shape)}")
+            self.give(lambda: self._move(target, source), moves=True, text=f"a copy to {tuple(target.shape)}", units=self.movers)
             return
-        self.give(lambda: target.copy_(_products.same_shape(source, target)), moves=True, text=f"a copy to {tuple(target.shape)}")
+        # Between GPUs engines copy; within one the library does by a kernel.
+        self.give(lambda: target.copy_(_products.same_shape(source, target)), moves=True, text=f"a copy to {tuple(target.shape)}",
+                  units=self.runtime.units_between(target, source))
 
     def reduce(self, target, source, operand, operator="sum"):
         if self._moves():
-            self.give(lambda: self._move(target, source, operand, operator), moves=True, text=f"a reduction to {tuple(target.shape)}")
+            self.give(lambda: self._move(target, source, operand, operator), moves=True, text=f"a reduction to {tuple(target.shape)}",
+                      units=self.movers)
             return
         function = _products.REDUCTIONS[operator]
         self.give(lambda: target.copy_(function(_products.same_shape(source, target), _products.same_shape(operand, target))),
-                  moves=True, text=f"a reduction to {tuple(target.shape)}")
+                  moves=True, text=f"a reduction to {tuple(target.shape)}", units=1)
 
     def to_all(self, target, source, group):
         self.give(lambda: self._to_all(target, source, group), moves=True, text=f"a multicast to {tuple(target.shape)}")
@@ -69,17 +73,17 @@ class QueueStream(Stream):
         return self.movers > 0 and _interpreter.is_interpreted()
 
     def mm(self, a, b, out):
-        self.give(lambda: _products.multiply(a, b, out, False), text=f"a product of {tuple(out.shape)}")
+        self.give(lambda: _products.multiply(a, b, out, False), text=f"a product of {tuple(out.shape)}", units=1)
 
     def addmm(self, a, b, out):
-        self.give(lambda: _products.multiply(a, b, out, True), text=f"a product added to {tuple(out.shape)}")
+        self.give(lambda: _products.multiply(a, b, out, True), text=f"a product added to {tuple(out.shape)}", units=1)
 
     def zero(self, target):
-        self.give(target.zero_, text="zeros")
+        self.give(target.zero_, text="zeros", units=1)
 
     def launch(self, work, **tensors):
         call = self.runtime.call
-        self.give(lambda: work.launch(call, tensors), text=f"kernel {work.kernel.__name__}")
+        self.give(lambda: work.launch(call, tensors), text=f"kernel {work.kernel.__name__}", units=self.runtime.units_of(work))
 
     def poison(self, target):
         worst = float("nan") if target.is_floating_point() else torch.iinfo(target.dtype).min
@@ -119,7 +123,8 @@ class QueueStream(Stream):
                 runtime.signal_reached(group.signals[row, i].slot, count) for i in range(len(group_ranks))))
 
         meet(0)
-        self.give(lambda: made.append(_collected(name, [runtime.peer_view(source, r) for r in group_ranks], place, operator)), moves=True)
+        self.give(lambda: made.append(_collected(name, [runtime.peer_view(source, r) for r in group_ranks], place, operator)), moves=True,
+                  text=f"{name} of {tuple(source.shape)}", units=1)
         meet(1)
         self.give(lambda: target.copy_(_products.same_shape(made[0], target)))
 
@@ -143,6 +148,8 @@ def _collected(name, sources, place, operator):
 class QueueRuntime(Runtime):
     """What both back ends of queues share; memory, signals and who executes are theirs."""
 
+    sm_slots = None  # compute units of a rank, which kernels, sums and copies within it share
+
     def __init__(self, rank, ranks):
         super().__init__()
         self.rank, self.ranks, self.device = rank, ranks, torch.device("cpu")
@@ -162,6 +169,17 @@ class QueueRuntime(Runtime):
     def signal_reached(self, slot, value):
         """Whether the own signal stands at a value or beyond (cyclic)."""
         return (self.signal_value(slot) - value) & 0xFFFFFFFF < 0x80000000
+
+    def units_between(self, *tensors):
+        """Compute units that a copy takes: none, unless all of it is in this rank's own memory."""
+        own = [_memory_of(one) for one in self._tensors.values()] if self.sm_slots is not None else ()
+        return int(all(_memory_of(one) in own for one in tensors))
+
+    def units_of(self, work):
+        """Compute units that a kernel has until it ends, in the worst case; 0: nobody counts them."""
+        if self.sm_slots is None:
+            return 0
+        return min(work.tiles, max(1, self.sm_slots - (self.moving if work.tile is not None else 0)))
 
     def group(self, ranks):
         return Group(ranks, self.signals((2, len(ranks)), 1))

@@ -4,6 +4,7 @@ For tests of the very file that runs on GPUs. Its times mean nothing.
 """
 
 import atexit
+import contextlib
 import ctypes
 import io
 import mmap
@@ -53,14 +54,17 @@ class SharedRuntime(QueueRuntime):
     delay: (rank, stream, number, seconds): before the number-th movement of data of that stream (-1: the caller's), counted from 0 over
     all calls, its thread sleeps. permute: a seed; before every movement a thread sleeps for up to two milliseconds.
     owns_folder: it is removed at the end of the process of rank 0.
+    sm_slots: compute units, which kernels share with sums, zeros and copies within a rank: a kernel begins once as many are free as it has
+    programs (at most all of them), and has them until it ends. None: nobody counts.
     patience: seconds after which a wait is an error (RuntimeError, which names what is waited for).
 
     Order: a copy is complete before the store of the signal behind it, and who sees the signal sees the copy. That rests on the order of
     stores of x86, and elsewhere on the locks that Python takes between two operations.
     """
 
-    def __init__(self, folder, rank, ranks, delay=None, permute=None, patience=60.0, owns_folder=False):
+    def __init__(self, folder, rank, ranks, delay=None, permute=None, patience=60.0, owns_folder=False, sm_slots=None):
         super().__init__(rank, ranks)
+        self.sm_slots, self._free, self._taking = sm_slots, sm_slots, threading.Lock()
         self.main = ThreadStream(self, self.main.name)
         self.folder, self.patience, self.failure = folder, patience, None
         self._delay, self._permute = delay, permute
@@ -173,11 +177,32 @@ class SharedRuntime(QueueRuntime):
                     moved += 1
                 if operation.ready is not None:
                     self._until(operation.ready, f"{stream.name}: {operation.text}")
-                operation.run()
+                with self._units(operation.units, stream, operation):
+                    operation.run()
             except Exception as error:  # handed to whoever synchronizes
                 self.fail(error)
                 return
             stream.operations.popleft()
+
+    @contextlib.contextmanager
+    def _units(self, count, stream, operation):
+        """As many compute units as it needs."""
+        if self.sm_slots is None or count == 0:
+            yield
+            return
+        count = min(count, self.sm_slots)
+        self._until(lambda: self._take(count), f"{stream.name}: {operation.text}: {count} of {self.sm_slots} compute units, which kernels hold")
+        try:
+            yield
+        finally:
+            self._take(-count)
+
+    def _take(self, count):
+        with self._taking:
+            if self._free < count:
+                return False
+            self._free -= count
+            return True
 
     def fail(self, error):
         """Ends the waits of all ranks with an error."""
