@@ -13,22 +13,23 @@
 `_runtime.py`; back ends are `_symmetric.py` (GPUs), `_shared.py` (processes) and `_interleaved.py` (tests: one process, any order).
 """
 
+import importlib
 import os
+import sys
 import tempfile
 
-from ._check import Mismatch, check, load_file, main
-from ._interleaved import InterleavedWorld
-from ._kernel import Kernel
-from ._plan import load_plan
-from ._products import around
-from ._runtime import Runtime, Signal, Signals, Stream
-from ._shared import SharedRuntime
-from ._symmetric import SymmetricRuntime
-from ._work import TileAxis, Work, has_bulk_stores
+# Looked up when they are asked for, so that `python -m hemiola_rt doctor` runs where there is no PyTorch.
+_MODULE_OF = {"Mismatch": "_check", "check": "_check", "load_file": "_check", "main": "_check", "InterleavedWorld": "_interleaved", "Kernel": "_kernel",
+              "load_plan": "_plan", "around": "_products", "Runtime": "_runtime", "Signal": "_runtime", "Signals": "_runtime", "Stream": "_runtime",
+              "SharedRuntime": "_shared", "SymmetricRuntime": "_symmetric", "TileAxis": "_work", "Work": "_work", "has_bulk_stores": "_work"}
 
-__all__ = ["InterleavedWorld", "Kernel", "Mismatch", "Runtime", "SharedRuntime", "Signal", "Signals", "Stream", "SymmetricRuntime", "TileAxis",
-           "Work", "around", "check", "connect", "has_bulk_stores", "load_file", "load_plan",
-           "main"]
+__all__ = [*_MODULE_OF, "connect"]
+
+
+def __getattr__(name):
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'hemiola_rt' has no attribute '{name}'")
+    return getattr(importlib.import_module(f".{_MODULE_OF[name]}", __name__), name)
 
 
 def connect():
@@ -37,11 +38,19 @@ def connect():
     RuntimeError: torchrun did not start this process, or PyTorch sees GPUs and is older than 2.8.
     """
     import torch
+
+    from . import _doctor
+    from ._shared import SharedRuntime
+    from ._symmetric import SymmetricRuntime
     missing = [name for name in ("RANK", "WORLD_SIZE", "MASTER_PORT") if name not in os.environ]
     if missing:
         raise RuntimeError(f"{', '.join(missing)} not set: start this with torchrun, or try it with 'python -m hemiola_rt FILE'")
     if torch.cuda.is_available():
-        return SymmetricRuntime()
+        _doctor.require_links(torch)
+        rt = SymmetricRuntime()
+        if rt.rank == 0:
+            print(_doctor.summary(torch, rt.ranks), file=sys.stderr, flush=True)
+        return rt
     torch.set_num_threads(1)
     # All ranks of a node have the same parent.
     folder = os.path.join("/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir(),

@@ -1,7 +1,11 @@
-"""python -m hemiola_rt FILE: a schedule on processes of this machine (see _check.py)."""
+"""python -m hemiola_rt FILE: a schedule on processes of this machine (see _check.py); python -m hemiola_rt doctor: what this machine has."""
 
 import sys
 
-from ._check import run_processes
+if sys.argv[1:] == ["doctor"]:
+    from . import _doctor
+    sys.exit(_doctor.run())
+
+from ._check import run_processes  # noqa: E402
 
 sys.exit(run_processes(sys.argv[1:]))
