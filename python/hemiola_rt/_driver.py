@@ -11,6 +11,8 @@ import ctypes
 
 GREATER_OR_EQUAL = 0  # CU_STREAM_WAIT_VALUE_GEQ and hipStreamWaitValueGte
 ALL_BITS = 0xFFFFFFFF
+FLUSH = 1 << 30  # CU_STREAM_WAIT_VALUE_FLUSH: what arrived before the value is seen behind the wait, where a GPU may reorder remote writes
+CAN_FLUSH = 98  # CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES
 
 
 UNIFIED_MEMORY = 4  # CU_MEMORYTYPE_UNIFIED: the address says which memory it is
@@ -28,11 +30,16 @@ class RowsCopy(ctypes.Structure):
 
 
 class Driver:
-    """The driver's library. OSError: there is none. RuntimeError: a call failed; its message has the call and the driver's number."""
+    """The driver's library. device: by number, of the streams. OSError: there is none. RuntimeError: a call failed; its message has the call
+    and the driver's number."""
 
-    def __init__(self, is_rocm, load=ctypes.CDLL):
+    def __init__(self, is_rocm, load=ctypes.CDLL, device=0):
         self.is_rocm = is_rocm
         self.library = load("libamdhip64.so" if is_rocm else "libcuda.so.1")
+        flushes = ctypes.c_int(0)
+        if not is_rocm:
+            self._call("cuDeviceGetAttribute", ctypes.byref(flushes), ctypes.c_int(CAN_FLUSH), ctypes.c_int(device))
+        self._wait = GREATER_OR_EQUAL | (FLUSH if flushes.value else 0)
 
     def wait_value(self, stream, address, value):
         """What comes later in `stream` (its handle, an integer) starts once the 32 bits at `address` are `value` or beyond."""
@@ -41,7 +48,7 @@ class Driver:
             self._call("hipStreamWaitValue32", handle, ctypes.c_void_p(address), bits, ctypes.c_uint(GREATER_OR_EQUAL),
                        ctypes.c_uint32(ALL_BITS))
         else:
-            self._call("cuStreamWaitValue32_v2", handle, place, bits, ctypes.c_uint(GREATER_OR_EQUAL))
+            self._call("cuStreamWaitValue32_v2", handle, place, bits, ctypes.c_uint(self._wait))
 
     def write_value(self, stream, address, value):
         """Stores `value` once all before it in `stream` is complete and visible to the whole system."""

@@ -5,7 +5,8 @@ torch.cuda's, copies `Tensor.copy_` on a stream: cudaMemcpyPeerAsync (a copy eng
 between GPUs with a kernel. Signals are a symmetric tensor of uint32: a peer's is written with `stream_write_value32`, which fences the
 whole system first, and awaited by the driver's stream wait (_driver.py). Barriers are the handle's, on the caller's stream.
 
-A call can be captured into a CUDA graph only once: the value that a wait awaits is fixed in the graph.
+A call can be captured into a CUDA graph, on all ranks, and replayed any number of times, between other calls too: values that waits await
+are fixed in the graph, so a captured call is number 0 and begins with its rank's signals at 0. Calls that are not captured begin with 1.
 
 More processes than GPUs share them, to try a schedule: they take turns, some milliseconds each, so times mean nothing. NCCL refuses that,
 so collectives of the library go by the hosts (Gloo).
@@ -210,7 +211,8 @@ class SymmetricRuntime(Runtime):
         self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
         self.device = torch.device("cuda", torch.cuda.current_device())
         self.main = GpuStream(self, None)
-        self.driver = driver or Driver(torch.version.hip is not None)
+        self.driver = driver or Driver(torch.version.hip is not None, device=torch.cuda.current_device())
+        self.call, self._eager = 0, None
         self._handles = {}
         self._signal_tensor = self._symmetric_tensor((_SLOTS,), torch.uint32)
         self._signal_tensor.zero_()
@@ -281,6 +283,17 @@ class SymmetricRuntime(Runtime):
     def group(self, ranks):
         everybody = tuple(ranks) == tuple(range(self.ranks))
         return Group(ranks, None if everybody else self.dist.new_group(list(ranks)))
+
+    def begin(self):
+        if self.torch.cuda.is_current_stream_capturing():
+            self._eager, self.call = self.call, -1
+            self._signal_tensor.zero_()  # peers tell of this call only behind the barrier that comes next
+        super().begin()
+
+    def end(self):
+        super().end()
+        if self._eager is not None:
+            self.call, self._eager = self._eager, None
 
     def _barrier(self):
         self._signal_handle.barrier(channel=0)

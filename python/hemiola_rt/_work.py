@@ -193,7 +193,7 @@ class Work:
         rows = torch.cat(rows)
         if len(rows) != len(number_at) or (torch.bincount(rows[:, 0], minlength=len(number_at)) != 1).any():
             raise ValueError("the waves do not have every tile once")
-        self.tiles = len(rows)
+        self.tiles, self._processors = len(rows), self.rt.processors()  # whatever others ask for later
         self._whole, self._place_of = whole, places.tolist()
         turns, carried = self._loop_rows(needs, begins), self._carried(of_waves, needs, begins)
         self._tables(rows, turns, needs, counts, done)
@@ -338,7 +338,7 @@ class Work:
         arguments = {**self.values, **self.arguments, **self.described(tensors), "hm_call": call}
         if self.tile is not None:
             least = _interpreter.TOGETHER if self.carries and _interpreter.is_interpreted() else 1
-            programs = min(self.tiles, max(least, self.rt.processors()))
+            programs = min(self.tiles, max(least, self._processors))
             if self.workers is not None:
                 arguments[self.workers] = programs
         if self.kernel_stores is not None:
@@ -359,10 +359,19 @@ class Work:
 
 def start(kernel, grid, arguments, options):
     """Starts a kernel on the current stream."""
-    if not _interpreter.is_interpreted():  # descriptors that a kernel makes need memory, which Triton asks its caller for
-        import triton
-        triton.set_allocator(lambda size, alignment, stream: torch.empty(size, device="cuda", dtype=torch.int8))
+    if not _interpreter.is_interpreted():
+        _allow_descriptors()
     kernel[grid](**arguments, **options)
+
+
+def _allow_descriptors():
+    """Descriptors that a kernel makes need memory, which Triton asks its caller for: an allocator, unless the caller has set one."""
+    import triton
+    from triton.runtime import _allocation
+    current = getattr(_allocation, "_allocator", None)
+    current = current.get() if hasattr(current, "get") else current
+    if current is None or isinstance(current, _allocation.NullAllocator):
+        triton.set_allocator(lambda size, alignment, stream: torch.empty(size, device="cuda", dtype=torch.int8))
 
 
 def has_bulk_stores():

@@ -146,6 +146,8 @@ class FakeTensor:
         return 4
 
     def zero_(self):
+        if self.name == "signals":
+            self.log.append(("zero_", self.name))
         return self
 
     def copy_(self, source, non_blocking=False):
@@ -175,7 +177,7 @@ class FakeGpus:
 
     def __init__(self, is_rocm):
         self.log, self.addresses, self.stack = [], iter(range(1 << 20, 1 << 30, 1 << 20)), ["the caller's"]
-        log = self.log
+        log, self.captures, self.flushes = self.log, False, 0
 
         class Stream:
             def __init__(self, name="side"):
@@ -201,7 +203,7 @@ class FakeGpus:
             uint32="uint32", float32="float32", version=types.SimpleNamespace(hip="6.2" if is_rocm else None), device=lambda *a: a,
             zeros=lambda shape, dtype, device: FakeTensor(log, "local", shape, dtype, next(self.addresses)),
             cuda=types.SimpleNamespace(is_available=lambda: True, set_device=lambda d: None, device_count=lambda: 1, current_device=lambda: 0,
-                                       Stream=Stream, stream=on, current_stream=lambda: Stream("the caller's"), synchronize=lambda: None))
+                                       Stream=Stream, stream=on, is_current_stream_capturing=lambda: self.captures, current_stream=lambda: Stream("the caller's"), synchronize=lambda: None))
         self.dist = types.SimpleNamespace(is_initialized=lambda: True, get_rank=lambda: 0, get_world_size=lambda: 2, barrier=lambda: None,
                                           group=types.SimpleNamespace(WORLD="world"), new_group=lambda ranks: ("group", ranks))
         self.names = iter(("signals", "a", "c"))
@@ -209,6 +211,9 @@ class FakeGpus:
 
         def entry(name):
             def call(*arguments):
+                if name == "cuDeviceGetAttribute":
+                    arguments[0]._obj.value = self.flushes
+                    return 0
                 log.append((name, *(argument.value for argument in arguments)))
                 return 0
             return call
@@ -218,7 +223,8 @@ class FakeGpus:
                 return entry(name)
 
         self.loaded = []
-        self.driver = Driver(is_rocm, load=lambda name: self.loaded.append(name) or Library())
+        self.driver_library = lambda name: self.loaded.append(name) or Library()
+        self.driver = Driver(is_rocm, load=self.driver_library)
 
     def empty(self, *size, dtype=None, device=None):
         self.log.append(("empty", size, dtype))
@@ -263,19 +269,42 @@ class SymmetricMemory(unittest.TestCase):
         rt, log = self.call(gpus)
         self.assertEqual(gpus.loaded, ["libcuda.so.1"])
         first = [("barrier", 0), ("record_event", "the caller's"), ("wait_event", "side", "event of the caller's"),
-                 ("copy_", "a@1", "a", "non_blocking"), ("stream_write_value32", "signals@1", 0, 4),
-                 ("cuStreamWaitValue32_v2", 77, rt.signal_address(1), 4, 0), ("wait_stream", "the caller's", "side"), ("barrier", 0)]
+                 ("copy_", "a@1", "a", "non_blocking"), ("stream_write_value32", "signals@1", 0, 8),
+                 ("cuStreamWaitValue32_v2", 77, rt.signal_address(1), 8, 0), ("wait_stream", "the caller's", "side"), ("barrier", 0)]
         self.assertEqual(log[:8], first)
-        self.assertEqual(log[12:14], [("stream_write_value32", "signals@1", 0, 8),
-                                      ("cuStreamWaitValue32_v2", 77, rt.signal_address(1), 8, 0)])
+        self.assertEqual(log[12:14], [("stream_write_value32", "signals@1", 0, 12),
+                                      ("cuStreamWaitValue32_v2", 77, rt.signal_address(1), 12, 0)])
+
+    def test_a_captured_call_is_number_0_behind_signals_of_0_and_the_next_one_goes_on(self):
+        gpus = FakeGpus(False)
+        rt = gpus.runtime()
+        arrived = rt.signals((2, 1), steps=4)
+        told = []
+        for gpus.captures in (False, True, True, False):
+            del gpus.log[:]
+            rt.begin()
+            rt.main.signal(arrived[0, 0], to=1, step=3)
+            rt.end()
+            told.append((gpus.log[0], [value for name, *_, value in gpus.log if name == "stream_write_value32"]))
+        zeros, barrier = ("zero_", "signals"), ("barrier", 0)
+        self.assertEqual(told, [(barrier, [8]), (zeros, [4]), (zeros, [4]), (barrier, [12])])
+
+    def test_waits_flush_where_writes_of_peers_may_be_reordered(self):
+        gpus = FakeGpus(False)
+        gpus.flushes = 1
+        gpus.driver = Driver(False, load=gpus.driver_library)
+        rt = gpus.runtime()
+        del gpus.log[:]
+        rt.main.wait_signal(rt.signals((1,), steps=1)[0], step=0)
+        self.assertEqual(gpus.log[0][-1], 1 << 30)
 
     def test_on_rocm_is_signalled_and_awaited_by_hip(self):
         gpus = FakeGpus(True)
         rt, log = self.call(gpus)
         self.assertEqual(gpus.loaded, ["libamdhip64.so"])
         address = rt._peer_signals[1].data_ptr()
-        self.assertEqual(log[4:6], [("hipStreamWriteValue32", 77, address, 4, 0),
-                                    ("hipStreamWaitValue32", 77, rt.signal_address(1), 4, 0, 0xFFFFFFFF)])
+        self.assertEqual(log[4:6], [("hipStreamWriteValue32", 77, address, 8, 0),
+                                    ("hipStreamWaitValue32", 77, rt.signal_address(1), 8, 0, 0xFFFFFFFF)])
 
     def test_rows_are_copied_by_copy_engines(self):
         for is_rocm in (False, True):
@@ -306,12 +335,12 @@ class SymmetricMemory(unittest.TestCase):
         work = types.SimpleNamespace(launch=lambda call, tensors: gpus.log.append(("launch", gpus.stack[-1], call, tensors)))
         rt.begin()
         rt.streams(1)[0].launch(work, a_ptr="a")
-        self.assertEqual(gpus.log[-1], ("launch", "side", 0, {"a_ptr": "a"}))
+        self.assertEqual(gpus.log[-1], ("launch", "side", 1, {"a_ptr": "a"}))
         self.assertEqual(rt.signal_words(), ("signals as", "int32"))
         self.assertEqual(rt.signal_addresses(), ([signals.data_ptr() for signals in rt._peer_signals], "int64"))
 
     def test_driver_that_fails_is_named(self):
-        driver = Driver(False, load=lambda name: types.SimpleNamespace(cuStreamWaitValue32_v2=lambda *a: 801))
+        driver = Driver(False, load=lambda name: types.SimpleNamespace(cuStreamWaitValue32_v2=lambda *a: 801, cuDeviceGetAttribute=lambda *a: 0))
         with self.assertRaisesRegex(RuntimeError, "cuStreamWaitValue32_v2 failed with 801"):
             driver.wait_value(1, 2, 3)
 
