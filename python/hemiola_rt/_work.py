@@ -92,7 +92,6 @@ class Work:
         self._blocks = {name: axis.tile(self.values) for name, axis in self.axes.items()}
         self._waves, self._parts, self._turns, self._loop = [], {}, [], None
         self._moves, self._awaited, self._targets, self._stores = [], [], [], {}
-        self.launches = 0
         self.number = rt.works  # of this rank
         rt.works += 1
         if _interpreter.is_interpreted():
@@ -336,7 +335,7 @@ class Work:
     def launched(self, call, tensors):
         """What a launch in call number `call` is: how many programs, and the kernel's arguments by name."""
         programs = self.tiles
-        arguments = {**self.values, **self.arguments, **self.described(tensors), "hm_call": call, "hm_round": self.launches}
+        arguments = {**self.values, **self.arguments, **self.described(tensors), "hm_call": call}
         if self.tile is not None:
             least = _interpreter.TOGETHER if self.carries and _interpreter.is_interpreted() else 1
             programs = min(self.tiles, max(least, self._processors))
@@ -344,7 +343,6 @@ class Work:
                 arguments[self.workers] = programs
         if self.kernel_stores is not None:
             arguments["hm_stores"] = self._addresses(tensors[self.kernel_stores])
-        self.launches += 1
         return programs, {name: value for name, value in arguments.items() if name in self.kernel.arg_names}
 
 

@@ -5,7 +5,7 @@ import re
 ORDERS = {'sem="acquire"': ('sem="relaxed"', 'sem="release"'), 'sem="acq_rel"': ('sem="release"', 'sem="acquire"', 'sem="relaxed"'),
           'sem="release"': ('sem="relaxed"', 'sem="acquire"'), 'scope="sys"': ('scope="gpu"', 'scope="cta"'), 'scope="gpu"': ('scope="cta"',)}
 CHANGES = [  # in the functions that wait and count
-    (r"- value < 0", "- value < -2"), (r"\(round \+ 1\) - 1", "(round + 1) - 2"), (r"\(round \+ 1\) - 1", "round"),
+    (r"- value < 0", "- value < -2"), (r"tl.load\(row\) - 1", "tl.load(row) - 2"), (r"tl.load\(row\) - 1", "tl.load(row)"),
     (r"call \+ 1, sem", "call, sem"), (r"\+ tl\.load\(need \+ 2\)", ""), (r"signals \+ tl\.load\(need\)", "signals"),
     (r"counters \+ part", "counters"), (r"tl\.load\(peers \+ tl\.load\(tell\)\)", "tl.load(peers)"), (r" \+ tl\.load\(tell \+ 1\)", ""),
     (r"range\(begin, end\)", "range(begin, end - 1)"), (r"2 \* i", "2 * 0"), (r"3 \* part", "0"),

@@ -279,6 +279,27 @@ void Describer::name_loops() {
     }
     if (is_identifier(text(end))) loop.axis = text(end);
   }
+  // Keys of self-attention are as many as queries, and another axis all the same.
+  for (LoopDescription& loop : d_.loops)
+    if (!loop.is_persistent && !loop.variable.empty() && is_beside_tiles(loop))
+      loop.axis = loop.variable;
+}
+
+/// Whether a loop is called as tiles are, and no index is made of both.
+bool Describer::is_beside_tiles(const LoopDescription& loop) const {
+  std::set<int> alike;
+  for (std::size_t i = 0; i < d_.axes.size(); ++i)
+    if (d_.axes[i].name == loop.axis) alike.insert(static_cast<int>(i));
+  const auto has_both = [&](const AxisIndex& axis) {
+    return std::any_of(axis.loops.begin(), axis.loops.end(),
+                       [&](const auto& part) { return part.loop == loop.id; }) &&
+           std::any_of(axis.tiles.begin(), axis.tiles.end(),
+                       [&](const auto& part) { return alike.contains(part.axis); });
+  };
+  return !alike.empty() &&
+         std::none_of(d_.accesses.begin(), d_.accesses.end(), [&](const AccessDescription& access) {
+           return std::any_of(access.axes.begin(), access.axes.end(), has_both);
+         });
 }
 
 Description Describer::run() {

@@ -53,6 +53,7 @@ class Describer {
   const SplitAxis* inner_of(const SplitAxis& axis, SplitAxis& inner);
   // describer_places.cc
   void dispatch();
+  bool is_beside_tiles(const LoopDescription& loop) const;
   void operands();
   void reductions();
   void sites();

@@ -30,7 +30,7 @@ std::string carry_function(const std::string& type) {
 
 std::string carry_call(const std::string& end) {
   return "hm_carry(hm_moves, hm_moved, " + end +
-         ", hm_needs, hm_signals, hm_told, hm_shares, hm_peers, hm_round, hm_call)  # hemiola";
+         ", hm_needs, hm_signals, hm_told, hm_shares, hm_peers, hm_call)  # hemiola";
 }
 
 std::string coordinates_function(const Fusion& fusion) {

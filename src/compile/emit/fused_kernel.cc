@@ -52,9 +52,7 @@ class KernelEditor {
     if (carries()) made.functions += carry_function(carried_) + "\n\n";
     if (signals_) made.functions += done_function(description_) + "\n\n";
     made.functions += needs.helpers();
-    made.functions += signals_ || carries()
-                          ? R"(@triton.jit(do_not_specialize=["hm_call", "hm_round"])  # hemiola)"
-                          : R"(@triton.jit(do_not_specialize=["hm_call"])  # hemiola)";
+    made.functions += R"(@triton.jit(do_not_specialize=["hm_call"])  # hemiola)";
     // With the end of its last line, behind which a signal may stand.
     const std::uint32_t end = source_.line_end(kernel_.node->end - 1);
     made.functions += '\n' + edits_.applied(source_.text(), kernel_.node->begin, end);
@@ -86,7 +84,7 @@ class KernelEditor {
       added.emplace_back("hm_before", "by place: movements that come before it");
       added.emplace_back("hm_all", "movements of a call");
       added.emplace_back("hm_told", "ranks and signals to tell of movements");
-      added.emplace_back("hm_shares", "shares moved in all launches, by movement");
+      added.emplace_back("hm_shares", "shares moved so far, by movement");
     }
     if (waits_ || waits_in_loop_ || carries()) {
       added.emplace_back("hm_needs", "signals that tiles wait for");
@@ -95,12 +93,10 @@ class KernelEditor {
     if (signals_) {
       added.emplace_back("hm_parts", "tiles that are told of together");
       added.emplace_back("hm_tells", "ranks and signals to tell");
-      added.emplace_back("hm_counters", "tiles done in all launches, by part");
+      added.emplace_back("hm_counters", "tiles done so far, by part");
     }
-    if (signals_ || carries()) {
-      added.emplace_back("hm_round", "number of this launch of the kernel");
+    if (signals_ || carries())
       added.emplace_back("hm_peers", "addresses of the signals of all ranks");
-    }
     for (int axis = 0; axis < grid_axes() - (asks_for_last_ ? 0 : 1); ++axis)
       added.emplace_back(fmt::format("hm_grid_{}", axis),
                          fmt::format("programs along axis {} of the kernel's own grid", axis));
@@ -458,8 +454,7 @@ class KernelEditor {
     check_returns(last->offset);
     std::string text = indent_at(last->statement.begin) +
                        "hm_done(tl.load(hm_row + 3), hm_parts, hm_tells, hm_counters, hm_peers, "
-                       "hm_round, hm_call)  # "
-                       "hemiola: the tile is stored\n";
+                       "hm_call)  # hemiola: the tile is stored\n";
     // The last line of a file may have no end.
     if (last->offset > 0 && source_.text()[last->offset - 1] != '\n') text = '\n' + text;
     edits_.insert(last->offset, text);

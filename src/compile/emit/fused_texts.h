@@ -19,14 +19,15 @@ def hm_wait(needs, begin, end, signals, call):
 
 /// `{}`: where kBulkWait goes.
 inline constexpr const char* kDoneFunction = R"(@triton.jit
-def hm_done(part, parts, tells, counters, peers, round, call):
+def hm_done(part, parts, tells, counters, peers, call):
     """Counts a tile of a part; the last one tells the ranks that wait for it. parts: tiles, begin and end in `tells` of each."""
     if part >= 0:
         {}tl.debug_barrier()  # the stores of all threads are before the count
         row = parts + 3 * part
         # acq_rel: the last tile takes over what the others have released.
         before = tl.atomic_add(counters + part, 1, sem="acq_rel", scope="gpu")
-        if before == tl.load(row) * (round + 1) - 1:
+        if before == tl.load(row) - 1:
+            tl.store(counters + part, 0)  # as the next launch finds it
             for i in range(tl.load(row + 1), tl.load(row + 2)):
                 tell = tells + 2 * i
                 signal = tl.load(peers + tl.load(tell)).to(tl.pointer_type(tl.int32)) + tl.load(tell + 1)
@@ -40,7 +41,7 @@ CARRIED_BLOCK = tl.constexpr(2048)  # elements that a program moves at a time
 
 
 @triton.jit
-def hm_carry(moves, begin, end, needs, signals, told, shares, peers, round, call):
+def hm_carry(moves, begin, end, needs, signals, told, shares, peers, call):
     """This program's share of movements [begin, end); who moves the last share of one tells the ranks that wait for it.
 
     moves: first and last need, begin and end in `told`, rows, elements of a row, whether it adds up; target, source and operand, each
@@ -71,7 +72,8 @@ def hm_carry(moves, begin, end, needs, signals, told, shares, peers, round, call
         tl.debug_barrier()  # the stores of all threads are before the count
         # acq_rel: the last program takes over what the others have released.
         before = tl.atomic_add(shares + i, 1, sem="acq_rel", scope="gpu")
-        if before == tl.num_programs(0) * (round + 1) - 1:
+        if before == tl.num_programs(0) - 1:
+            tl.store(shares + i, 0)  # as the next launch finds it
             for k in range(tl.load(move + 2), tl.load(move + 3)):
                 tell = told + 4 * k
                 signal = tl.load(peers + tl.load(tell)).to(tl.pointer_type(tl.int32)) + tl.load(tell + 1)

@@ -78,7 +78,6 @@ class Language : public Surroundings {
     made.emplace_back("hm_signals", pointer(static_cast<std::int32_t>(first_signals_) + rank_));
     made.emplace_back("hm_all", number(std::ssize(work_.moves)));
     made.emplace_back("hm_call", number(kCall));
-    made.emplace_back("hm_round", number(kCall));
     return made;
   }
 
@@ -155,8 +154,9 @@ class Language : public Surroundings {
   std::vector<Memory> memories_;
   Region output_;
   std::int64_t first_signals_ = 0, stores_ = 0;
-  std::map<std::int64_t, std::int64_t> counted_;  ///< by part, of this program
-  std::vector<Region> wanted_;                    ///< the turn that was asked for last
+  std::map<std::int64_t, std::int64_t> counted_;     ///< by part, of this program
+  std::map<std::int64_t, std::int64_t> last_count_;  ///< by part: what it has found there
+  std::vector<Region> wanted_;                       ///< the turn that was asked for last
 };
 
 bool Language::wait(std::string_view op, const Value& left, const Value& right, const Node& node) {
@@ -276,7 +276,16 @@ Value Language::load(const Arguments& given) {
 
 void Language::store(Event kind, const Arguments& given) {
   const Value& to = need(given, "pointer", 0);
-  if (memory(to, *given.node).kind != Memory::Kind::tensor)
+  const Memory& what = memory(to, *given.node);
+  if (what.kind == Memory::Kind::counters || what.kind == Memory::Kind::shares) {
+    const Value& value = need(given, "value", 1);
+    if (kind != Event::store || !to.axes.empty() || !value.is_number() || value.base != 0)
+      walker_.refuse(*given.node, "a count that is set to something else than 0");
+    const std::int64_t part = to.base + (what.kind == Memory::Kind::shares ? kFirstShares : 0);
+    tell({.kind = Event::reset, .number = part, .step = last_count_[part]}, *given.node);
+    return;
+  }
+  if (what.kind != Memory::Kind::tensor)
     walker_.refuse(*given.node, "a plain store into a table or a signal");
   const Value* mask = given.find("mask", 2);
   KernelEvent event{.kind = kind, .regions = regions(to, mask, *given.node)};
@@ -323,7 +332,7 @@ Value Language::atomic(std::string_view name, const Arguments& given) {
       value.is_number() && value.base == 1) {
     KernelEvent event{.kind = Event::count, .number = at.base + (is_share ? kFirstShares : 0)};
     event.step = ticket_(event.number, counted_[event.number]++);
-    const std::int64_t before = event.step;
+    const std::int64_t before = last_count_[event.number] = event.step;
     tell(std::move(event), *given.node);
     return number(before);
   }

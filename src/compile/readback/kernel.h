@@ -25,7 +25,8 @@ struct KernelEvent {
     take,     ///< the turn of what one element, in `regions`, stands for
     give,     ///< the turn on
     product,  ///< m, n, k
-    count,    ///< of part `number`; `step`: so many were counted before in this call
+    count,    ///< of part `number`; `step`: so many were counted before in this launch
+    reset,    ///< of the count of part `number`, by who has counted `step` before
     signal,   ///< `step` of signal `number` of rank `to`
     barrier   ///< of the program's threads
   } kind = Kind::tile;

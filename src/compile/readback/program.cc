@@ -354,30 +354,53 @@ class ProgramWriter {
                          .threads = 32 * option("num_warps", 4),
                          .grain = 128,
                          .stages = option("num_stages", 0)};
+    std::set<std::int64_t> resets;
     for (std::int64_t p = 0; p < run.programs(); ++p) {
       program::Body body;
       TileWriter writer(target(), body, facts, run.work(), p,
                         traces_ == nullptr ? nullptr : &traces_->back().emplace_back());
       run.run(
-          p, [&](KernelEvent& event) { writer.add(event); },
+          p,
+          [&](KernelEvent& event) {
+            if (event.kind == KernelEvent::Kind::reset)
+              note_reset(facts, resets, event);
+            else
+              writer.add(event);
+          },
           [&](std::int64_t part, std::int64_t nth) { return ticket(facts, part, p, nth); });
       writer.finish();
       made.bodies.push_back(add(std::move(body)));
     }
+    for (const auto& [part, counts] : facts.counts)
+      if (!resets.contains(part))
+        throw Failure(
+            "tiles are counted, and nobody sets the count back: the next call counts on",
+            reading_.walker.module().source.where(run.work().kernel->function->node->begin),
+            "the last one stores 0", ExitCode::wrong_program);
     ++launch_;
     return made;
   }
 
-  /// As if all programs did a turn, and then all of them the next one; in a later call, so that
-  /// those of the calls before are counted.
+  /// Whoever counts last leaves 0 behind, so that all calls find the same.
+  void note_reset(const LaunchFacts& facts, std::set<std::int64_t>& resets,
+                  const KernelEvent& event) const {
+    const auto counts = facts.counts.find(event.number);
+    if (counts != facts.counts.end() && event.step + 1 == std::ssize(counts->second) &&
+        resets.insert(event.number).second)
+      return;
+    throw Failure("a count is set back before all tiles are counted",
+                  reading_.walker.module().source.where(event.node->begin), "",
+                  ExitCode::wrong_program);
+  }
+
+  /// As if all programs did a turn, and then all of them the next one.
   static std::int64_t ticket(const LaunchFacts& facts, std::int64_t part, std::int64_t program,
                              std::int64_t nth) {
     const auto found = facts.counts.find(part);
     if (found == facts.counts.end()) return -1;
     const auto& counts = found->second;
     for (std::size_t i = 0; i < counts.size(); ++i)
-      if (counts[i].second == program && nth-- == 0)
-        return std::ssize(counts) + static_cast<std::int64_t>(i);
+      if (counts[i].second == program && nth-- == 0) return static_cast<std::int64_t>(i);
     return -1;
   }
 

@@ -30,21 +30,28 @@ class ProgressProver {
   }
 
   void prove() {
-    if (const Step* stuck = first_stuck())
+    if (const Step* stuck = first_of(undone()))
       fail(*stuck,
            fmt::format("rank {} waits for ever: tiles wait for what comes behind later tiles of a "
                        "kernel, which no program is free to take",
                        stuck->rank),
            "a persistent kernel may have as few programs as one");
-    for (const auto& [unit, kernel] : beside()) steps_[unit].before.push_back(kernel);
-    if (const Step* stuck = first_stuck())
-      fail(*stuck,
-           fmt::format("tiles of rank {} wait for what needs compute units while their kernel may "
-                       "hold all of them: a copy within a GPU, a sum, zeros or a collective of a "
-                       "library",
-                       stuck->rank),
-           "the kernel's stream waits for it before the launch, or workgroups of their own move "
-           "the data (movers) beside a persistent kernel");
+    const auto held = beside();
+    for (const auto& [unit, kernel] : held) steps_[unit].before.push_back(kernel);
+    const std::vector<bool> open = undone();
+    const Step* stuck = first_of(open);
+    if (stuck == nullptr) return;
+    const auto unit = std::find_if(held.begin(), held.end(), [&](const auto& one) {
+      return open[one.first] && steps_[one.first].rank == stuck->rank;
+    });
+    const Step& waits = unit == held.end() ? *stuck : steps_[unit->first];
+    fail(waits,
+         fmt::format("this needs compute units (a copy within a GPU, a sum, zeros or a collective "
+                     "of a library), and a kernel of rank {} that waits for it, line {}, may hold "
+                     "all of them",
+                     waits.rank, line(*stuck)),
+         "the kernel's stream waits for it before the launch, or workgroups of their own move the "
+         "data (movers) beside a persistent kernel");
   }
 
  private:
@@ -192,8 +199,8 @@ class ProgressProver {
     return made;
   }
 
-  /// A wave that is never taken, else anything that is never done; nothing: there is none.
-  const Step* first_stuck() const {
+  /// By step whether it is never done.
+  std::vector<bool> undone() const {
     std::vector<std::vector<std::size_t>> after(steps_.size());
     std::vector<std::size_t> left(steps_.size()), ready;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -207,11 +214,22 @@ class ProgressProver {
       for (const std::size_t later : after[step])
         if (--left[later] == 0) ready.push_back(later);
     }
+    std::vector<bool> open;
+    for (const std::size_t count : left) open.push_back(count > 0);
+    return open;
+  }
+
+  /// A wave if there is any; nothing: none is.
+  const Step* first_of(const std::vector<bool>& open) const {
     const Step* found = nullptr;
     for (std::size_t i = 0; i < steps_.size(); ++i)
-      if (left[i] > 0 && (found == nullptr || (steps_[i].is_tiles && !found->is_tiles)))
+      if (open[i] && (found == nullptr || (steps_[i].is_tiles && !found->is_tiles)))
         found = &steps_[i];
     return found;
+  }
+
+  int line(const Step& step) const {
+    return reading_.walker.module().source.line(step.node->begin);
   }
 
   [[noreturn]] void fail(const Step& step, const std::string& what, const std::string& hint) const {
