@@ -15,6 +15,10 @@ class ModuleReader {
 
   void read() {
     read_statements(module_.source.root());
+    std::map<std::string, const Node*, std::less<>> around;
+    read_nested(module_.source.root(), around);
+    for (const auto& [name, value] : around)
+      if (value != nullptr) module_.constants.emplace(name, value);
     for (const std::string& name : assigned_again_) {
       module_.constants.erase(name);
       module_.additions.erase(name);
@@ -32,14 +36,9 @@ class ModuleReader {
         add(node, {});
         break;
       case Kind::decorated_definition: {
-        std::vector<const Node*> decorators;
-        for (const Node* child : node.children) {
-          if (child->kind == Kind::decorator && !child->children.empty())
-            decorators.push_back(child->children.front());
-        }
         const Node* definition = node.child(Field::definition);
         if (definition != nullptr && definition->kind == Kind::function_definition)
-          add(*definition, std::move(decorators));
+          add(*definition, decorators_of(node));
         break;
       }
       case Kind::import_statement:
@@ -65,8 +64,57 @@ class ModuleReader {
     }
   }
 
+  static std::vector<const Node*> decorators_of(const Node& decorated) {
+    std::vector<const Node*> decorators;
+    for (const Node* child : decorated.children) {
+      if (child->kind == Kind::decorator && !child->children.empty())
+        decorators.push_back(child->children.front());
+    }
+    return decorators;
+  }
+
+  /// Kernels inside of functions and classes, and what the functions around them assign once
+  /// (null: several do).
+  void read_nested(const Node& parent, std::map<std::string, const Node*, std::less<>>& around) {
+    for (const Node* child : parent.children) {
+      const Node* definition =
+          child->kind == Kind::decorated_definition ? child->child(Field::definition) : child;
+      const bool holds_more =
+          definition != nullptr && (definition->kind == Kind::function_definition ||
+                                    definition->kind == Kind::class_definition);
+      const Node* body = holds_more ? definition->child(Field::body) : nullptr;
+      if (body == nullptr) continue;
+      const std::size_t before = module_.functions.size();
+      for (const Node* inner : body->children)
+        if (inner->kind == Kind::decorated_definition) add_kernel(*inner);
+      read_nested(*body, around);
+      if (module_.functions.size() == before) continue;
+      for (const Node* statement : body->children) {
+        const Node* one =
+            statement->kind == Kind::expression_statement && !statement->children.empty()
+                ? statement->children.front()
+                : nullptr;
+        if (one == nullptr || one->kind != Kind::assignment) continue;
+        const Node *left = one->child(Field::left), *right = one->child(Field::right);
+        if (left == nullptr || right == nullptr || left->kind != Kind::identifier) continue;
+        const auto [known, is_new] = around.emplace(source_.text(*left), right);
+        if (!is_new) known->second = nullptr;
+      }
+    }
+  }
+
+  void add_kernel(const Node& decorated) {
+    const Node* definition = decorated.child(Field::definition);
+    if (definition == nullptr || definition->kind != Kind::function_definition) return;
+    auto function = read_function(module_, *definition, decorators_of(decorated));
+    if (function && function->is_jit) add(std::move(function));
+  }
+
   void add(const Node& definition, std::vector<const Node*> decorators) {
-    std::unique_ptr<Function> function = read_function(module_, definition, std::move(decorators));
+    add(read_function(module_, definition, std::move(decorators)));
+  }
+
+  void add(std::unique_ptr<Function> function) {
     if (!function) return;
     module_.by_name.insert_or_assign(function->name, function.get());
     module_.functions.push_back(std::move(function));

@@ -43,7 +43,7 @@ struct Module {
 
   Source source;
   std::vector<std::unique_ptr<Function>>
-      functions;  ///< in the order of the file, methods not among them
+      functions;  ///< in the order of the file, then kernels inside of others
   std::map<std::string, const Function*, std::less<>> by_name;  ///< the last of a name
   std::map<std::string, Import, std::less<>> imports;
   std::vector<std::string> stars;  ///< modules of which all is imported
