@@ -327,7 +327,7 @@ namespace {
 
 /// What a tile id goes through on its way to a coordinate.
 struct Steps {
-  bool divides = false, groups = false, swizzles = false, chooses = false, other = false;
+  bool divides = false, groups = false, chooses = false, other = false;
   std::string group;
 };
 
@@ -364,9 +364,6 @@ void Describer::scheduler() {
               }
             }
           }
-        } else if (atom.name.starts_with("swizzle2d")) {
-          steps.groups = steps.swizzles = true;
-          if (atom.args.size() == 5) steps.group = text(atom.args[4]);
         } else if (atom.name == "where") {
           steps.chooses = true;
         } else {

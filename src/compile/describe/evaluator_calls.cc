@@ -223,10 +223,16 @@ Ref Evaluator::builtin(std::string_view name, const Arguments& given, const Node
     return number(algebra_.choose(by.number, left.number, right.number), left.shape);
   }
   if (name == "swizzle2d" && given.positional.size() == 5) {
-    std::vector<Expr> args;
-    for (const Ref& value : given.positional) args.push_back(number_of(value, node));
-    return tuple({number(algebra_.function("swizzle2d_i", args)),
-                  number(algebra_.function("swizzle2d_j", args))});
+    // Triton's own (language/standard.py): groups of rows, column by column.
+    std::vector<Expr> of;
+    for (const Ref& value : given.positional) of.push_back(number_of(value, node));
+    const Expr id = algebra_.add(algebra_.multiply(of[0], of[3]), of[1]);
+    const Expr in_group = algebra_.multiply(of[4], of[3]);
+    const Expr first = algebra_.multiply(algebra_.floor_divide(id, in_group), of[4]);
+    const Expr rows = algebra_.minimum(algebra_.subtract(of[2], first), of[4]);
+    const Expr inside = algebra_.modulo(id, in_group);
+    return tuple({number(algebra_.add(first, algebra_.modulo(inside, rows))),
+                  number(algebra_.floor_divide(inside, rows))});
   }
   if (name == "divmod" && is_number(first) && is_number(second))
     return tuple({number(algebra_.floor_divide(first->number, second->number)),

@@ -151,6 +151,14 @@ std::optional<Value> block_function(const Walker& walker, std::string_view name,
   if (is({"minimum", "maximum"}) && values.size() == 2)
     return binary(name == "minimum" ? "min" : "max", values[0], values[1]);
   if (name == "where" && values.size() == 3) return where(values[0], values[1], values[2]);
+  if (name == "swizzle2d" && values.size() == 5) {
+    const Value id = binary("+", binary("*", values[0], values[3]), values[1]);
+    const Value in_group = binary("*", values[4], values[3]);
+    const Value first = binary("*", binary("//", id, in_group), values[4]);
+    const Value rows = binary("min", binary("-", values[2], first), values[4]);
+    const Value inside = binary("%", id, in_group);
+    return list({binary("+", first, binary("%", inside, rows)), binary("//", inside, rows)});
+  }
   if (is({"zeros", "full"})) {
     Value made{.type = Type::number};
     if (name == "full") {
