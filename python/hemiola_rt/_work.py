@@ -154,12 +154,19 @@ class Work:
         self._moves.append({"lies": lies, "tensors": (target, *tensors), "after": tuple(self._awaited), "tells": [], "before": len(self._waves)})
         self._awaited = []
 
+    def _aligned_to(self):
+        """Bytes that the kernel takes all movements to begin at multiples of."""
+        names = getattr(self.kernel, "fn", self.kernel).__globals__
+        return getattr(names.get("CARRIED_BYTES", 1), "value", 1)
+
     def _carried(self, rows_of_waves, needs, begins):
         """Tables: by movement as hm_carry has it, who is told, and by place how many movements come before its tile."""
         moves, told = [], []
         for move in self._moves:
             rows, width, pitches = move["lies"]
             addresses = [one.data_ptr() for one in move["tensors"]]
+            if any(address % self._aligned_to() for address in addresses):
+                raise ValueError(f"a movement of {tuple(move['tensors'][0].shape)} begins elsewhere than the kernel takes for granted")
             adds = len(addresses) > 2
             begin, end = self._needs_of(move["after"], needs, begins)
             moves.append((begin, end, len(told), len(told) + len(move["tells"]), rows, width, int(adds), addresses[0], pitches[0],

@@ -20,11 +20,14 @@ std::string done_function(const Description& kernel) {
   return by_tma ? "BULK = tl.constexpr(hemiola_rt.has_bulk_stores())\n\n\n" + made : made;
 }
 
-std::string carry_function(const std::string& type) {
+std::string carry_function(const CarriedData& carried) {
+  const std::string& type = carried.type;
   const bool is_half = type == "float16" || type == "bfloat16";
   std::string made(kCarryFunction);
   made.replace(made.find("{0}"), 3, type);
   made.replace(made.find("{1}"), 3, is_half ? "float32" : type);
+  made.replace(made.find("{2}"), 3, std::to_string(carried.lanes));
+  made.replace(made.find("{3}"), 3, std::to_string(carried.bytes));
   return made;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "compile/fuse/carry.h"
 #include "compile/fuse/fusion.h"
 #include "compile/python/modules.h"
 
@@ -11,7 +12,7 @@ namespace hemiola::compile {
 /// hm_done, which waits for bulk stores where the kernel has such.
 std::string done_function(const Description& kernel);
 /// hm_carry for data of a type that Triton calls so.
-std::string carry_function(const std::string& type);
+std::string carry_function(const CarriedData& carried);
 /// A call of it: of movements from hm_moved to `end`.
 std::string carry_call(const std::string& end);
 /// coordinates(), of the host.

@@ -18,7 +18,7 @@ constexpr const char* kPrefix = "hm_";
 class KernelEditor {
  public:
   KernelEditor(Library& library, const Function& kernel, Fusions& fusions,
-               const std::string& carried)
+               const CarriedData& carried)
       : library_(library),
         kernel_(kernel),
         source_(kernel.module->source),
@@ -61,7 +61,7 @@ class KernelEditor {
   }
 
  private:
-  bool carries() const { return !carried_.empty(); }
+  bool carries() const { return !carried_.type.empty(); }
   bool is_persistent() const { return description_.scheduler.is_persistent; }
 
   [[noreturn]] void refuse(const std::string& what, const Source& source, const Node& node,
@@ -478,7 +478,7 @@ class KernelEditor {
   const Fusion& fusion_;
   const Description& description_;
   bool waits_, waits_in_loop_, signals_;
-  const std::string& carried_;
+  const CarriedData& carried_;
   bool asks_for_last_ = false;  ///< how many programs lie along the last axis of the grid
   Edits edits_;
   std::map<std::uint32_t, std::string> changed_;  ///< by the line's begin: what stood there
@@ -487,7 +487,7 @@ class KernelEditor {
 }  // namespace
 
 FusedText fused_text(Library& library, const Function& kernel, Fusions& fusions,
-                     const std::string& carried) {
+                     const CarriedData& carried) {
   return KernelEditor(library, kernel, fusions, carried).text();
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "compile/fuse/carry.h"
 #include "compile/fuse/fusion.h"
 #include "compile/python/modules.h"
 
@@ -20,10 +21,10 @@ struct FusedText {
 /// `fusions` are changed so. Failure,
 /// with the place, for what cannot be edited: names that begin with hm_, helpers that ask
 /// for the program's number, statements that share a line with the place of a wait.
-/// `carried`: what Triton calls the type of the data that its programs move between their tiles;
+/// `carried`: the data that its programs move between their tiles, of which there may be none;
 /// empty: others move it.
 FusedText fused_text(Library& library, const Function& kernel, Fusions& fusions,
-                     const std::string& carried = {});
+                     const CarriedData& carried = {});
 
 /// Replacements of bytes of a text; inserted text has begin == end.
 class Edits {

@@ -34,10 +34,13 @@ def hm_done(part, parts, tells, counters, peers, call):
                 tl.atomic_xchg(signal, call + 1, sem="release", scope="sys")
 )";
 
-/// `{0}`, `{1}`: types of what is moved, and of its sums.
+/// `{0}`, `{1}`: types of what is moved, and of its sums; `{2}`, `{3}`: what
+/// lies together, in elements and bytes.
 inline constexpr const char* kCarryFunction = R"(CARRIED = tl.constexpr(tl.{0})  # of what is moved
 CARRIED_SUM = tl.constexpr(tl.{1})  # of sums
 CARRIED_BLOCK = tl.constexpr(2048)  # elements that a program moves at a time
+CARRIED_LANES = tl.constexpr({2})  # elements that rows and their distances are multiples of
+CARRIED_BYTES = tl.constexpr({3})  # likewise addresses
 
 
 @triton.jit
@@ -51,14 +54,14 @@ def hm_carry(moves, begin, end, needs, signals, told, shares, peers, call):
         move = moves + 13 * i
         hm_wait(needs, tl.load(move), tl.load(move + 1), signals, call)
         rows = tl.load(move + 4)
-        width = tl.load(move + 5)
+        width = tl.multiple_of(tl.load(move + 5), CARRIED_LANES)
         adds = tl.load(move + 6)
-        target = tl.load(move + 7).to(tl.pointer_type(CARRIED))
-        target_pitch = tl.load(move + 8)
-        source = tl.load(move + 9).to(tl.pointer_type(CARRIED))
-        source_pitch = tl.load(move + 10)
-        operand = tl.load(move + 11).to(tl.pointer_type(CARRIED))
-        operand_pitch = tl.load(move + 12)
+        target = tl.multiple_of(tl.load(move + 7), CARRIED_BYTES).to(tl.pointer_type(CARRIED))
+        target_pitch = tl.multiple_of(tl.load(move + 8), CARRIED_LANES)
+        source = tl.multiple_of(tl.load(move + 9), CARRIED_BYTES).to(tl.pointer_type(CARRIED))
+        source_pitch = tl.multiple_of(tl.load(move + 10), CARRIED_LANES)
+        operand = tl.multiple_of(tl.load(move + 11), CARRIED_BYTES).to(tl.pointer_type(CARRIED))
+        operand_pitch = tl.multiple_of(tl.load(move + 12), CARRIED_LANES)
         blocks = tl.cdiv(width, CARRIED_BLOCK)
         for j in range(tl.program_id(0), rows * blocks, tl.num_programs(0)):
             row = j // blocks

@@ -367,10 +367,17 @@ std::vector<std::vector<CarriedItem>> carried_of(const plan::Plan& plan, const F
   return Carrier(plan, fusions, tasks, file).make();
 }
 
-std::string carried_type(const plan::Plan& plan, const std::string& file) {
+CarriedData carried_data(const plan::Plan& plan, const std::string& file) {
   std::set<std::string> types;
-  const auto add = [&](const plan::Region& region) {
+  bool is_aligned = true;
+  std::int64_t size = 16;
+  const auto add = [&](const plan::Region& region, const Indices& at) {
     const auto& type = plan.tensors[index(region.tensor)].type;
+    if (type) size = size_of(*type);
+    const std::int64_t lanes = 16 / size;
+    is_aligned = is_aligned && plan.tensors[index(region.tensor)].shape.back() % lanes == 0;
+    for (const plan::Rect& rect : plan::evaluate(region, at).rects)
+      is_aligned = is_aligned && rect.begin.back() % lanes == 0 && rect.end.back() % lanes == 0;
     if (type)
       types.emplace(*type == DataType::float16    ? "float16"
                     : *type == DataType::bfloat16 ? "bfloat16"
@@ -382,12 +389,14 @@ std::string carried_type(const plan::Plan& plan, const std::string& file) {
   };
   for (int rank = 0; rank < plan.ranks; ++rank) {
     for (const plan::Stream& stream : plan.code(rank).streams)
-      plan::for_each_transfer(stream, rank, [&](const plan::Transfer& one, const Indices&) {
-        add(one.source);
-        add(one.destination);
+      plan::for_each_transfer(stream, rank, [&](const plan::Transfer& one, const Indices& at) {
+        add(one.source, at);
+        add(one.destination, at);
+        if (one.reduce != ReduceOp::none && one.group < 0) add(one.operand, at);
       });
   }
-  if (types.size() == 1 && !types.begin()->empty()) return *types.begin();
+  if (types.size() == 1 && !types.begin()->empty())
+    return {*types.begin(), is_aligned ? 16 / size : 1, is_aligned ? 16 : size};
   throw Failure(types.empty() ? "moves nothing that programs which compute could move"
                               : "moves tensors of several types, or of one that Triton's programs "
                                 "do not add up",

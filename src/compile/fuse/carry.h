@@ -28,8 +28,12 @@ std::vector<std::vector<CarriedItem>> carried_of(const plan::Plan& plan, const F
                                                  const std::vector<RankTasks>& tasks,
                                                  const std::string& file);
 
-/// "float16": what Triton calls the type of all that the plan moves. Failure at `file`: there are
-/// several, or it has no name for it.
-std::string carried_type(const plan::Plan& plan, const std::string& file);
+struct CarriedData {
+  std::string type{};      ///< "float16": what Triton calls it; empty: nothing is carried
+  std::int64_t lanes = 1;  ///< elements that rows, their distances and beginnings are multiples of
+  std::int64_t bytes = 1;  ///< likewise, and 16 at most
+};
+/// All that the plan moves. Failure at `file`: of several types, or of one without a name.
+CarriedData carried_data(const plan::Plan& plan, const std::string& file);
 
 }  // namespace hemiola::compile

@@ -106,7 +106,7 @@ FusedFile::FusedFile(const KernelRequest& request, const plan::Plan& plan,
                            stores_)),
       carries_(request.carries),
       text_(fused_text(library_, choose_kernel(module_, request.describe.kernel), fusions_,
-                       carries_ ? carried_type(grids_.plan, plan_file) : std::string{})) {}
+                       carries_ ? carried_data(grids_.plan, plan_file) : CarriedData{})) {}
 
 bool FusedFile::takes_movers() const {
   const bool waits = std::any_of(fusions_.begin(), fusions_.end(), [](const Fusion& one) {
@@ -117,7 +117,7 @@ bool FusedFile::takes_movers() const {
 
 bool FusedFile::can_carry() const {
   try {
-    carried_type(grids_.plan, file_);
+    carried_data(grids_.plan, file_);
     carried_of(grids_.plan, fusions_, tasks_of(grids_.plan, file_, &fusions_), file_);
     return description_.scheduler.is_persistent;
   } catch (const Failure&) {
