@@ -21,7 +21,7 @@
 #include "explore/suite/scenarios.h"
 #include "explore/suite/suite_database.h"
 #include "explore/trials/measured_times.h"
-#include "machine/devices/gemm_table.h"
+#include "machine/testing/gemm_table.h"
 #include "machine/devices/gpu_model.h"
 #include "machine/infragraph/infragraph.h"
 #include "machine/infragraph/slices.h"
