@@ -63,6 +63,20 @@ CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& de
   return verb;
 }
 
+CLI::App* add_group(CLI::App& app, Session& session, const std::string& name,
+                    const std::string& description, const std::string& examples,
+                    const std::string& verbs) {
+  CLI::App* group = add_verb(app, name, description, examples);
+  group->require_subcommand(0, 1);
+  group->callback([&session, group, verbs] {
+    if (!group->get_subcommands().empty()) return;
+    session.action = [name = group->get_name(), verbs]() -> ExitCode {
+      throw Failure("'" + name + "' needs a verb", {}, "there are: " + verbs);
+    };
+  });
+  return group;
+}
+
 void add_strict(CLI::App& app, Session& session) {
   if (app.get_option_no_throw("--quiet") != nullptr) {
     app.add_flag("--strict", session.strict,

@@ -1,7 +1,6 @@
 #include "cli/options/values.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "core/diagnostics.h"
 #include "core/lists.h"
