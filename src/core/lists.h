@@ -53,5 +53,17 @@ std::vector<WordLine> word_lines(std::string_view text);
 std::vector<std::string> split(std::string_view text, char separator);
 /// The other way round, for messages: "a, b".
 std::string joined(const std::vector<std::string>& words);
+/// `text(item)` of each, with the separator between them.
+template <typename Items, typename Text>
+std::string joined(const Items& items, const Text& text, std::string_view separator = ", ") {
+  std::string all;
+  bool is_first = true;
+  for (const auto& item : items) {
+    if (!is_first) all += separator;
+    is_first = false;
+    all += text(item);
+  }
+  return all;
+}
 
 }  // namespace hemiola
