@@ -2,7 +2,6 @@
 // beside them, what rules say.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,6 @@
 #include "explore/rules/piece_model.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 #include "explore/rules/closed_form.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <exception>
 #include <initializer_list>
 #include <string>
 #include <utility>

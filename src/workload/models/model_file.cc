@@ -1,5 +1,4 @@
 // Models as text: our schema, and where models are found.
-#include <fmt/format.h>
 
 #include <filesystem>
 
