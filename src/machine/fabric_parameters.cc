@@ -3,9 +3,9 @@
 #include <array>
 #include <charconv>
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "core/lists.h"
 #include "machine/devices/arbitration_names.h"
 #include "machine/devices/parameter_text.h"
 
@@ -133,12 +133,8 @@ void set_fabric_parameter(Target& target, std::string_view name, std::string_vie
                   where, "it takes " + std::string(parameter.hint));
   }
   const std::string full = prefix + std::string(name);
-  std::string hint = suggest(full, names);
-  if (hint.empty()) {
-    hint = "known are";
-    for (const std::string& known : names) hint += " " + known;
-  }
-  throw Failure("unknown parameter '" + full + "'", where, hint);
+  throw Failure("unknown parameter '" + full + "'", where,
+                suggest(full, names, "known are " + joined(names, " ")));
 }
 
 template void set_fabric_parameter(LinkClass&, std::string_view, std::string_view,

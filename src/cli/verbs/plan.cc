@@ -190,13 +190,15 @@ ExitCode write_as(const PlanOptions& options, Session& session, const std::strin
   check_output("--output", options.output);
   const machine::SharedMachine machine = machine_of(options, session);
   if (const std::optional<plan::Plan> plan = read_plan_file(options.input)) {
-    write_or_print(options.output, program::export_plan(*plan, executor, parameter_values(options.parameters),
-                                        machine.get()));
+    write_or_print(
+        options.output,
+        program::export_plan(*plan, executor, parameter_values(options.parameters), machine.get()));
   } else if (const auto built_in = watched(options, session, [&] {
                return program::plan_of_built_in(
                    options.input, options_for(options, session, machine), &session.monitor);
              })) {
-    write_or_print(options.output, program::export_plan(plan_as_shaped(options, built_in->plan), executor,
+    write_or_print(options.output,
+                   program::export_plan(plan_as_shaped(options, built_in->plan), executor,
                                         built_in->lowering, machine.get()));
   } else {
     write_or_print(options.output, converted(options, session, executor));
@@ -211,9 +213,8 @@ ExitCode make(const PlanOptions& options, Session& session) {
                     "run, check and replay take it");
     std::vector<std::string> names;
     for (const plan::TemplateInfo& info : plan::templates()) names.push_back(info.name);
-    const std::string hint = suggest(options.input, names);
     throw Failure("'" + options.input + "' is not a template", {},
-                  hint.empty() ? "'hemiola plan show' lists them" : hint);
+                  suggest(options.input, names, "'hemiola plan show' lists them"));
   }
   return write_as(options, session, options.format.empty() ? "plan" : options.format);
 }

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <set>
 #include <tuple>
-#include <utility>
 
 #include "explore/first_of_each.h"
 #include "explore/losses/explained.h"

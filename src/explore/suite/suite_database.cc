@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/checked.h"
-#include "study/laboratory/database_head.h"
 #include "study/support/sqlite.h"
 
 namespace hemiola::explore {

@@ -9,10 +9,10 @@
 #include <deque>
 #include <filesystem>
 #include <mutex>
-#include <optional>
 #include <set>
 
 #include "core/embedded.h"
+#include "core/lists.h"
 #include "core/text.h"
 
 namespace hemiola::machine {
@@ -217,11 +217,9 @@ const GpuModel* find_shipped(std::string_view name) {
 }
 
 [[noreturn]] void unknown_model(std::string_view name) {
-  std::string all;
-  for (const std::string& known : gpu_model_names()) all += (all.empty() ? "" : ", ") + known;
   const std::string near = suggest(name, gpu_model_names());
   throw Failure("unknown device model '" + std::string(name) + "'", {},
-                (near.empty() ? "" : near + " ") + "the models are " + all +
+                (near.empty() ? "" : near + " ") + "the models are " + joined(gpu_model_names()) +
                     "; a file with a device model is named with its extension .yaml");
 }
 
