@@ -81,10 +81,6 @@ int rank_count_value(std::string_view text) {
   return read_rank_count(text, {.file = "--ranks"});
 }
 
-std::vector<int> ranks_value(std::string_view text) {
-  return read_ranks(text, {.file = "--ranks"});
-}
-
 std::vector<int> rank_list(std::string_view option, std::string_view text) {
   if (text.find_first_of(",-") == std::string_view::npos)
     return {static_cast<int>(count_value(option, text, 0, INT32_MAX))};
