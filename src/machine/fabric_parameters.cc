@@ -8,6 +8,7 @@
 #include "core/lists.h"
 #include "machine/devices/arbitration_names.h"
 #include "machine/devices/parameter_text.h"
+#include "machine/devices/parameters.h"
 
 namespace hemiola::machine {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "core/digest.h"
 #include "core/lists.h"
+#include "machine/devices/parameters.h"
 #include "machine/edges.h"
 #include "machine/fabric_parameters.h"
 #include "machine/network_routing.h"

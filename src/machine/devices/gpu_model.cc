@@ -14,6 +14,7 @@
 #include "core/embedded.h"
 #include "core/lists.h"
 #include "core/text.h"
+#include "machine/devices/parameters.h"
 
 namespace hemiola::machine {
 namespace {

@@ -1,13 +1,12 @@
 // The table of device parameters: names, descriptions, ranges, and how each is read and written as
 // text.
+#include "machine/devices/parameters.h"
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
 #include "machine/devices/arbitration_names.h"
-#include "machine/devices/gpu_model.h"
 #include "machine/devices/parameter_text.h"
 
 namespace hemiola::machine {

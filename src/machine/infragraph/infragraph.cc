@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/lists.h"
+#include "machine/devices/parameters.h"
 #include "machine/fabric_parameters.h"
 #include "machine/infragraph/layout.h"
 #include "machine/link_classes.h"
