@@ -41,7 +41,8 @@ ExitCode show(const MachineVerbOptions& options, Session& session) {
     return ExitCode::done;
   }
   Notices(session).show(machine->warnings);
-  write_or_print(options.output, report::page::render(report::machine_page(*machine, session.command)));
+  write_or_print(options.output,
+                 report::page::render(report::machine_page(*machine, session.command)));
   return ExitCode::done;
 }
 
