@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/text.h"
-#include "machine/devices/gemm_table.h"
+#include "machine/testing/gemm_table.h"
 
 namespace {
 

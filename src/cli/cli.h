@@ -5,7 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "core/diagnostics.h"
@@ -50,6 +52,19 @@ void add_workload(CLI::App& app, Session& session);
 /// know are collected for reject_extras().
 CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& description,
                    const std::string& examples);
+/// A verb that has only verbs of its own, whose names are `verbs`: "show, list".
+CLI::App* add_group(CLI::App& app, Session& session, const std::string& name,
+                    const std::string& description, const std::string& examples,
+                    const std::string& verbs);
+
+/// What the verb does: `run(options, session)`, when the parser has filled them.
+template <class Options>
+void on_call(CLI::App& verb, Session& session, const std::shared_ptr<Options>& options,
+             std::type_identity_t<ExitCode (*)(const Options&, Session&)> run) {
+  verb.callback([options, &session, run] {
+    session.action = [options, &session, run] { return run(*options, session); };
+  });
+}
 
 /// Adds --strict to every verb that reads files, which are those that can be --quiet about them.
 void add_strict(CLI::App& app, Session& session);

@@ -2,9 +2,7 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <csignal>
-#include <cstdlib>
 #include <string_view>
 
 namespace hemiola::cli {

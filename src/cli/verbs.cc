@@ -30,9 +30,8 @@ std::string full_name(const CLI::App& verb) {
 
 [[noreturn]] void fail_verb(const CLI::App& app, const std::string& name) {
   const std::vector<std::string> verbs = verb_names(app);
-  std::string hint = suggest(name, verbs);
-  if (hint.empty()) hint = "there are: " + joined(verbs);
-  throw Failure("unknown verb '" + name + "'", {}, hint);
+  throw Failure("unknown verb '" + name + "'", {},
+                suggest(name, verbs, "there are: " + joined(verbs)));
 }
 
 void reject_extras_of(const CLI::App& app) {
@@ -44,9 +43,9 @@ void reject_extras_of(const CLI::App& app) {
   for (const std::string& extra : extras) {
     if (extra.size() < 2 || extra.front() != '-') continue;
     const std::string name = extra.substr(0, extra.find('='));
-    std::string hint = suggest(name, option_names(app));
-    if (hint.empty()) hint = "'" + full_name(app) + " --help' shows the options";
-    throw Failure("unknown option '" + name + "'", {}, hint);
+    throw Failure(
+        "unknown option '" + name + "'", {},
+        suggest(name, option_names(app), "'" + full_name(app) + " --help' shows the options"));
   }
   if (extras.empty()) return;
   if (has_verbs) fail_verb(app, extras.front());
@@ -61,6 +60,20 @@ CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& de
   verb->footer("Examples:\n" + examples);
   verb->allow_extras();
   return verb;
+}
+
+CLI::App* add_group(CLI::App& app, Session& session, const std::string& name,
+                    const std::string& description, const std::string& examples,
+                    const std::string& verbs) {
+  CLI::App* group = add_verb(app, name, description, examples);
+  group->require_subcommand(0, 1);
+  group->callback([&session, group, verbs] {
+    if (!group->get_subcommands().empty()) return;
+    session.action = [name = group->get_name(), verbs]() -> ExitCode {
+      throw Failure("'" + name + "' needs a verb", {}, "there are: " + verbs);
+    };
+  });
+  return group;
 }
 
 void add_strict(CLI::App& app, Session& session) {

@@ -101,7 +101,8 @@ Failure::Failure(std::string message, SourceLocation where, std::string hint, Ex
   text_ = diagnostics_.render();
 }
 
-std::string suggest(std::string_view word, const std::vector<std::string>& candidates) {
+std::string suggest(std::string_view word, const std::vector<std::string>& candidates,
+                    const std::string& otherwise) {
   const std::string* best = nullptr;
   std::size_t best_distance = 0;
   for (const std::string& candidate : candidates) {
@@ -117,7 +118,7 @@ std::string suggest(std::string_view word, const std::vector<std::string>& candi
       best_distance = distance;
     }
   }
-  return best ? "did you mean '" + *best + "'?" : "";
+  return best ? "did you mean '" + *best + "'?" : otherwise;
 }
 
 }  // namespace hemiola

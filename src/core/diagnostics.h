@@ -12,7 +12,9 @@ namespace hemiola {
 /// Of what was said on the command line.
 inline const SourceLocation kOption{.file = "<option>"};
 
-/// The nearest of `candidates` by edit distance as "did you mean 'x'?", or "" when none is near.
-std::string suggest(std::string_view word, const std::vector<std::string>& candidates);
+/// The nearest of `candidates` by edit distance as "did you mean 'x'?", or `otherwise` when none is
+/// near.
+std::string suggest(std::string_view word, const std::vector<std::string>& candidates,
+                    const std::string& otherwise = {});
 
 }  // namespace hemiola

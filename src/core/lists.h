@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "core/diagnostics.h"
@@ -52,6 +53,19 @@ std::vector<WordLine> word_lines(std::string_view text);
 /// "a,b" is "a" and "b"; "" is one empty text.
 std::vector<std::string> split(std::string_view text, char separator);
 /// The other way round, for messages: "a, b".
-std::string joined(const std::vector<std::string>& words);
+std::string joined(const std::vector<std::string>& words, std::string_view separator = ", ");
+/// `text(item)` of each, with the separator between them.
+template <typename Items, typename Text>
+requires(!std::is_convertible_v<Text, std::string_view>) std::string
+    joined(const Items& items, const Text& text, std::string_view separator = ", ") {
+  std::string all;
+  bool is_first = true;
+  for (const auto& item : items) {
+    if (!is_first) all += separator;
+    is_first = false;
+    all += text(item);
+  }
+  return all;
+}
 
 }  // namespace hemiola

@@ -2,7 +2,6 @@
 // beside them, what rules say.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -97,7 +96,6 @@ struct Candidate : Measured {
   ClosedForm::Bound bound;
   Time estimate{};
   std::optional<Time> confirmed{};  ///< by sampled
-  double confirmed_error = 0;       ///< what sampled says of itself
   std::optional<Losses> losses{};
   Time time() const { return confirmed ? *confirmed : fluid; }
 };

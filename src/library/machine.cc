@@ -1,4 +1,5 @@
 #include "hemiola/machine.h"
+#include "machine/devices/parameters.h"
 
 #include <utility>
 

@@ -1,7 +1,6 @@
 #include "machine/builders.h"
 
 #include <array>
-#include <functional>
 #include <vector>
 
 #include "core/embedded.h"

@@ -37,10 +37,10 @@ std::vector<bool> nodes_like(const Machine& machine, std::string_view pattern) {
   if (std::find(found.begin(), found.end(), true) != found.end()) return found;
   std::vector<std::string> names;
   for (const Node& node : machine.nodes) names.push_back(node.name);
-  std::string hint = suggest(pattern, names);
-  if (hint.empty())
-    hint = "nodes are named like " + names.front() + " and " + names.back() + "; * is any text";
-  throw Failure("the machine has no node '" + std::string(pattern) + "'", kOption, hint);
+  throw Failure("the machine has no node '" + std::string(pattern) + "'", kOption,
+                suggest(pattern, names,
+                        "nodes are named like " + names.front() + " and " + names.back() +
+                            "; * is any text"));
 }
 
 /// The class that these links have from now on: a copy with a name that is free.

@@ -3,10 +3,12 @@
 #include <array>
 #include <charconv>
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "core/lists.h"
 #include "machine/devices/arbitration_names.h"
+#include "machine/devices/parameter_text.h"
+#include "machine/devices/parameters.h"
 
 namespace hemiola::machine {
 namespace {
@@ -18,106 +20,75 @@ constexpr std::string_view kSizeHint = "a positive size such as 128 B";
 constexpr std::string_view kZeroSizeHint = "a size such as 16 B, or 0 B";
 constexpr std::string_view kCountHint = "a whole number; 0 is unlimited";
 
-bool store(Rate& field, std::string_view text) {
-  const auto value = parse_hardware_rate(text);
+template <typename Value>
+bool store(Value& field, const std::optional<Value>& value) {
   if (value) field = *value;
   return value.has_value();
 }
 
+bool store(Rate& field, std::string_view text, std::int64_t) {
+  return store(field, parse_hardware_rate(text));
+}
+
 bool store(Time& field, std::string_view text, std::int64_t least) {
   const auto value = parse_time(text);
-  if (!value || value->fs < least) return false;
-  field = *value;
-  return true;
+  return value && value->fs >= least && store(field, value);
 }
 
 bool store(Bytes& field, std::string_view text, std::int64_t least) {
   // A packet of a gigabyte is a mistake, and the cap keeps wire_bytes() far from overflow.
   const auto value = parse_bytes(text);
-  if (!value || value->count < least || value->count > (std::int64_t{1} << 30)) return false;
-  field = *value;
-  return true;
+  return value && value->count >= least && value->count <= (std::int64_t{1} << 30) &&
+         store(field, value);
 }
 
-bool store(std::int64_t& field, std::string_view text) {
-  const auto value = parse_count(text);
-  if (value) field = *value;
-  return value.has_value();
+bool store(std::int64_t& field, std::string_view text, std::int64_t) {
+  return store(field, parse_count(text));
 }
 
-bool store(bool& field, std::string_view text) {
+bool store(bool& field, std::string_view text, std::int64_t) {
   if (text != "true" && text != "false") return false;
   field = text == "true";
   return true;
 }
 
-bool store(Arbitration& field, std::string_view text) {
-  const auto value = parse_arbitration(text);
-  if (value) field = *value;
-  return value.has_value();
+bool store(Arbitration& field, std::string_view text, std::int64_t) {
+  return store(field, parse_arbitration(text));
+}
+
+template <typename Target, typename Value>
+Target owner_of(Value Target::*member);
+
+/// Times and sizes are at least `least` femtoseconds and bytes.
+template <auto member, std::int64_t least = 0, typename Target = decltype(owner_of(member))>
+constexpr FabricParameter<Target> parameter(std::string_view name, std::string_view hint) {
+  return {name, hint, [](const Target& target) { return text_of(target.*member); },
+          [](Target& target, std::string_view text) { return store(target.*member, text, least); }};
 }
 
 constexpr std::array kLink{
-    FabricParameter<LinkClass>{
-        "bandwidth", kRateHint, [](const LinkClass& link) { return to_string(link.bandwidth); },
-        [](LinkClass& link, std::string_view text) { return store(link.bandwidth, text); }},
-    FabricParameter<LinkClass>{
-        "latency", kTimeHint, [](const LinkClass& link) { return to_string(link.latency); },
-        [](LinkClass& link, std::string_view text) { return store(link.latency, text, 1); }},
-    FabricParameter<LinkClass>{
-        "max_payload", kSizeHint, [](const LinkClass& link) { return to_string(link.max_payload); },
-        [](LinkClass& link, std::string_view text) { return store(link.max_payload, text, 1); }},
-    FabricParameter<LinkClass>{
-        "header", kZeroSizeHint, [](const LinkClass& link) { return to_string(link.header); },
-        [](LinkClass& link, std::string_view text) { return store(link.header, text, 0); }},
-    FabricParameter<LinkClass>{
-        "control", kZeroSizeHint, [](const LinkClass& link) { return to_string(link.control); },
-        [](LinkClass& link, std::string_view text) { return store(link.control, text, 0); }},
-    FabricParameter<LinkClass>{
-        "credits", kCountHint, [](const LinkClass& link) { return std::to_string(link.credits); },
-        [](LinkClass& link, std::string_view text) { return store(link.credits, text); }},
-    FabricParameter<LinkClass>{
-        "arbitration", kArbitrationHint,
-        [](const LinkClass& link) { return std::string(name_of(link.arbitration)); },
-        [](LinkClass& link, std::string_view text) { return store(link.arbitration, text); }},
+    parameter<&LinkClass::bandwidth>("bandwidth", kRateHint),
+    parameter<&LinkClass::latency, 1>("latency", kTimeHint),
+    parameter<&LinkClass::max_payload, 1>("max_payload", kSizeHint),
+    parameter<&LinkClass::header>("header", kZeroSizeHint),
+    parameter<&LinkClass::control>("control", kZeroSizeHint),
+    parameter<&LinkClass::credits>("credits", kCountHint),
+    parameter<&LinkClass::arbitration>("arbitration", kArbitrationHint),
 };
 
 constexpr std::array kSwitch{
-    FabricParameter<SwitchModel>{
-        "latency", kZeroTimeHint, [](const SwitchModel& model) { return to_string(model.latency); },
-        [](SwitchModel& model, std::string_view text) { return store(model.latency, text, 0); }},
-    FabricParameter<SwitchModel>{
-        "queue", kCountHint, [](const SwitchModel& model) { return std::to_string(model.queue); },
-        [](SwitchModel& model, std::string_view text) { return store(model.queue, text); }},
-    FabricParameter<SwitchModel>{
-        "multicast", "true or false",
-        [](const SwitchModel& model) { return std::string(model.multicast ? "true" : "false"); },
-        [](SwitchModel& model, std::string_view text) { return store(model.multicast, text); }},
-    FabricParameter<SwitchModel>{
-        "reduce_rate", kRateHint,
-        [](const SwitchModel& model) { return to_string(model.reduce_rate); },
-        [](SwitchModel& model, std::string_view text) { return store(model.reduce_rate, text); }},
-    FabricParameter<SwitchModel>{
-        "reduce_latency", kZeroTimeHint,
-        [](const SwitchModel& model) { return to_string(model.reduce_latency); },
-        [](SwitchModel& model, std::string_view text) {
-          return store(model.reduce_latency, text, 0);
-        }},
+    parameter<&SwitchModel::latency>("latency", kZeroTimeHint),
+    parameter<&SwitchModel::queue>("queue", kCountHint),
+    parameter<&SwitchModel::multicast>("multicast", "true or false"),
+    parameter<&SwitchModel::reduce_rate>("reduce_rate", kRateHint),
+    parameter<&SwitchModel::reduce_latency>("reduce_latency", kZeroTimeHint),
 };
 
 constexpr std::array kNicParameters{
-    FabricParameter<NicModel>{
-        "mtu", kSizeHint, [](const NicModel& nic) { return to_string(nic.mtu); },
-        [](NicModel& nic, std::string_view text) { return store(nic.mtu, text, 1); }},
-    FabricParameter<NicModel>{
-        "message_time", kTimeHint, [](const NicModel& nic) { return to_string(nic.message_time); },
-        [](NicModel& nic, std::string_view text) { return store(nic.message_time, text, 1); }},
-    FabricParameter<NicModel>{
-        "latency", kTimeHint, [](const NicModel& nic) { return to_string(nic.latency); },
-        [](NicModel& nic, std::string_view text) { return store(nic.latency, text, 1); }},
-    FabricParameter<NicModel>{
-        "rate", kRateHint, [](const NicModel& nic) { return to_string(nic.rate); },
-        [](NicModel& nic, std::string_view text) { return store(nic.rate, text); }},
+    parameter<&NicModel::mtu, 1>("mtu", kSizeHint),
+    parameter<&NicModel::message_time, 1>("message_time", kTimeHint),
+    parameter<&NicModel::latency, 1>("latency", kTimeHint),
+    parameter<&NicModel::rate>("rate", kRateHint),
 };
 
 /// "0.005" and also "5e-3", which floats of other tools may be written as.
@@ -163,12 +134,8 @@ void set_fabric_parameter(Target& target, std::string_view name, std::string_vie
                   where, "it takes " + std::string(parameter.hint));
   }
   const std::string full = prefix + std::string(name);
-  std::string hint = suggest(full, names);
-  if (hint.empty()) {
-    hint = "known are";
-    for (const std::string& known : names) hint += " " + known;
-  }
-  throw Failure("unknown parameter '" + full + "'", where, hint);
+  throw Failure("unknown parameter '" + full + "'", where,
+                suggest(full, names, "known are " + joined(names, " ")));
 }
 
 template void set_fabric_parameter(LinkClass&, std::string_view, std::string_view,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/lists.h"
 #include "machine/fabric_parameters.h"
 
 namespace hemiola::machine {
@@ -34,10 +35,10 @@ void complete_one(DraftClass& draft, std::int64_t per_gpu, Diagnostics& warnings
     return;
   }
   const LinkDefault& kind = link_default(link.name, draft.description);
-  std::string missing, taken;
+  std::vector<std::string> missing, taken;
   const auto add = [&](const std::string& what, const std::string& value) {
-    missing += (missing.empty() ? "" : ", ") + what;
-    taken += (taken.empty() ? "" : ", ") + value;
+    missing.push_back(what);
+    taken.push_back(value);
   };
   if (!draft.has_bandwidth) {
     const bool shared = kind.per_gpu && per_gpu > 1;
@@ -58,8 +59,8 @@ void complete_one(DraftClass& draft, std::int64_t per_gpu, Diagnostics& warnings
     add("packet format", "packets of " + to_string(link.max_payload) + " with " +
                              to_string(link.header) + " of headers");
   }
-  warnings.warning("link '" + link.name + "' gives no " + missing + ": taken as " +
-                       std::string(kind.name) + ", " + taken,
+  warnings.warning("link '" + link.name + "' gives no " + joined(missing) + ": taken as " +
+                       std::string(kind.name) + ", " + joined(taken),
                    draft.where,
                    "give 'physical' values or annotate hemiola.bandwidth, hemiola.latency, "
                    "hemiola.max_payload and hemiola.header" +

@@ -1,7 +1,6 @@
 // What a link is taken for where the file gives no numbers, or only some.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "core/time.h"

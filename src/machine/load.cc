@@ -4,6 +4,7 @@
 #include <system_error>
 #include <vector>
 
+#include "core/lists.h"
 #include "core/text.h"
 #include "machine/builders.h"
 #include "machine/infragraph/infragraph.h"
@@ -17,9 +18,8 @@ namespace {
 [[noreturn]] void neither_name_nor_file(const std::string& name) {
   std::vector<std::string> names;
   for (const BuiltIn& machine : built_in_machines()) names.push_back(machine.name);
-  std::string hint = suggest(name, names);
-  if (hint.empty()) hint = "`hemiola machine list` lists the built-in machines";
-  throw Failure("there is no built-in machine and no file named '" + name + "'", kOption, hint);
+  throw Failure("there is no built-in machine and no file named '" + name + "'", kOption,
+                suggest(name, names, "`hemiola machine list` lists the built-in machines"));
 }
 
 constexpr const char* kMachineFiles =
@@ -50,12 +50,12 @@ Machine read(const std::string& file, const LoadOptions& options) {
 
 /// A model for GPUs that name none, where there is such a GPU.
 void check_is_used(const std::string& gpu, const Machine& machine) {
-  std::string own;
+  std::vector<std::string> own;
   for (const GpuModel& model : machine.models) {
     if (model.name == gpu) return;
-    own += (own.empty() ? "" : ", ") + model.name;
+    own.push_back(model.name);
   }
-  throw Failure("the GPUs of '" + machine.name + "' have a model (" + own + "): '" + gpu +
+  throw Failure("the GPUs of '" + machine.name + "' have a model (" + joined(own) + "): '" + gpu +
                     "' would not be used",
                 SourceLocation{"--gpu", 0, 0, {}},
                 "leave it out; for another device take another machine, such as switch:8, or --set "

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <utility>
 
 #include "core/digest.h"
+#include "core/lists.h"
+#include "machine/devices/parameters.h"
 #include "machine/edges.h"
 #include "machine/fabric_parameters.h"
 #include "machine/network_routing.h"
@@ -34,14 +35,9 @@ void set_link(Machine& machine, std::string_view parameter, std::string_view res
     known.push_back(link.name);
     found = found || link.name == wanted;
   }
-  if (!found) {
-    std::string hint = suggest(wanted, known);
-    if (hint.empty()) {
-      hint = "the link classes are";
-      for (const std::string& other : known) hint += " " + other;
-    }
-    throw Failure("the machine has no link class '" + std::string(wanted) + "'", kOption, hint);
-  }
+  if (!found)
+    throw Failure("the machine has no link class '" + std::string(wanted) + "'", kOption,
+                  suggest(wanted, known, "the link classes are " + joined(known, " ")));
   const std::string prefix = "link." + std::string(wanted) + ".";
   LinkClass scratch;  // a machine without links still checks the name and the value
   set_fabric_parameter(scratch, name, value, prefix, kOption);
@@ -154,9 +150,8 @@ void Machine::set(std::string_view parameter, std::string_view value) {
     if (rest != "routing") unknown_parameter(parameter, "of the fabric there is fabric.routing");
     set_network_routing(*this, value, kOption);
   } else {
-    std::string hint = suggest(kind, {"gpu", "link", "switch", "nic", "edge", "fabric"});
-    if (hint.empty()) hint = kKinds;
-    unknown_parameter(parameter, hint);
+    unknown_parameter(parameter,
+                      suggest(kind, {"gpu", "link", "switch", "nic", "edge", "fabric"}, kKinds));
   }
   forget_routes();
 }

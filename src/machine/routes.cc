@@ -5,7 +5,6 @@
 #include <mutex>
 #include <numeric>
 #include <queue>
-#include <stdexcept>
 #include <tuple>
 #include <unordered_map>
 

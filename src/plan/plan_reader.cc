@@ -7,6 +7,7 @@
 
 #include "core/index.h"
 #include "core/json.h"
+#include "core/lists.h"
 #include "core/text.h"
 #include "plan/budget.h"
 #include "plan/collective_shape.h"
@@ -27,9 +28,8 @@ T one_of(const JsonValue& value, std::initializer_list<T> choices, const char* w
     if (name_of(choice) == text) return choice;
     names.emplace_back(name_of(choice));
   }
-  const std::string near = suggest(text, names);
   value.fail(fmt::format("'{}' is not a {}", text, what),
-             near.empty() ? fmt::format("one of {}", fmt::join(names, ", ")) : near);
+             suggest(text, names, "one of " + joined(names)));
 }
 
 class Reader {
@@ -117,9 +117,8 @@ class Reader {
       if (plan_.tensors[t].name == name) return static_cast<std::int32_t>(t);
       names.push_back(plan_.tensors[t].name);
     }
-    const std::string near = suggest(name, names);
     value.fail(fmt::format("there is no tensor '{}'", name),
-               near.empty() ? fmt::format("tensors are {}", fmt::join(names, ", ")) : near);
+               suggest(name, names, "tensors are " + joined(names)));
   }
 
   static Affine expression(const JsonValue& value) {

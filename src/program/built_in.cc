@@ -1,7 +1,6 @@
 #include "program/built_in.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -40,8 +39,7 @@ Protocol protocol_named(const std::string& name, const std::string& value) {
   if (value == "simple") return Protocol::simple;
   if (value == "ll") return Protocol::ll;
   if (value == "ll128") return Protocol::ll128;
-  const std::string near = suggest(value, {"simple", "ll", "ll128"});
-  bad_value(name, value, near.empty() ? "it is simple, ll or ll128" : near);
+  bad_value(name, value, suggest(value, {"simple", "ll", "ll128"}, "it is simple, ll or ll128"));
 }
 
 Bytes bytes(const std::string& name, const std::string& value) {
@@ -60,8 +58,7 @@ Choice choice_named(const std::string& name, const std::string& value, Choice la
     names.emplace_back(name_of(choice));
     if (value == names.back()) return choice;
   }
-  const std::string near = suggest(value, names);
-  bad_value(name, value, near.empty() ? fmt::format("it is {}", fmt::join(names, ", ")) : near);
+  bad_value(name, value, suggest(value, names, "it is " + joined(names)));
 }
 
 /// Shapes of plans, to be combined.
@@ -239,9 +236,8 @@ std::vector<plan::ParameterInfo> lower_parameters_of(const plan::TemplateInfo& i
                                     const std::vector<plan::ParameterInfo>& parameters) {
   std::vector<std::string> names;
   for (const plan::ParameterInfo& parameter : parameters) names.push_back(parameter.name);
-  const std::string near = suggest(name, names);
   throw Failure(fmt::format("'{}' has no parameter '{}'", of, name), kOption,
-                near.empty() ? fmt::format("its parameters are {}", fmt::join(names, ", ")) : near);
+                suggest(name, names, "its parameters are " + joined(names)));
 }
 
 /// Parameters of a general plan for one that took another shape: a synthesised plan may be that of

@@ -3,7 +3,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include <regex>
-#include <string>
 #include <vector>
 
 #include "core/embedded.h"

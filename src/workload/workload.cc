@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/names.h"
+
 namespace hemiola::workload {
 namespace {
 
@@ -184,25 +186,9 @@ class Checker {
 }  // namespace
 
 std::string_view name_of(NodeKind kind) {
-  switch (kind) {
-    case NodeKind::nothing:
-      return "nothing";
-    case NodeKind::host:
-      return "host";
-    case NodeKind::compute:
-      return "compute";
-    case NodeKind::memory:
-      return "memory";
-    case NodeKind::collective:
-      return "collective";
-    case NodeKind::send:
-      return "send";
-    case NodeKind::receive:
-      return "receive";
-    case NodeKind::recorded_call:
-      return "recorded-call";
-  }
-  return "";
+  constexpr std::array<std::string_view, 8> kNames{
+      "nothing", "host", "compute", "memory", "collective", "send", "receive", "recorded-call"};
+  return name_in(kNames, kind);
 }
 
 Call call_of(const Workload& workload, NodeKind kind, std::int32_t work) {

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
+#include <iostream>
 
+#include "core/lists.h"
 #include "core/text.h"
 #include "plan/plan_json.h"
 #include "plan/template.h"
@@ -67,27 +68,20 @@ void reject_other_formats(const std::string& file) {
 }
 
 std::string all_built_ins() {
-  std::string names;
-  for (const std::string& name : program::built_in_names()) {
-    names += (names.empty() ? "" : ", ") + name;
-  }
-  for (const program::KernelInfo& info : program::kernels()) names += ", " + info.name;
-  return names;
+  std::vector<std::string> names = program::built_in_names();
+  for (const program::KernelInfo& info : program::kernels()) names.push_back(info.name);
+  return joined(names);
 }
 
 }  // namespace
 
 void add_machine_options(CLI::App& verb, MachineOptions& options) {
-  verb.add_option("-m,--machine", options.machine, "a built-in machine or a file")
-      ->type_name("NAME|FILE");
-  verb.add_option("--gpu", options.gpu, "device model of GPUs whose file names none")
-      ->type_name("MODEL");
-  verb.add_option("--ranks", options.ranks, "the first N GPUs, or a list such as 0,2,4-7")
-      ->type_name("N|LIST");
-  verb.add_option("--set", options.set,
-                  "any parameter: gpu.l2.size=25MiB; several values (A,B) make a table")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  const TextOptions add(verb);
+  add("-m,--machine", options.machine, "a built-in machine or a file", "NAME|FILE");
+  add("--gpu", options.gpu, "device model of GPUs whose file names none", "MODEL");
+  add("--ranks", options.ranks, "the first N GPUs, or a list such as 0,2,4-7", "N|LIST");
+  add("--set", options.set, "any parameter: gpu.l2.size=25MiB; several values (A,B) make a table",
+      "NAME=VALUE");
 }
 
 void add_engine_options(CLI::App& verb, EngineOptions& options, const char* iterations) {
@@ -153,36 +147,32 @@ study::MachineChoice machine_choice(const MachineOptions& options, const Setting
 }
 
 void add_program_options(CLI::App& verb, ProgramOptions& options) {
-  verb.add_option("PROGRAM", options.program,
-                  "a file (MSCCL++ JSON, MSCCL XML, also .gz), a built-in (all-reduce/ring, "
-                  "auto/nccl), or a\n"
-                  "collective (all-reduce): all its built-ins")
-      ->type_name("");
+  const TextOptions add(verb);
+  add("PROGRAM", options.program,
+      "a file (MSCCL++ JSON, MSCCL XML, also .gz), a built-in (all-reduce/ring, "
+      "auto/nccl), or a\n"
+      "collective (all-reduce): all its built-ins",
+      "");
   CLI::Option* size =
-      verb.add_option("--size", options.size, "what nccl-tests calls size: 64MiB; 4096 is bytes")
-          ->type_name("SIZE");
-  verb.add_option("--sizes", options.sizes, "a range 1KiB:1GiB:x2, or a list 1KiB,1MiB")
-      ->type_name("A:B:xF")
+      add("--size", options.size, "what nccl-tests calls size: 64MiB; 4096 is bytes", "SIZE");
+  add("--sizes", options.sizes, "a range 1KiB:1GiB:x2, or a list 1KiB,1MiB", "A:B:xF")
       ->excludes(size);
   verb.add_flag("--round-size", options.round_size,
                 "for a size that the program cannot take, the next one that it can");
-  verb.add_option("--dtype", options.dtype, "element type")
-      ->type_name("TYPE")
-      ->capture_default_str();
-  verb.add_option("--op", options.op, "reduction")->type_name("OP")->capture_default_str();
-  verb.add_option("--param", options.parameters, "parameter of a built-in: channels=8, protocol=ll")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
-  verb.add_option("--executor", options.executor,
-                  "of a file: whose interpreter runs it: msccl|rccl|msccl-slice1|hemiola, of "
-                  "MSCCL++ mscclpp|hemiola")
-      ->type_name("NAME");
+  add("--dtype", options.dtype, "element type", "TYPE");
+  add("--op", options.op, "reduction", "OP");
+  add("--param", options.parameters, "parameter of a built-in: channels=8, protocol=ll",
+      "NAME=VALUE");
+  add("--executor", options.executor,
+      "of a file: whose interpreter runs it: msccl|rccl|msccl-slice1|hemiola, of "
+      "MSCCL++ mscclpp|hemiola",
+      "NAME");
 }
 
 void add_promise_option(CLI::App& verb, ProgramOptions& options) {
-  verb.add_option("--promise", options.promise,
-                  "of a custom program: what it leaves in the outputs (docs/verify.md, promises)")
-      ->type_name("FILE");
+  TextOptions{verb}("--promise", options.promise,
+                    "of a custom program: what it leaves in the outputs (docs/verify.md, promises)",
+                    "FILE");
 }
 
 std::vector<std::string> program_names(const std::string& input) {
@@ -268,6 +258,14 @@ void check_output(const std::string& option, const std::string& file) {
   const std::string folder = parent.empty() ? "." : parent.string();
   if (!fs::is_directory(folder, error)) fail("is in a folder that is not there");
   if (::access(folder.c_str(), W_OK) != 0) fail("is in a folder that cannot be written");
+}
+
+void write_or_print(const std::string& file, const std::string& text) {
+  if (file.empty()) {
+    std::cout << text;
+  } else {
+    write_file(file, text);
+  }
 }
 
 std::vector<Bytes> requested_sizes(const ProgramOptions& options) {

@@ -18,9 +18,17 @@ namespace hemiola::cli {
 class TextOptions {
  public:
   explicit TextOptions(CLI::App& verb) : verb_(verb) {}
-  void operator()(const char* name, std::string& value, const char* description,
+  CLI::Option* operator()(const char* name, std::string& value, const char* description,
+                          const char* type) const {
+    return verb_.add_option(name, value, description)->type_name(type)->capture_default_str();
+  }
+  /// A repeatable option, each time with one value.
+  void operator()(const char* name, std::vector<std::string>& values, const char* description,
                   const char* type) const {
-    verb_.add_option(name, value, description)->type_name(type)->capture_default_str();
+    verb_.add_option(name, values, description)
+        ->type_name(type)
+        ->take_all()
+        ->allow_extra_args(false);
   }
 
  private:
@@ -97,6 +105,8 @@ study::Experiment experiment_of(const std::string& name, const ProgramOptions& o
 /// Failure if an output cannot be written: found before a long run, not after it. Nothing is
 /// created; an empty name is no output.
 void check_output(const std::string& option, const std::string& file);
+/// To the file, or to standard output where none is named.
+void write_or_print(const std::string& file, const std::string& text);
 
 /// --size or --sizes; empty: neither was given.
 std::vector<Bytes> requested_sizes(const ProgramOptions& options);

@@ -1,30 +1,23 @@
 #include "cli/options/kernel.h"
 
+#include "cli/options/inputs.h"
 #include "cli/options/values.h"
 
 namespace hemiola::cli {
 
 void add_kernel_options(CLI::App& verb, KernelOptions& options, const char* what) {
-  verb.add_option("KERNEL", options.file, what)->type_name("");
-  const auto add_list = [&](const char* name, std::vector<std::string>& values,
-                            const char* description, const char* type) {
-    verb.add_option(name, values, description)
-        ->type_name(type)
-        ->take_all()
-        ->allow_extra_args(false);
-  };
-  verb.add_option("--kernel", options.kernel, "which kernel of the file")->type_name("NAME");
-  add_list("--bind", options.bind, "the plan's name of an operand, and the parameter that it is",
-           "NAME=PARAMETER");
-  add_list("--role", options.role,
-           "an operand that chunks arrive in (consumer) or leave from (producer)", "NAME=ROLE");
-  add_list("--constexpr", options.constants, "the value of a parameter: decides conditions",
-           "NAME=VALUE");
-  add_list("--helper", options.helpers,
-           "a file to look into for functions that imports do not lead to", "FILE");
-  verb.add_option("--target", options.target, "what the kernel is for: cuda or hip")
-      ->type_name("NAME")
-      ->capture_default_str();
+  const TextOptions add(verb);
+  add("KERNEL", options.file, what, "");
+  add("--kernel", options.kernel, "which kernel of the file", "NAME");
+  add("--bind", options.bind, "the plan's name of an operand, and the parameter that it is",
+      "NAME=PARAMETER");
+  add("--role", options.role,
+      "an operand that chunks arrive in (consumer) or leave from (producer)", "NAME=ROLE");
+  add("--constexpr", options.constants, "the value of a parameter: decides conditions",
+      "NAME=VALUE");
+  add("--helper", options.helpers, "a file to look into for functions that imports do not lead to",
+      "FILE");
+  add("--target", options.target, "what the kernel is for: cuda or hip", "NAME");
 }
 
 compile::DescribeRequest describe_request(const KernelOptions& options) {

@@ -2,6 +2,7 @@
 
 #include "cli/options/inputs.h"
 #include "cli/options/values.h"
+#include "core/lists.h"
 #include "workload/models/make_options.h"
 
 namespace hemiola::cli {
@@ -18,9 +19,8 @@ int ranks_of(const char* option, const std::string& text) {
 
 void add_model_options(CLI::App& verb, ModelOptions& options) {
   const TextOptions add(verb);
-  verb.add_option("MODEL", options.model,
-                  "a shipped model (llama-70b), a text of yours, or a config.json of Hugging Face")
-      ->type_name("");
+  add("MODEL", options.model,
+      "a shipped model (llama-70b), a text of yours, or a config.json of Hugging Face", "");
   add("--tp", options.tp, "ranks that divide each layer (tensor parallel)", "N");
   add("--pp", options.pp, "stages of layers (pipeline parallel)", "N");
   add("--dp", options.dp, "replicas (data parallel)", "N");
@@ -64,12 +64,8 @@ void add_model_options(CLI::App& verb, ModelOptions& options) {
 }
 
 workload::MakeRequest make_request(const ModelOptions& options) {
-  if (options.model.empty()) {
-    std::string names;
-    for (const std::string& name : workload::shipped_models())
-      names += (names.empty() ? "" : ", ") + name;
-    throw Failure("no model is named", {}, "there are: " + names);
-  }
+  if (options.model.empty())
+    throw Failure("no model is named", {}, "there are: " + joined(workload::shipped_models()));
   workload::MakeRequest request{.model = workload::load_model(options.model)};
   workload::Parallelism& parallelism = request.parallelism;
   parallelism = {.tp = ranks_of("--tp", options.tp),

@@ -75,10 +75,8 @@ void add_together(CLI::App& verb, TogetherOptions& options) {
       "FOLDER");
   add("--slurm", options.slurm, "submit this command as a Slurm array of so many tasks", "N");
   add("--slurm-script", options.slurm_script, "... or only write its script", "FILE");
-  verb.add_option("--slurm-option", options.slurm_options,
-                  "a line of the script: '--partition=cpu'; repeatable")
-      ->type_name("OPTION")
-      ->allow_extra_args(false);
+  add("--slurm-option", options.slurm_options,
+      "a line of the script: '--partition=cpu'; repeatable", "OPTION");
 }
 
 Together::Together(const TogetherOptions& options, const Session& session, std::string usual)

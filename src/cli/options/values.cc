@@ -1,7 +1,6 @@
 #include "cli/options/values.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "core/diagnostics.h"
 #include "core/lists.h"
@@ -80,10 +79,6 @@ std::vector<Bytes> sizes_values(std::string_view text) {
 
 int rank_count_value(std::string_view text) {
   return read_rank_count(text, {.file = "--ranks"});
-}
-
-std::vector<int> ranks_value(std::string_view text) {
-  return read_ranks(text, {.file = "--ranks"});
 }
 
 std::vector<int> rank_list(std::string_view option, std::string_view text) {

@@ -34,8 +34,6 @@ std::vector<Bytes> size_values(std::string_view text);
 /// "A:B:xF": A, A F, A F F, ... up to B; or a list.
 std::vector<Bytes> sizes_values(std::string_view text);
 
-/// "8" is the first eight; "0,2,4-7" is a list.
-std::vector<int> ranks_value(std::string_view text);
 /// "3", "0,1", "0,4-7": distinct ranks, each by its number.
 std::vector<int> rank_list(std::string_view option, std::string_view text);
 /// The number of ranks of "8"; 0 for a list, which needs a machine to mean something.

@@ -351,6 +351,7 @@ void add_check(CLI::App& app, Session& session) {
   CLI::App* verb =
       add_verb(app, "check", "prove a program right, or show how it goes wrong", kCheckExamples);
   const auto options = std::make_shared<CheckOptions>();
+  const TextOptions add(*verb);
   add_program_options(*verb, options->program);
   add_promise_option(*verb, options->program);
   add_machine_options(*verb, options->machine);
@@ -364,29 +365,22 @@ void add_check(CLI::App& app, Session& session) {
                    "calls in a row that have to be right; 1: it is called once (default: it is "
                    "called again and again)")
       ->check(CLI::Range(1, 1'000));
-  verb->add_option("--json", options->json, "write one JSON object")->type_name("FILE");
-  verb->add_option("--trace", options->trace,
-                   "of a fused file: what its kernels did in Triton's interpreter (python -m "
-                   "hemiola_rt FILE --trace TRACE), compared with the text")
-      ->type_name("TRACE");
+  add("--json", options->json, "write one JSON object", "FILE");
+  add("--trace", options->trace,
+      "of a fused file: what its kernels did in Triton's interpreter (python -m "
+      "hemiola_rt FILE --trace TRACE), compared with the text",
+      "TRACE");
   verb->add_flag("--warnings-as-errors", options->warnings_as_errors,
                  "exit code 3 where there are warnings");
   verb->add_flag("--allow-partial", options->allow_partial,
                  "exit code 0, not 6, where nothing is wrong and something is not proven");
   verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
-  verb->add_option("--kernel", options->kernel.kernel, "of a Python file: which kernel (all)")
-      ->type_name("NAME");
-  const auto add_list = [&](const char* name, std::vector<std::string>& values, const char* text,
-                            const char* type) {
-    verb->add_option(name, values, text)->type_name(type)->take_all()->allow_extra_args(false);
-  };
-  add_list("--constexpr", options->kernel.constants, "of a kernel: the value of a parameter",
-           "NAME=VALUE");
-  add_list("--helper", options->kernel.helpers, "of a kernel: a file with functions that it calls",
-           "FILE");
-  verb->add_option("--target", options->kernel.target, "of a kernel: cuda or hip")
-      ->type_name("NAME")
-      ->capture_default_str();
+  add("--kernel", options->kernel.kernel, "of a Python file: which kernel (all)", "NAME");
+  add("--constexpr", options->kernel.constants, "of a kernel: the value of a parameter",
+      "NAME=VALUE");
+  add("--helper", options->kernel.helpers, "of a kernel: a file with functions that it calls",
+      "FILE");
+  add("--target", options->kernel.target, "of a kernel: cuda or hip", "NAME");
   verb->callback([options, &session] {
     session.action = [options, &session] {
       const bool is_kernel = is_kernel_file(options->program.program);

@@ -6,7 +6,6 @@
 
 #include "cli/options/inputs.h"
 #include "cli/options/values.h"
-#include "compile/rules/rules.h"
 #include "core/text.h"
 #include "report/kernel_description.h"
 

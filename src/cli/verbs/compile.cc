@@ -117,25 +117,19 @@ void add_compile(CLI::App& app, Session& session) {
       "product of an HLO\nmodule to a plan (docs/hlo.md).",
       kCompileExamples);
   const auto options = std::make_shared<CompileOptions>();
+  const TextOptions add(*verb);
   add_kernel_options(*verb, options->kernel,
                      "a Python file with a @triton.jit kernel, or an HLO module");
   verb->add_flag("--describe", options->describe, "print what was found in the kernel");
-  verb->add_option("--json", options->json, "write one JSON object")->type_name("FILE");
-  verb->add_option("--plan", options->plan.plan,
-                   "a plan whose products are launches, or that only moves")
-      ->type_name("FILE");
-  verb->add_option("-o,--output", options->plan.output,
-                   "the Python file to write; of a module the plan")
-      ->type_name("FILE");
-  verb->add_option("--dot", options->module.product, "of an HLO module: the product to lift")
-      ->type_name("NAME");
-  verb->add_option("--template", options->module.template_name,
-                   "what the plan is made by: ag-gemm/ring; without it the family's serial one")
-      ->type_name("NAME");
-  verb->add_option("--param", options->module.parameters, "a parameter of the template")
-      ->type_name("NAME=VALUE")
-      ->take_all()
-      ->allow_extra_args(false);
+  add("--json", options->json, "write one JSON object", "FILE");
+  add("--plan", options->plan.plan, "a plan whose products are launches, or that only moves",
+      "FILE");
+  add("-o,--output", options->plan.output, "the Python file to write; of a module the plan",
+      "FILE");
+  add("--dot", options->module.product, "of an HLO module: the product to lift", "NAME");
+  add("--template", options->module.template_name,
+      "what the plan is made by: ag-gemm/ring; without it the family's serial one", "NAME");
+  add("--param", options->module.parameters, "a parameter of the template", "NAME=VALUE");
   verb->add_option("--realization", options->plan.realization,
                    "with --plan: who moves data: copy-engine|load-store|bulk|co-located|multicast "
                    "(copy-engine)");
@@ -150,9 +144,7 @@ void add_compile(CLI::App& app, Session& session) {
   verb->add_flag("--allow-partial", options->plan.allow_partial,
                  "also write what is not proven, with exit code 0 in place of 6");
   verb->add_flag("--quiet", session.quiet, "no notes and no progress");
-  verb->callback([options, &session] {
-    session.action = [options, &session] { return compile_verb(*options, session); };
-  });
+  on_call(*verb, session, options, compile_verb);
 }
 
 }  // namespace hemiola::cli

@@ -41,7 +41,7 @@ void add_options(CLI::App& verb, DiffOptions& options, Session& session) {
   verb.add_flag("--quiet", session.quiet, "the table only: no details");
 }
 
-ExitCode carry_out(const DiffOptions& options, const Session& session) {
+ExitCode carry_out(const DiffOptions& options, Session& session) {
   if (options.files.size() != 2)
     throw Failure(options.files.size() < 2 ? "two files are needed" : "two files are enough", {},
                   "for example hemiola diff before.json after.json");
@@ -83,9 +83,7 @@ void add_diff(CLI::App& app, Session& session) {
   CLI::App* verb = add_verb(app, "diff", "where the time between two results went", kDiffExamples);
   const auto options = std::make_shared<DiffOptions>();
   add_options(*verb, *options, session);
-  verb->callback([options, &session] {
-    session.action = [options, &session] { return carry_out(*options, session); };
-  });
+  on_call(*verb, session, options, carry_out);
 }
 
 }  // namespace hemiola::cli

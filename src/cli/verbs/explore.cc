@@ -49,8 +49,7 @@ struct ExploreOptions {
 
 void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
   const TextOptions add(verb);
-  verb.add_option("OPERATOR", options.op, "ag-gemm, gemm-rs, gemm-ar, a2a-gemm or gemm-a2a")
-      ->type_name("");
+  add("OPERATOR", options.op, "ag-gemm, gemm-rs, gemm-ar, a2a-gemm or gemm-a2a", "");
   add("--gemm", options.gemm, "sizes of the product over all GPUs; M may be a range, 64:65536:x2",
       "M,N,K");
   add("--local", options.local, "sizes of the product of one GPU", "M,N,K");
@@ -391,9 +390,8 @@ void add_explore(CLI::App& app, Session& session) {
       add_verb(app, "explore", "how to overlap a product with its collective", kExploreExamples);
   const auto options = std::make_shared<ExploreOptions>();
   add_options(*verb, *options, session);
-  verb->callback([options, &session] {
-    session.action = [options, &session] { return ExploreVerb(*options, session).run(); };
-  });
+  on_call(*verb, session, options,
+          [](const auto& given, Session& in) { return ExploreVerb(given, in).run(); });
 }
 
 }  // namespace hemiola::cli

@@ -66,10 +66,7 @@ explore::Block block_of(const BlockOptions& options) {
 }  // namespace
 
 void add_block_options(CLI::App& verb, BlockOptions& options) {
-  const auto add = [&verb](const char* name, std::string& value, const char* description,
-                           const char* type) {
-    verb.add_option(name, value, description)->type_name(type);
-  };
+  const TextOptions add(verb);
   add("--block", options.block,
       "explore a chain in place of an operator: all-gather, product, what is local, product, "
       "reduce-scatter",

@@ -30,14 +30,12 @@ ExitCode code_of(const std::vector<ScenarioRow>& rows) {
 }  // namespace
 
 void add_suite_options(CLI::App& verb, SuiteOptions& options) {
-  verb.add_option("--suite", options.suite,
-                  "explore all scenarios of a YAML file, or of the built-in suite 'overlap'")
-      ->type_name("NAME|FILE");
-  verb.add_option("--out", options.out,
-                  "of a suite: the database (SQLite), new, or what is there of this suite")
-      ->type_name("FILE");
-  verb.add_option("--csv", options.csv, "of a suite: write one line per scenario")
-      ->type_name("FILE");
+  const TextOptions add(verb);
+  add("--suite", options.suite,
+      "explore all scenarios of a YAML file, or of the built-in suite 'overlap'", "NAME|FILE");
+  add("--out", options.out,
+      "of a suite: the database (SQLite), new, or what is there of this suite", "FILE");
+  add("--csv", options.csv, "of a suite: write one line per scenario", "FILE");
   add_together(verb, options.together);
 }
 

@@ -51,38 +51,33 @@ std::string head_of_simulations(const machine::Machine& machine,
 }  // namespace
 
 void add_iteration_options(CLI::App& verb, IterationOptions& options) {
+  const TextOptions add(verb);
   verb.add_option("--detail", options.detail,
                   "of a workload: how exactly one kind of call is timed, all-reduce=line")
       ->type_name("KIND=ENGINE ...");
-  verb.add_option("--collectives", options.collectives,
-                  "of a workload: which programs its collectives run")
-      ->type_name("FILE");
-  verb.add_option("--compute", options.compute,
-                  "of a workload: where the time of kernels is from; automatic: models where "
-                  "shapes, or bytes and flop, are known, else what was recorded")
-      ->type_name("automatic|recorded|model|roofline")
-      ->capture_default_str();
-  verb.add_option("--calls", options.calls,
-                  "of a trace: whether communication is simulated, or takes what was recorded; "
-                  "automatic: recorded with --compute recorded on the recorded kind of GPU")
-      ->type_name("automatic|simulated|recorded")
-      ->capture_default_str();
-  verb.add_option("--scale-recorded", options.scale_recorded,
-                  "of a trace from another GPU: recorded times of kernels are scaled by models of "
-                  "both, by the bandwidth of the memories, or not at all")
-      ->type_name("model|bytes|none");
-  verb.add_option("--scale-compute", options.scale_compute,
-                  "of a workload: the time of kernels times this")
-      ->type_name("FACTOR")
-      ->capture_default_str();
+  add("--collectives", options.collectives, "of a workload: which programs its collectives run",
+      "FILE");
+  add("--compute", options.compute,
+      "of a workload: where the time of kernels is from; automatic: models where "
+      "shapes, or bytes and flop, are known, else what was recorded",
+      "automatic|recorded|model|roofline");
+  add("--calls", options.calls,
+      "of a trace: whether communication is simulated, or takes what was recorded; "
+      "automatic: recorded with --compute recorded on the recorded kind of GPU",
+      "automatic|simulated|recorded");
+  add("--scale-recorded", options.scale_recorded,
+      "of a trace from another GPU: recorded times of kernels are scaled by models of "
+      "both, by the bandwidth of the memories, or not at all",
+      "model|bytes|none");
+  add("--scale-compute", options.scale_compute, "of a workload: the time of kernels times this",
+      "FACTOR");
   verb.add_option(
           "--without", options.without,
           "of a workload: such nodes take no time: all-reduce, messages; compute, products, "
           "attention, kernels, copies, host; or kernels by name: '*norm*'")
       ->type_name("KIND ...");
-  verb.add_option("--job", options.job,
-                  "of a workload: write its launches as a job, to be simulated in one go")
-      ->type_name("FILE");
+  add("--job", options.job, "of a workload: write its launches as a job, to be simulated in one go",
+      "FILE");
   verb.add_flag("--no-contention", options.no_contention,
                 "of a workload: launches beside each other are as fast as alone");
   add_together(verb, options.together);

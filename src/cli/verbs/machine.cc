@@ -21,20 +21,12 @@ struct MachineVerbOptions {
   std::string graph;  ///< "": a table
 };
 
-void write_or_print(const MachineVerbOptions& options, const std::string& text) {
-  if (options.output.empty()) {
-    std::cout << text;
-  } else {
-    write_file(options.output, text);
-  }
-}
-
 machine::SharedMachine load_one(const MachineVerbOptions& options) {
   return machine::share(
       study::load_machine(machine_choice(options.machine, one_setting(options.machine.set))));
 }
 
-ExitCode show(const MachineVerbOptions& options, const Session& session) {
+ExitCode show(const MachineVerbOptions& options, Session& session) {
   if (!options.graph.empty()) {
     choice_value("--graph", options.graph, {"html"});
     report::page::require_rendering();
@@ -49,12 +41,13 @@ ExitCode show(const MachineVerbOptions& options, const Session& session) {
     return ExitCode::done;
   }
   Notices(session).show(machine->warnings);
-  write_or_print(options, report::page::render(report::machine_page(*machine, session.command)));
+  write_or_print(options.output,
+                 report::page::render(report::machine_page(*machine, session.command)));
   return ExitCode::done;
 }
 
 /// Loading finds what is wrong; what is left are pairs that only --ranks or forwarding rules part.
-ExitCode validate(const MachineVerbOptions& options, const Session& session) {
+ExitCode validate(const MachineVerbOptions& options, Session& session) {
   const machine::SharedMachine machine = load_one(options);
   Notices(session).show(machine->warnings);
   for (int from = 0; from < machine->ranks(); ++from) {
@@ -70,7 +63,7 @@ ExitCode validate(const MachineVerbOptions& options, const Session& session) {
   return ExitCode::done;
 }
 
-ExitCode list(const MachineVerbOptions&, const Session&) {
+ExitCode list(const MachineVerbOptions&, Session&) {
   const std::vector<machine::BuiltIn> machines = machine::built_in_machines();
   std::size_t width = 0;
   for (const machine::BuiltIn& built_in : machines) width = std::max(width, built_in.name.size());
@@ -84,39 +77,30 @@ ExitCode list(const MachineVerbOptions&, const Session&) {
   return ExitCode::done;
 }
 
-ExitCode convert(const MachineVerbOptions& options, const Session& session) {
+ExitCode convert(const MachineVerbOptions& options, Session& session) {
   const machine::SharedMachine machine = load_one(options);
   Notices(session).show(machine->warnings);
-  const std::string text = machine::to_infragraph(*machine);
-  write_or_print(options, text);
+  write_or_print(options.output, machine::to_infragraph(*machine));
   return ExitCode::done;
 }
 
-using MachineHandler = ExitCode (*)(const MachineVerbOptions&, const Session&);
+using MachineHandler = ExitCode (*)(const MachineVerbOptions&, Session&);
 
 CLI::App* add_machine_verb(CLI::App& parent, Session& session,
                            const std::shared_ptr<MachineVerbOptions>& options, const char* name,
                            MachineHandler handler, const char* description, const char* examples) {
   CLI::App* verb = add_verb(parent, name, description, examples);
-  verb->callback([options, &session, handler] {
-    session.action = [options, &session, handler] { return handler(*options, session); };
-  });
+  on_call(*verb, session, options, handler);
   return verb;
 }
 
 }  // namespace
 
 void add_machine(CLI::App& app, Session& session) {
-  CLI::App* group = add_verb(app, "machine", "show, validate, list and convert machines",
-                             "  hemiola machine show dgx-h100\n"
-                             "  hemiola machine convert topology.xml -o machine.yaml");
-  group->require_subcommand(0, 1);
-  group->callback([&session, group] {
-    if (!group->get_subcommands().empty()) return;
-    session.action = []() -> ExitCode {
-      throw Failure("'machine' needs a verb", {}, "there are: show, validate, list, convert");
-    };
-  });
+  CLI::App* group = add_group(app, session, "machine", "show, validate, list and convert machines",
+                              "  hemiola machine show dgx-h100\n"
+                              "  hemiola machine convert topology.xml -o machine.yaml",
+                              "show, validate, list, convert");
   const auto options = std::make_shared<MachineVerbOptions>();
   CLI::App* const shown = add_machine_verb(
       *group, session, options, "show", show,
@@ -139,12 +123,11 @@ void add_machine(CLI::App& app, Session& session) {
         ->excludes(verb->get_option("--machine"));
     verb->add_flag("--quiet", session.quiet, "no warnings");
   }
-  shown
-      ->add_option("--graph", options->graph, "html: a page with the machine drawn, and its tables")
-      ->type_name("FORMAT");
+  TextOptions{*shown}("--graph", options->graph,
+                      "html: a page with the machine drawn, and its tables", "FORMAT");
   for (CLI::App* verb : {shown, converted})
-    verb->add_option("-o,--output", options->output, "where to write; else standard output")
-        ->type_name("FILE");
+    TextOptions{*verb}("-o,--output", options->output, "where to write; else standard output",
+                       "FILE");
 }
 
 }  // namespace hemiola::cli

@@ -1,6 +1,5 @@
 // hemiola plan: make programs from templates, look at programs, convert them between formats.
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -177,21 +176,13 @@ std::string converted(const PlanOptions& options, Session& session,
   return lift::export_lifted(bound_to_lift(options, session, *program), format);
 }
 
-void write(const PlanOptions& options, const std::string& text) {
-  if (options.output.empty()) {
-    std::cout << text;
-  } else {
-    write_file(options.output, text);
-  }
-}
-
 ExitCode write_as(const PlanOptions& options, Session& session, const std::string& format) {
   const std::vector<std::string>& executors = program::executor_format_names();
   std::vector<std::string> choices{"plan"};
   choices.insert(choices.end(), executors.begin(), executors.end());
   choice_value("--to", format, choices);
   if (format == "plan") {
-    write(options, plan::write_plan(load_or_lift(options, session)));
+    write_or_print(options.output, plan::write_plan(load_or_lift(options, session)));
     return ExitCode::done;
   }
   const auto executor = static_cast<program::ExecutorFormat>(
@@ -199,16 +190,18 @@ ExitCode write_as(const PlanOptions& options, Session& session, const std::strin
   check_output("--output", options.output);
   const machine::SharedMachine machine = machine_of(options, session);
   if (const std::optional<plan::Plan> plan = read_plan_file(options.input)) {
-    write(options, program::export_plan(*plan, executor, parameter_values(options.parameters),
-                                        machine.get()));
+    write_or_print(
+        options.output,
+        program::export_plan(*plan, executor, parameter_values(options.parameters), machine.get()));
   } else if (const auto built_in = watched(options, session, [&] {
                return program::plan_of_built_in(
                    options.input, options_for(options, session, machine), &session.monitor);
              })) {
-    write(options, program::export_plan(plan_as_shaped(options, built_in->plan), executor,
+    write_or_print(options.output,
+                   program::export_plan(plan_as_shaped(options, built_in->plan), executor,
                                         built_in->lowering, machine.get()));
   } else {
-    write(options, converted(options, session, executor));
+    write_or_print(options.output, converted(options, session, executor));
   }
   return ExitCode::done;
 }
@@ -220,9 +213,8 @@ ExitCode make(const PlanOptions& options, Session& session) {
                     "run, check and replay take it");
     std::vector<std::string> names;
     for (const plan::TemplateInfo& info : plan::templates()) names.push_back(info.name);
-    const std::string hint = suggest(options.input, names);
     throw Failure("'" + options.input + "' is not a template", {},
-                  hint.empty() ? "'hemiola plan show' lists them" : hint);
+                  suggest(options.input, names, "'hemiola plan show' lists them"));
   }
   return write_as(options, session, options.format.empty() ? "plan" : options.format);
 }
@@ -344,35 +336,22 @@ CLI::App* add_plan_verb(CLI::App& parent, Session& session,
                         const std::shared_ptr<PlanOptions>& options, const char* name,
                         PlanHandler handler, const char* description, const char* examples) {
   CLI::App* verb = add_verb(parent, name, description, examples);
-  verb->callback([options, &session, handler] {
-    session.action = [options, &session, handler] { return handler(*options, session); };
-  });
-  verb->add_option("INPUT", options->input, "a file or a template")->type_name("");
-  verb->add_option("--ranks", options->ranks, "ranks of a template; 8 without a machine")
-      ->type_name("N");
-  verb->add_option("--mesh", options->mesh, "the ranks as a mesh: 8, 2x4")->type_name("AxB");
-  verb->add_option("-m,--machine", options->machine.machine,
-                   "a machine whose links rings, trees and synthesis follow")
-      ->type_name("NAME|FILE");
-  verb->add_option("--gpu", options->machine.gpu, "device model of GPUs whose file names none")
-      ->type_name("MODEL");
-  verb->add_option("--set", options->machine.set, "any parameter of the machine")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
-  verb->add_option("--param", options->parameters, "parameter of a template: channels=8")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
-  verb->add_option("--size", options->size,
-                   "of a program: the size at which it is lifted to a plan")
-      ->type_name("SIZE");
+  on_call(*verb, session, options, handler);
+  const TextOptions add(*verb);
+  add("INPUT", options->input, "a file or a template", "");
+  add("--ranks", options->ranks, "ranks of a template; 8 without a machine", "N");
+  add("--mesh", options->mesh, "the ranks as a mesh: 8, 2x4", "AxB");
+  add("-m,--machine", options->machine.machine,
+      "a machine whose links rings, trees and synthesis follow", "NAME|FILE");
+  add("--gpu", options->machine.gpu, "device model of GPUs whose file names none", "MODEL");
+  add("--set", options->machine.set, "any parameter of the machine", "NAME=VALUE");
+  add("--param", options->parameters, "parameter of a template: channels=8", "NAME=VALUE");
+  add("--size", options->size, "of a program: the size at which it is lifted to a plan", "SIZE");
   verb->add_flag("--round-size", options->round_size,
                  "for a size that the program cannot take, the next one that it can");
-  verb->add_option("--shape", options->shape,
-                   "make it a plan of elements: shape of what nccl-tests calls size")
-      ->type_name("MxN");
-  verb->add_option("--dtype", options->dtype, "... of this type")
-      ->type_name("TYPE")
-      ->capture_default_str();
+  add("--shape", options->shape, "make it a plan of elements: shape of what nccl-tests calls size",
+      "MxN");
+  add("--dtype", options->dtype, "... of this type", "TYPE");
   verb->add_option("--axis", options->axis, "... cut into chunks along this axis")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber)
@@ -384,16 +363,10 @@ CLI::App* add_plan_verb(CLI::App& parent, Session& session,
 }  // namespace
 
 void add_plan(CLI::App& app, Session& session) {
-  CLI::App* group = add_verb(app, "plan", "make, show and convert plans and programs",
-                             "  hemiola plan make all-gather/ring --ranks 4 -o plan.json\n"
-                             "  hemiola plan convert plan.xml --to mscclpp -o plan.json");
-  group->require_subcommand(0, 1);
-  group->callback([&session, group] {
-    if (!group->get_subcommands().empty()) return;
-    session.action = []() -> ExitCode {
-      throw Failure("'plan' needs a verb", {}, "there are: make, show, convert");
-    };
-  });
+  CLI::App* group = add_group(app, session, "plan", "make, show and convert plans and programs",
+                              "  hemiola plan make all-gather/ring --ranks 4 -o plan.json\n"
+                              "  hemiola plan convert plan.xml --to mscclpp -o plan.json",
+                              "make, show, convert");
   const auto options = std::make_shared<PlanOptions>();
   CLI::App* const made = add_plan_verb(
       *group, session, options, "make", make, "write the plan or program of a template",
@@ -404,26 +377,24 @@ void add_plan(CLI::App& app, Session& session) {
       "a plan as a table per rank or a graph, a program in short; without one, all templates",
       "  hemiola plan show all-reduce/ring --ranks 4 --rank 0\n"
       "  hemiola plan show plan.json --graph mermaid");
-  shown->add_option("--graph", options->graph, "mermaid|dot: transfers and what they wait for")
-      ->type_name("FORMAT");
-  shown->add_option("--rank", options->rank, "only this rank")->type_name("R");
-  shown
-      ->add_option("--waves", options->waves,
-                   "when the parts of this tensor arrive on --rank (0), in steps")
-      ->type_name("TENSOR");
+  const TextOptions add(*shown);
+  add("--graph", options->graph, "mermaid|dot: transfers and what they wait for", "FORMAT");
+  add("--rank", options->rank, "only this rank", "R");
+  add("--waves", options->waves, "when the parts of this tensor arrive on --rank (0), in steps",
+      "TENSOR");
   CLI::App* const converted = add_plan_verb(
       *group, session, options, "convert", convert,
       "write a plan or program for an executor, or a program as a plan",
       "  hemiola plan convert plan.xml --to mscclpp -o plan.json\n"
       "  hemiola plan convert all-gather/hierarchical --ranks 8 --to msccl > plan.xml");
   for (CLI::App* verb : {made, converted}) {
-    verb->add_option("--to", options->format,
-                     "plan|mscclpp|msccl|msccl:microsoft|msccl:rccl; all but the first of any plan "
-                     "that does not "
-                     "compute, within what their executors have room for")
-        ->type_name("FORMAT");
-    verb->add_option("-o,--output", options->output, "where to write; else standard output")
-        ->type_name("FILE");
+    const TextOptions add_output(*verb);
+    add_output("--to", options->format,
+               "plan|mscclpp|msccl|msccl:microsoft|msccl:rccl; all but the first of any plan "
+               "that does not "
+               "compute, within what their executors have room for",
+               "FORMAT");
+    add_output("-o,--output", options->output, "where to write; else standard output", "FILE");
   }
 }
 

@@ -334,9 +334,8 @@ void add_replay(CLI::App& app, Session& session) {
       app, "replay", "what one GPU sees when others write to it on a timetable", kReplayExamples);
   const auto options = std::make_shared<ReplayOptions>();
   add_replay_options(*verb, *options, session);
-  verb->callback([options, &session] {
-    session.action = [options, &session] { return Replayer(*options, session).run(); };
-  });
+  on_call(*verb, session, options,
+          [](const auto& given, Session& in) { return Replayer(given, in).run(); });
 }
 
 }  // namespace hemiola::cli

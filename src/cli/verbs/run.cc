@@ -83,18 +83,14 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   verb.add_option("--astra", options.astra,
                   "inputs of ASTRA-sim 2.x: its own model, and ours beside it (docs/astra.md)")
       ->type_name("workload=PREFIX system=FILE network=FILE [memory=FILE] [groups=FILE] ...");
-  verb.add_option(
-          "--network", options.network,
-          "the messages of a plan over ns-3's network (docs/ns3.md), lossless or with queues")
-      ->type_name("ns-3[:QUEUE,ack]");
+  add("--network", options.network,
+      "the messages of a plan over ns-3's network (docs/ns3.md), lossless or with queues",
+      "ns-3[:QUEUE,ack]");
   verb.add_flag("--lenient", options.lenient,
                 "of a trace: what can be left out of a damaged one is, and counted");
-  verb.add_option("--groups", options.groups, "of a trace: its process groups, if not beside it")
-      ->type_name("FILE");
-  verb.add_option(
-          "--replicate", options.replicate,
-          "of a trace of one rank, or a text that does not say it: so many ranks do the same")
-      ->type_name("N");
+  add("--groups", options.groups, "of a trace: its process groups, if not beside it", "FILE");
+  add("--replicate", options.replicate,
+      "of a trace of one rank, or a text that does not say it: so many ranks do the same", "N");
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 

@@ -149,9 +149,8 @@ void add_sweep(CLI::App& app, Session& session) {
   CLI::App* verb = add_verb(app, "sweep", "many runs into a database", kSweepExamples);
   const auto options = std::make_shared<SweepOptions>();
   add_options(*verb, *options, session);
-  verb->callback([options, &session] {
-    session.action = [options, &session] { return SweepVerb(*options, session).run(); };
-  });
+  on_call(*verb, session, options,
+          [](const auto& given, Session& in) { return SweepVerb(given, in).run(); });
 }
 
 }  // namespace hemiola::cli

@@ -48,12 +48,10 @@ void add_options(CLI::App& verb, TuneOptions& options, Session& session) {
   add_kernel_options(verb, options.kernel);
   add("--plan", options.plan, "the template of plans: 'hemiola plan show' lists them", "TEMPLATE");
   add_machine_options(verb, options.machine);
-  verb.add_option("--param", options.parameters,
-                  "sizes of the template; or what is tried of chunks, realizations, ...: "
-                  "split=1,2,4")
-      ->type_name("NAME=VALUE,...")
-      ->take_all()
-      ->allow_extra_args(false);
+  add("--param", options.parameters,
+      "sizes of the template; or what is tried of chunks, realizations, ...: "
+      "split=1,2,4",
+      "NAME=VALUE,...");
   add("--configs", options.configs,
       "configurations of the kernel, a JSON list of objects; else those of @triton.autotune, else "
       "what --constexpr and the plan give",
@@ -277,9 +275,8 @@ void add_tune(CLI::App& app, Session& session) {
       kTuneExamples);
   const auto options = std::make_shared<TuneOptions>();
   add_options(*verb, *options, session);
-  verb->callback([options, &session] {
-    session.action = [options, &session] { return TuneVerb(*options, session).run(); };
-  });
+  on_call(*verb, session, options,
+          [](const auto& given, Session& in) { return TuneVerb(given, in).run(); });
 }
 
 }  // namespace hemiola::cli

@@ -3,7 +3,6 @@
 #include <functional>
 #include <iostream>
 #include <memory>
-#include <optional>
 
 #include "cli/cli.h"
 #include "cli/interrupt.h"
@@ -43,42 +42,35 @@ struct ValidateOptions {
 };
 
 void add_options(CLI::App& verb, ValidateOptions& options, Session& session) {
-  verb.add_option("TABLE", options.table,
-                  "CSV with the columns size_bytes and time_us, or the output of nccl-tests or\n"
-                  "rccl-tests; none: the shipped suite")
-      ->type_name("");
-  add_machine_options(verb, options.machine);
   const TextOptions add(verb);
-  const auto add_list = [&verb](const char* name, std::vector<std::string>& value,
-                                const char* description, const char* type) {
-    verb.add_option(name, value, description)->type_name(type)->allow_extra_args(false);
-  };
+  add("TABLE", options.table,
+      "CSV with the columns size_bytes and time_us, or the output of nccl-tests or\n"
+      "rccl-tests; none: the shipped suite",
+      "");
+  add_machine_options(verb, options.machine);
   add("--program", options.program, "a program file or a built-in", "PROGRAM");
-  add_list("--param", options.parameters, "parameter of a built-in: channels=8", "NAME=VALUE");
-  add_list("--where", options.where, "rows whose column has one of the values; repeatable",
-           "COLUMN=VALUE[,VALUE]");
+  add("--param", options.parameters, "parameter of a built-in: channels=8", "NAME=VALUE");
+  add("--where", options.where, "rows whose column has one of the values; repeatable",
+      "COLUMN=VALUE[,VALUE]");
   CLI::Option* size =
-      verb.add_option("--size", options.size, "rows of this size, or of a list: 64KiB,1MiB")
-          ->type_name("SIZE");
-  verb.add_option("--sizes", options.sizes, "rows of the sizes of a range 1KiB:1GiB:x2, or a list")
-      ->type_name("A:B:xF")
+      add("--size", options.size, "rows of this size, or of a list: 64KiB,1MiB", "SIZE");
+  add("--sizes", options.sizes, "rows of the sizes of a range 1KiB:1GiB:x2, or a list", "A:B:xF")
       ->excludes(size);
-  add_list("--column", options.columns, "which column is time_us, num_gpus, ...: repeatable",
-           "ROLE=COLUMN");
+  add("--column", options.columns, "which column is time_us, num_gpus, ...: repeatable",
+      "ROLE=COLUMN");
   add("--calibrate", options.calibrate,
       "table that the trivial model is fitted to, with the same --where but for the number of GPUs",
       "FILE");
-  add_list("--calibrate-where", options.calibrate_where,
-           "rows of --calibrate, chosen by these in place of --where; repeatable",
-           "COLUMN=VALUE[,VALUE]");
+  add("--calibrate-where", options.calibrate_where,
+      "rows of --calibrate, chosen by these in place of --where; repeatable",
+      "COLUMN=VALUE[,VALUE]");
   add("--dtype", options.dtype, "data type of rows that name none", "TYPE");
   add_engine_options(verb, options.engine, "measured repetitions");
   add("--max-size", options.max_size,
       "rows of larger sizes are listed, not simulated (16MiB; none with --size and --sizes)",
       "SIZE");
-  add_list("--only", options.only,
-           "entries of the suite whose names begin so (micro-: microbenchmarks); repeatable",
-           "NAME");
+  add("--only", options.only,
+      "entries of the suite whose names begin so (micro-: microbenchmarks); repeatable", "NAME");
   verb.add_flag("--all", options.all,
                 "the suite: all sizes up to --max-size, not powers of 4 up to 4 MiB");
   verb.add_flag("--no-check", options.no_check, "do not check the programs first");

@@ -67,13 +67,11 @@ void add_make(CLI::App& parent, Session& session) {
   add_machine_options(*verb, options->machine);
   add_iteration_basics(*verb, options->iteration);
   add_iteration_options(*verb, options->iteration);
-  verb->add_option("-o,--output", options->out,
-                   "write it as Chakra execution traces: PREFIX.<rank>.et, PREFIX.json")
-      ->type_name("PREFIX");
+  TextOptions{*verb}("-o,--output", options->out,
+                     "write it as Chakra execution traces: PREFIX.<rank>.et, PREFIX.json",
+                     "PREFIX");
   verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
-  verb->callback([options, &session] {
-    session.action = [options, &session] { return make(*options, session); };
-  });
+  on_call(*verb, session, options, make);
 }
 
 struct SearchOptions {
@@ -150,26 +148,19 @@ void add_search(CLI::App& parent, Session& session) {
       add_verb(parent, "search", "parallelisms of a model that fit into memory, the fastest first",
                kSearchExamples);
   const auto options = std::make_shared<SearchOptions>();
+  const TextOptions add(*verb);
   add_model_options(*verb, options->model);
   add_machine_options(*verb, options->machine);
-  verb->add_option("--engine", options->iteration.engine,
-                   "how launches are timed: estimate|fluid|sampled|line")
-      ->type_name("ENGINE")
-      ->capture_default_str();
+  add("--engine", options->iteration.engine, "how launches are timed: estimate|fluid|sampled|line",
+      "ENGINE");
   add_iteration_options(*verb, options->iteration);
-  verb->add_option("--top", options->top, "rows of the table")
-      ->type_name("N")
-      ->capture_default_str();
-  verb->add_option("--gpus", options->gpus,
-                   "how many: nodes of the machine that have them (dgx-h100 without --machine)")
-      ->type_name("N");
-  verb->add_option("--memory", options->memory, "of a GPU; that of its device model by default")
-      ->type_name("SIZE");
-  verb->add_option("--json", options->iteration.json, "write one JSON object")->type_name("FILE");
+  add("--top", options->top, "rows of the table", "N");
+  add("--gpus", options->gpus,
+      "how many: nodes of the machine that have them (dgx-h100 without --machine)", "N");
+  add("--memory", options->memory, "of a GPU; that of its device model by default", "SIZE");
+  add("--json", options->iteration.json, "write one JSON object", "FILE");
   verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
-  verb->callback([options, &session] {
-    session.action = [options, &session] { return search(*options, session); };
-  });
+  on_call(*verb, session, options, search);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "explore/losses/explained.h"
-#include "explore/trials/isolated.h"
 #include "plan/plan_json.h"
 
 namespace hemiola::explore {

@@ -4,7 +4,6 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "explore/exploration.h"
 #include "explore/trials/isolated.h"

@@ -7,7 +7,6 @@
 #include <map>
 #include <optional>
 #include <tuple>
-#include <vector>
 
 namespace hemiola::explore {
 namespace {

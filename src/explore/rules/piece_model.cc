@@ -1,9 +1,5 @@
 #include "explore/rules/piece_model.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-
 #include "explore/rules/closed_form.h"
 #include "machine/devices/gemm_model.h"
 

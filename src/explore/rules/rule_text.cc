@@ -1,6 +1,5 @@
 // Rules as text.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <sstream>
@@ -53,9 +52,8 @@ Feature feature_named(const std::string& word, const RuleReader& reader) {
     names.emplace_back(name_of(static_cast<Feature>(i)));
     if (names.back() == word) return static_cast<Feature>(i);
   }
-  const std::string near = suggest(word, names);
   reader.fail(fmt::format("'{}' is not a feature", word),
-              near.empty() ? fmt::format("there are: {}", fmt::join(names, ", ")) : near);
+              suggest(word, names, "there are: " + joined(names)));
 }
 
 }  // namespace

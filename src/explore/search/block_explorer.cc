@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <numeric>
 #include <set>
 #include <tuple>
-#include <utility>
 
 #include "explore/first_of_each.h"
 #include "explore/losses/explained.h"

@@ -54,9 +54,8 @@ BlockKind block_named(const std::string& name, const SourceLocation& where) {
   for (const BlockKind kind : {BlockKind::mlp, BlockKind::attention}) {
     if (name_of(kind) == name) return kind;
   }
-  const std::string near = suggest(name, {"mlp", "attention"});
   throw Failure(fmt::format("'{}' is not a block", name), where,
-                near.empty() ? "there are: mlp, attention" : near);
+                suggest(name, {"mlp", "attention"}, "there are: mlp, attention"));
 }
 
 void check(const Block& block, const std::string& prefix) {

@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/diagnostics.h"
+#include "core/lists.h"
 #include "plan/template.h"
 
 namespace hemiola::explore {
@@ -121,9 +121,8 @@ OperatorKind operator_named(const std::string& name, const SourceLocation& where
     if (facts.name == name) return facts.kind;
     names.emplace_back(facts.name);
   }
-  const std::string near = suggest(name, names);
   throw Failure(fmt::format("'{}' is not an operator", name), where,
-                near.empty() ? fmt::format("there are: {}", fmt::join(names, ", ")) : near);
+                suggest(name, names, "there are: " + joined(names)));
 }
 
 void check(const Operator& op, const SourceLocation& where) {

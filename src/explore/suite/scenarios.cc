@@ -125,9 +125,8 @@ class ScenarioReader : study::YamlFile {
     for (const std::string& known : words) {
       if (known == word) return word;
     }
-    std::string hint = suggest(word, words);
-    if (hint.empty() && words.size() < 4) hint = "there are: " + joined(words);
-    fail(node[key], "'" + word + "' is not among the values of '" + key + "'", hint);
+    fail(node[key], "'" + word + "' is not among the values of '" + key + "'",
+         suggest(word, words, words.size() < 4 ? "there are: " + joined(words) : ""));
   }
 
   bool has_models_ = false;
@@ -155,10 +154,9 @@ Suite read_scenarios(const std::string& name_or_file) {
   const bool is_name = name_or_file.find_first_of("./") == std::string::npos;
   if (is_name && !std::filesystem::exists(name_or_file, ignored)) {
     const std::vector<std::string> names = shipped_suites();
-    const std::string near = suggest(name_or_file, names);
     throw Failure("there is no suite and no file '" + name_or_file + "'",
                   SourceLocation{.file = "--suite"},
-                  !near.empty() ? near : "there is the suite " + names.front());
+                  suggest(name_or_file, names, "there is the suite " + names.front()));
   }
   return parse_scenarios(read_file(name_or_file), name_or_file);
 }

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/checked.h"
-#include "study/laboratory/database_head.h"
+#include "core/names.h"
 #include "study/support/sqlite.h"
 
 namespace hemiola::explore {
@@ -40,6 +40,8 @@ constexpr const char* kSuiteTables =
     "  extra_traffic_bytes INTEGER NOT NULL, losses TEXT,\n"
     "  PRIMARY KEY (scenario, position)) WITHOUT ROWID;";
 constexpr int kScenarioResults = 14, kScenarioColumns = 28, kScheduleColumns = 19;
+
+constexpr std::array<std::string_view, 3> kStatusNames{"done", "refused", "internal"};
 
 std::string insert_into(const char* table, int columns) {
   std::string sql = fmt::format("INSERT INTO {} VALUES (?", table);
@@ -129,10 +131,9 @@ ScenarioRow read_scenario(Statement& select, const std::string& file) {
   op.ranks = static_cast<int>(select.integer(1, 1 << 20));
   op.load = select.text();
   const std::string status = select.text();
-  for (const ScenarioStatus known : {ScenarioStatus::refused, ScenarioStatus::internal}) {
-    if (status == name_of(known)) row.status = known;
-  }
-  if (status != name_of(row.status)) damaged(file, "the status '" + status + "'");
+  const auto known_status = value_named<ScenarioStatus>(kStatusNames, status);
+  if (!known_status) damaged(file, "the status '" + status + "'");
+  row.status = *known_status;
   row.error = select.text();
   if (row.status != ScenarioStatus::done) return row;
   row.serial_program = select.text();
@@ -193,15 +194,7 @@ std::vector<std::string> differences(const SuiteDatabase::Head& is,
 }  // namespace
 
 std::string_view name_of(ScenarioStatus status) {
-  switch (status) {
-    case ScenarioStatus::done:
-      return "done";
-    case ScenarioStatus::refused:
-      return "refused";
-    case ScenarioStatus::internal:
-      return "internal";
-  }
-  return "";
+  return name_in(kStatusNames, status);
 }
 
 SuiteDatabase::SuiteDatabase(const std::string& file, const Head& head)

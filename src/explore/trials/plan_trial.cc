@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <memory>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "explore/trials/isolated.h"

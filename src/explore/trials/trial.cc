@@ -23,9 +23,7 @@ std::int64_t Trial::line_hops(const Candidate& candidate) {
 }
 
 void Trial::confirm(Candidate& candidate) {
-  const Confirmed confirmed = plans_.confirm(template_plan(candidate.schedule));
-  candidate.confirmed = confirmed.time + software_;
-  candidate.confirmed_error = confirmed.error;
+  candidate.confirmed = plans_.confirm(template_plan(candidate.schedule)).time + software_;
 }
 
 plan::Plan plan_of(study::Laboratory& laboratory, const Request& request,

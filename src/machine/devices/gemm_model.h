@@ -7,9 +7,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "core/data_type.h"
 #include "core/time.h"

@@ -12,7 +12,7 @@
 #include <functional>
 #include <iterator>
 
-#include "machine/devices/gemm_table.h"
+#include "machine/testing/gemm_table.h"
 
 namespace hemiola::machine {
 namespace {

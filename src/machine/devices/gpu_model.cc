@@ -9,11 +9,12 @@
 #include <deque>
 #include <filesystem>
 #include <mutex>
-#include <optional>
 #include <set>
 
 #include "core/embedded.h"
+#include "core/lists.h"
 #include "core/text.h"
+#include "machine/devices/parameters.h"
 
 namespace hemiola::machine {
 namespace {
@@ -217,11 +218,9 @@ const GpuModel* find_shipped(std::string_view name) {
 }
 
 [[noreturn]] void unknown_model(std::string_view name) {
-  std::string all;
-  for (const std::string& known : gpu_model_names()) all += (all.empty() ? "" : ", ") + known;
   const std::string near = suggest(name, gpu_model_names());
   throw Failure("unknown device model '" + std::string(name) + "'", {},
-                (near.empty() ? "" : near + " ") + "the models are " + all +
+                (near.empty() ? "" : near + " ") + "the models are " + joined(gpu_model_names()) +
                     "; a file with a device model is named with its extension .yaml");
 }
 

@@ -1,13 +1,13 @@
 // The table of device parameters: names, descriptions, ranges, and how each is read and written as
 // text.
+#include "machine/devices/parameters.h"
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
 #include "machine/devices/arbitration_names.h"
-#include "machine/devices/gpu_model.h"
+#include "machine/devices/parameter_text.h"
 
 namespace hemiola::machine {
 namespace {
@@ -29,24 +29,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-std::string text_of(std::int64_t value) {
-  return std::to_string(value);
-}
-std::string text_of(bool value) {
-  return value ? "true" : "false";
-}
-std::string text_of(Time value) {
-  return to_string(value);
-}
-std::string text_of(Bytes value) {
-  return to_string(value);
-}
-std::string text_of(Rate value) {
-  return to_string(value);
-}
-std::string text_of(Frequency value) {
-  return to_string(value);
-}
+using machine::text_of;  // beside which there are
 std::string text_of(const std::vector<MatrixTile>& tiles) {
   std::string text;
   for (const MatrixTile tile : tiles) {
@@ -59,9 +42,6 @@ std::string text_of(NocKind value) {
 }
 std::string text_of(WaitPolicy value) {
   return std::string(kWaitPolicies[static_cast<std::size_t>(value)]);
-}
-std::string text_of(Arbitration value) {
-  return std::string(name_of(value));
 }
 
 template <auto member>
@@ -160,70 +140,64 @@ bool set_flag(GpuModel& model, std::string_view text) {
   return true;
 }
 
+/// What one parameter is: how it is read and written, and what a good value looks like.
+template <auto member, auto set>
+constexpr Parameter parameter(std::string_view name, std::string_view kind,
+                              std::string_view description, std::string_view hint) {
+  return {name, kind, description, get<member>, set, hint};
+}
 /// A number of things that must exist.
 template <auto member, std::int64_t most = kMostUnits>
 constexpr Parameter count(std::string_view name, std::string_view description) {
-  return {name,
-          "count",
-          description,
-          get<member>,
-          set_count<member, 1, most>,
-          "a whole number of 1 or more, up to what hardware of this decade has"};
+  return parameter<member, set_count<member, 1, most>>(
+      name, "count", description,
+      "a whole number of 1 or more, up to what hardware of this decade has");
 }
 /// A number of which 0 means "unlimited" or "none".
 template <auto member>
 constexpr Parameter limit(std::string_view name, std::string_view description) {
-  return {name,
-          "count",
-          description,
-          get<member>,
-          set_count<member, 0, kAnyCount>,
-          "a whole number, 0 or more"};
+  return parameter<member, set_count<member, 0, kAnyCount>>(name, "count", description,
+                                                            "a whole number, 0 or more");
 }
 template <auto member, std::int64_t least = 0>
 constexpr Parameter bytes(std::string_view name, std::string_view description) {
-  return {name,
-          "bytes",
-          description,
-          get<member>,
-          set_bytes<member, least, false>,
-          least > 0 ? "a size of at least 1 B such as 256 B (at most 16 GiB)"
-                    : "a size such as 50 MiB, or 0 B for none (at most 16 GiB)"};
+  return parameter<member, set_bytes<member, least, false>>(
+      name, "bytes", description,
+      least > 0 ? "a size of at least 1 B such as 256 B (at most 16 GiB)"
+                : "a size such as 50 MiB, or 0 B for none (at most 16 GiB)");
 }
 template <auto member>
 constexpr Parameter line(std::string_view name, std::string_view description) {
-  return {name,
-          "bytes",
-          description,
-          get<member>,
-          set_bytes<member, 8, true>,
-          "a power of two from 8 B to 4 KiB such as 128 B"};
+  return parameter<member, set_bytes<member, 8, true>>(
+      name, "bytes", description, "a power of two from 8 B to 4 KiB such as 128 B");
 }
 /// Every hop takes strictly positive time, so that 1 fs is the least.
 template <auto member, std::int64_t least = 1>
 constexpr Parameter time(std::string_view name, std::string_view description) {
-  return {
-      name,
-      "time",
-      description,
-      get<member>,
-      set_time<member, least>,
-      least > 0 ? "a time of 1 fs to 1 s such as 150 ns" : "a time of 0 ns to 1 s such as 40 ns"};
+  return parameter<member, set_time<member, least>>(
+      name, "time", description,
+      least > 0 ? "a time of 1 fs to 1 s such as 150 ns" : "a time of 0 ns to 1 s such as 40 ns");
 }
 template <auto member>
 constexpr Parameter rate(std::string_view name, std::string_view description) {
-  return {name,        "rate",           description,
-          get<member>, set_rate<member>, "a rate from 1 MB/s such as 3.35 TB/s, or inf for ideal"};
+  return parameter<member, set_rate<member>>(
+      name, "rate", description, "a rate from 1 MB/s such as 3.35 TB/s, or inf for ideal");
+}
+template <auto member>
+constexpr Parameter frequency(std::string_view name, std::string_view description) {
+  return parameter<member, set_frequency<member>>(name, "frequency", description,
+                                                  "a frequency such as 1.755 GHz");
+}
+template <auto member>
+constexpr Parameter flag(std::string_view name, std::string_view description) {
+  return parameter<member, set_flag<member>>(name, "flag", description, "true or false");
 }
 
 using M = GpuModel;
 
-constexpr std::string_view kFrequencyHint = "a frequency such as 1.755 GHz";
-
 constexpr std::array kParameters{
     count<&M::cu_count>("cu.count", "compute units (SMs)"),
-    Parameter{"cu.clock", "frequency", "clock of the compute units", get<&M::cu_clock>,
-              set_frequency<&M::cu_clock>, kFrequencyHint},
+    frequency<&M::cu_clock>("cu.clock", "clock of the compute units"),
     count<&M::cu_wavefront_size, 128>("cu.wavefront_size", "threads of a wavefront (warp)"),
     count<&M::cu_max_threads, 65536>("cu.max_threads", "resident threads per compute unit"),
     count<&M::cu_max_workgroups>("cu.max_workgroups", "resident workgroups per compute unit"),
@@ -247,11 +221,8 @@ constexpr std::array kParameters{
     limit<&M::cu_matrix_rate_4byte>("cu.matrix_rate_4byte", "the same of float32 (TF32), 0 none"),
     limit<&M::cu_matrix_rate_1byte>("cu.matrix_rate_1byte", "the same of fp8 and int8, 0 none"),
 
-    Parameter{"gemm.clock", "frequency", "clock of a matrix product, short load",
-              get<&M::gemm_clock>, set_frequency<&M::gemm_clock>, kFrequencyHint},
-    Parameter{"gemm.sustained_clock", "frequency", "the same under the power limit",
-              get<&M::gemm_sustained_clock>, set_frequency<&M::gemm_sustained_clock>,
-              kFrequencyHint},
+    frequency<&M::gemm_clock>("gemm.clock", "clock of a matrix product, short load"),
+    frequency<&M::gemm_sustained_clock>("gemm.sustained_clock", "the same under the power limit"),
     time<&M::gemm_burst_time, 0>("gemm.burst_time", "full load until the power limit holds"),
     time<&M::gemm_setup, 0>("gemm.setup", "of a matrix product's kernel before its first loads"),
     count<&M::gemm_stages, 64>("gemm.stages", "steps along k whose operands a compute unit holds"),
@@ -293,8 +264,7 @@ constexpr std::array kParameters{
     bytes<&M::l2_size>("l2.size", "L2 cache, 0 none"),
     count<&M::l2_ways>("l2.ways", "associativity of the L2"),
     count<&M::l2_slices>("l2.slices", "L2 slices"),
-    Parameter{"l2.copies", "flag", "a partition keeps copies of lines of the others",
-              get<&M::l2_copies>, set_flag<&M::l2_copies>, "true or false"},
+    flag<&M::l2_copies>("l2.copies", "a partition keeps copies of lines of the others"),
     rate<&M::l2_slice_rate>("l2.slice_rate", "one L2 slice"),
     time<&M::l2_latency>("l2.latency", "look-up inside a slice, on a hit"),
     time<&M::l2_atomic_time>("l2.atomic_time", "service of an atomic or flag update"),
@@ -362,8 +332,7 @@ constexpr std::array kParameters{
                                "instructions around one operation of a workgroup"),
     Parameter{"sync.wait", "choice", "what a wavefront does until a flag has its value",
               get<&M::sync_wait>, set_wait, "spin, backoff, monitor or syncmon"},
-    Parameter{"sync.uncached", "flag", "flags are not cached by the L2", get<&M::sync_uncached>,
-              set_flag<&M::sync_uncached>, "true or false"},
+    flag<&M::sync_uncached>("sync.uncached", "flags are not cached by the L2"),
     line<&M::sync_flag_spacing>("sync.flag_spacing", "from one flag in memory to the next"),
     time<&M::sync_line_time>("sync.line_time",
                              "of one access to a line of uncached flags, at the memory controller"),
@@ -387,8 +356,7 @@ constexpr std::array kParameters{
                                  "work of the proxy thread per request to a NIC"),
     time<&M::proxy_return_latency>("proxy.return_latency", "completion back to the GPU"),
 
-    Parameter{"fabric.forwards", "flag", "a link route may pass through this GPU",
-              get<&M::forwards>, set_flag<&M::forwards>, "true or false"},
+    flag<&M::forwards>("fabric.forwards", "a link route may pass through this GPU"),
 };
 
 const Parameter* find_parameter(std::string_view name) {

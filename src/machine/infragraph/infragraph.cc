@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "core/lists.h"
+#include "machine/devices/parameters.h"
 #include "machine/fabric_parameters.h"
 #include "machine/infragraph/layout.h"
 #include "machine/link_classes.h"
@@ -329,12 +330,8 @@ class Expander {
     const std::vector<std::string> known = gpu_model_names();
     const bool is_known = std::find(known.begin(), known.end(), name) != known.end();
     if (is_known || annotated == model_places_.end()) return gpu_model(name);
-    std::string hint = suggest(name, known);
-    if (hint.empty()) {
-      hint = "the device models are";
-      for (const std::string& other : known) hint += " " + other;
-    }
-    throw Failure("there is no device model '" + name + "'", annotated->second, hint);
+    throw Failure("there is no device model '" + name + "'", annotated->second,
+                  suggest(name, known, "the device models are " + joined(known, " ")));
   }
 
   void annotate_graph() {

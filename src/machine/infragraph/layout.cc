@@ -6,6 +6,8 @@
 #include <span>
 #include <unordered_set>
 
+#include "core/lists.h"
+
 namespace hemiola::machine::infragraph {
 namespace {
 
@@ -24,12 +26,9 @@ std::vector<std::string> names_of(const std::vector<Named>& items) {
 
 [[noreturn]] void unknown(const std::string& what, const std::string& name,
                           const std::vector<std::string>& known, const SourceLocation& where) {
-  std::string hint = suggest(name, known);
-  if (hint.empty()) {
-    hint = known.empty() ? "there are none" : "known are";
-    for (const std::string& other : known) hint += " " + other;
-  }
-  throw Failure("there is no " + what + " '" + name + "'", where, hint);
+  throw Failure(
+      "there is no " + what + " '" + name + "'", where,
+      suggest(name, known, known.empty() ? "there are none" : "known are " + joined(known, " ")));
 }
 
 template <typename Named>

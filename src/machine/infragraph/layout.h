@@ -1,11 +1,9 @@
 // Where the nodes of an InfraGraph document stand, and which pairs its edges join.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "machine/infragraph/infragraph.h"

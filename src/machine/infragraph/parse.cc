@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <exception>
 #include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/lists.h"
 #include "machine/fabric_parameters.h"
 #include "machine/infragraph/infragraph.h"
 #include "machine/infragraph/older.h"
@@ -109,11 +109,7 @@ class Parser {
   }
 
   static std::string hint_for(const std::string& word, const std::vector<std::string>& known) {
-    std::string hint = suggest(word, known);
-    if (!hint.empty()) return hint;
-    hint = "known are";
-    for (const std::string& name : known) hint += " " + name;
-    return hint;
+    return suggest(word, known, "known are " + joined(known, " "));
   }
 
   static Place child(const Place& place, const std::string& key) {

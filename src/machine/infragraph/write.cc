@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "machine/devices/parameters.h"
 #include "machine/fabric_parameters.h"
 #include "machine/infragraph/infragraph.h"
 #include "machine/infragraph/layout.h"

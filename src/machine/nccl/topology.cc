@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
 #include <pugixml.hpp>
 #include <set>
 #include <utility>

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/testing/failure.h"
+#include "machine/devices/parameters.h"
 #include "machine/infragraph/infragraph.h"
 
 namespace hemiola::machine {

@@ -26,10 +26,8 @@ plan::Parameters complete(const KernelInfo& info, const plan::Parameters& given)
   for (const auto& [name, value] : given) {
     const auto at = std::find(names.begin(), names.end(), name);
     if (at == names.end()) {
-      const std::string near = suggest(name, names);
-      throw Failure(
-          fmt::format("'{}' has no parameter '{}'", info.name, name), kOption,
-          near.empty() ? fmt::format("its parameters are {}", fmt::join(names, ", ")) : near);
+      throw Failure(fmt::format("'{}' has no parameter '{}'", info.name, name), kOption,
+                    suggest(name, names, "its parameters are " + joined(names)));
     }
     const auto which = static_cast<std::size_t>(at - names.begin());
     const std::vector<std::string>& choices = info.parameters[which].choices;

@@ -8,6 +8,7 @@
 #include "explore/first_of_each.h"
 #include "report/exploration.h"
 #include "report/values/exploration_fields.h"
+#include "report/values/json_lists.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
@@ -41,10 +42,12 @@ std::string bench_schedules(const Exploration& found,
       "  \"schedules\": [\n",
       operator_object(found.op), json_string(name_of(collective_of(found.op.kind))),
       json_string(found.machine));
-  for (std::size_t i = 0; i < chosen.size(); ++i)
-    text += fmt::format("    {{\"text\": {}, \"plan\": \"{}\", \"simulated_us\": {}}}{}\n",
-                        json_string(chosen[i]->schedule.text()), bench_plan_file(i),
-                        json_number(chosen[i]->time().us()), i + 1 < chosen.size() ? "," : "");
+  std::size_t number = 0;
+  text += json_lines(chosen, [&](const explore::Candidate* one) {
+    return fmt::format("    {{\"text\": {}, \"plan\": \"{}\", \"simulated_us\": {}}}",
+                       json_string(one->schedule.text()), bench_plan_file(number++),
+                       json_number(one->time().us()));
+  });
   return text + "  ]\n}\n";
 }
 

@@ -3,6 +3,7 @@
 
 #include "report/block_exploration.h"
 #include "report/values/exploration_fields.h"
+#include "report/values/json_lists.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
@@ -33,12 +34,10 @@ std::string block_object(const Block& block) {
 }
 
 std::string job_object(const BlockJob& job) {
-  std::string parts;
-  for (const BlockJob::Part& part : job.parts) {
-    parts += fmt::format("{}{{\"name\": {}, \"program\": {}, {}}}", parts.empty() ? "" : ", ",
-                         json_string(part.name), json_string(part.program),
-                         time_fields("alone", part.alone));
-  }
+  const std::string parts = joined(job.parts, [](const BlockJob::Part& part) {
+    return fmt::format("{{\"name\": {}, \"program\": {}, {}}}", json_string(part.name),
+                       json_string(part.program), time_fields("alone", part.alone));
+  });
   return fmt::format("{{{}, {}, \"parts\": [{}]}}", time_fields("time", job.time),
                      confirmed_field(job.confirmed), parts);
 }
@@ -84,10 +83,7 @@ std::string block_exploration_json(const std::string& command, const BlockExplor
       time_fields("ideal", found.ideal),
       json_string(winner != nullptr ? winner->schedule.text() : std::string(other)), found.space,
       found.refused.size());
-  for (std::size_t i = 0; i < found.candidates.size(); ++i) {
-    text += chain_object(found, found.candidates[i]);
-    text += i + 1 < found.candidates.size() ? ",\n" : "\n";
-  }
+  text += json_lines(found.candidates, [&](const auto& one) { return chain_object(found, one); });
   return text + "  ]\n}\n";
 }
 

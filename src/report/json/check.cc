@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "report/report.h"
+#include "report/values/json_lists.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
@@ -17,14 +18,6 @@ verify::Verdict verdict_of(const Checked& check) {
     verdict = std::max(verdict, hangs ? verify::Verdict::deadlock : verify::Verdict::wrong);
   }
   return verdict;
-}
-
-template <class Items, class Render>
-std::string list(const Items& items, const std::string& indent, Render render) {
-  std::string text = "[";
-  for (const auto& item : items)
-    text += (text.size() > 1 ? ",\n" : "\n") + indent + "  " + render(item);
-  return text + (text.size() == 1 ? "]" : "\n" + indent + "]");
 }
 
 std::string warning(const Diagnostic& diagnostic) {
@@ -79,10 +72,10 @@ std::string fields(const Checked& check, const std::vector<Diagnostic>& warnings
   if (!check.plan) field("executor", json_string(proof.executor));
   field("verdict", json_string(verify::name_of(verdict_of(check))));
   field("summary", json_string(proof.summary));
-  field("proven", list(proof.proven, indent, [](const auto& what) { return json_string(what); }));
-  field("reasons", list(proof.reasons, indent, [](const auto& why) { return json_string(why); }));
-  field("warnings", list(warnings, indent, warning));
-  field("counterexample", list(proof.counterexample, indent, step_object));
+  field("proven", json_list(proof.proven, indent, json_string));
+  field("reasons", json_list(proof.reasons, indent, json_string));
+  field("warnings", json_list(warnings, indent, warning));
+  field("counterexample", json_list(proof.counterexample, indent, step_object));
   if (!check.plan) field("calls", std::to_string(proof.calls));
   field("sizes", sizes(check));
   if (check.data) field("data", data(*check.data));
@@ -106,7 +99,7 @@ std::string check_json(const std::string& command, const std::string& machine,
       checks.begin(), checks.end(),
       [](const Checked& a, const Checked& b) { return verdict_of(a) < verdict_of(b); });
   if (worst != checks.end()) text += fields(*worst, all, "  ");
-  text += ",\n  \"checks\": " + list(checks, "  ", [](const Checked& check) {
+  text += ",\n  \"checks\": " + json_list(checks, "  ", [](const Checked& check) {
             const std::string own = fields(check, check.proof.warnings.items(), "      ");
             return "{" + own.substr(1) + "\n    }";
           });

@@ -9,6 +9,7 @@
 
 #include "report/difference.h"
 #include "report/values/difference_text.h"
+#include "report/values/json_lists.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
@@ -25,17 +26,7 @@ std::string plus(const std::string& text, bool positive) {
 }
 
 std::string object(const std::map<std::string, std::string>& settings) {
-  std::vector<std::string> members;
-  for (const auto& [name, value] : settings)
-    members.push_back(json_string(name) + ": " + json_string(value));
-  return fmt::format("{{{}}}", fmt::join(members, ", "));
-}
-
-/// Elements of an array, one a line.
-std::string list(const std::vector<std::string>& items, std::string_view indent) {
-  if (items.empty()) return "[]";
-  const std::string separator = fmt::format(",\n{}  ", indent);
-  return fmt::format("[\n{}  {}\n{}]", indent, fmt::join(items, separator), indent);
+  return json_object(settings, json_string);
 }
 
 std::string figure_object(const FigureChange& change, std::string_view unit) {
@@ -78,16 +69,13 @@ std::string result_object(const ResultChange& change, const std::optional<study:
   field("a_checked", json_string(change.a_checked));
   field("b_checked", json_string(change.b_checked));
   field("latest", change.latest ? rank_object(*change.latest) : "null");
-  std::vector<std::string> ranks, links, counters;
-  for (const RankChange& rank : change.ranks) ranks.push_back(rank_object(rank));
-  for (const study::LinkChange& link : change.links) links.push_back(link_object(link));
-  for (const FigureChange& counter : change.counters)
-    counters.push_back(fmt::format("{{\"name\": {}, \"a\": {}, \"b\": {}, \"difference\": {}}}",
-                                   json_string(counter.name), counter.a, counter.b,
-                                   counter.difference()));
-  field("ranks", list(ranks, "      "));
-  field("links", list(links, "      "));
-  field("counters", list(counters, "      "));
+  const std::string indent = "      ";
+  field("ranks", json_list(change.ranks, indent, rank_object));
+  field("links", json_list(change.links, indent, link_object));
+  field("counters", json_list(change.counters, indent, [](const FigureChange& counter) {
+          return fmt::format("{{\"name\": {}, \"a\": {}, \"b\": {}, \"difference\": {}}}",
+                             json_string(counter.name), counter.a, counter.b, counter.difference());
+        }));
   return text + "\n    }";
 }
 
@@ -100,11 +88,10 @@ std::string run_object(const study::ResultFile& run) {
 }
 
 std::string only_list(const std::vector<study::Unmatched>& only) {
-  std::vector<std::string> items;
-  for (const study::Unmatched& one : only)
-    items.push_back(fmt::format("{{\"size_bytes\": {}, \"settings\": {}}}", one.size.count,
-                                object(one.settings)));
-  return list(items, "  ");
+  return json_list(only, "  ", [](const study::Unmatched& one) {
+    return fmt::format("{{\"size_bytes\": {}, \"settings\": {}}}", one.size.count,
+                       object(one.settings));
+  });
 }
 
 std::set<std::string> reasons_of(const Difference& difference) {
@@ -168,22 +155,20 @@ std::string exceeded_text(const Difference& difference, const study::Limit& limi
 
 std::string difference_json(const std::string& command, const Difference& difference,
                             const std::optional<study::Limit>& limit) {
-  std::vector<std::string> unlike, results;
-  for (const std::string& name : difference.unlike()) unlike.push_back(json_string(name));
-  for (const ResultChange& change : difference.results)
-    results.push_back(result_object(change, limit));
   std::string text = fmt::format(
       "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"a\": {},\n  \"b\": {},\n"
       "  \"unlike\": [{}],\n",
       json_string(command), run_object(difference.a), run_object(difference.b),
-      fmt::join(unlike, ", "));
+      joined(difference.unlike(), json_string));
   if (limit) {
     text += fmt::format("  \"fail_above\": {},\n  \"exceeded\": {},\n", json_string(limit->text),
                         !exceeded_text(difference, *limit).empty());
   }
   return text + fmt::format("  \"only_a\": {},\n  \"only_b\": {},\n  \"differences\": {}\n}}\n",
                             only_list(difference.only_a), only_list(difference.only_b),
-                            list(results, "  "));
+                            json_list(difference.results, "  ", [&](const ResultChange& change) {
+                              return result_object(change, limit);
+                            }));
 }
 
 std::string difference_csv(const Difference& difference, const std::optional<study::Limit>& limit) {

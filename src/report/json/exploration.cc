@@ -1,10 +1,9 @@
 // The JSON of `explore`.
 #include <fmt/format.h>
 
-#include <iterator>
-
 #include "report/exploration.h"
 #include "report/values/exploration_fields.h"
+#include "report/values/json_lists.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
@@ -13,14 +12,13 @@ namespace {
 using explore::Exploration;
 
 std::string losses_object(const explore::Losses& losses) {
-  std::string parts = "{";
-  for (std::size_t i = 0; i < explore::kLosses; ++i) {
-    parts += fmt::format("{}\"{}\": {}", i > 0 ? ", " : "",
-                         explore::name_of(static_cast<explore::Loss>(i)), losses.parts[i]);
-  }
+  std::size_t loss = 0;
+  const std::string parts = joined(losses.parts, [&](const auto& part) {
+    return fmt::format("\"{}\": {}", explore::name_of(static_cast<explore::Loss>(loss++)), part);
+  });
   return fmt::format(
       "{{\"dil_product\": {}, \"dil_communication\": {}, \"cil_product\": {}, "
-      "\"cil_communication\": {}, {}, {}, \"fs\": {}}}}}",
+      "\"cil_communication\": {}, {}, {}, \"fs\": {{{}}}}}",
       json_number(*losses.dil_product), json_number(*losses.dil_communication),
       losses.cil_product ? json_number(*losses.cil_product) : "null",
       losses.cil_communication ? json_number(*losses.cil_communication) : "null",
@@ -48,34 +46,39 @@ std::string candidate_object(const Exploration& found, const explore::Candidate&
 }
 
 std::string picks_array(const Exploration& found) {
-  std::string text = "[";
-  for (const explore::RulePick& pick : found.picks) {
-    text += fmt::format("{}{{\"rule\": {}, \"family\": {}, \"degree\": {}, \"regret\": {}}}",
-                        text.size() > 1 ? ", " : "", json_string(pick.rule),
-                        json_string(pick.pick.family.text()), pick.pick.degree,
-                        pick.regret ? json_number(*pick.regret) : "null");
-  }
-  return text + "]";
+  return "[" +
+         joined(found.picks,
+                [](const explore::RulePick& pick) {
+                  return fmt::format(
+                      "{{\"rule\": {}, \"family\": {}, \"degree\": {}, \"regret\": {}}}",
+                      json_string(pick.rule), json_string(pick.pick.family.text()),
+                      pick.pick.degree, pick.regret ? json_number(*pick.regret) : "null");
+                }) +
+         "]";
 }
 
 std::string features_object(const explore::Features& features) {
-  std::string text = "{";
-  for (std::size_t i = 0; i < explore::kFeatures; ++i) {
-    text +=
-        fmt::format("{}\"{}\": {}", i > 0 ? ", " : "",
-                    explore::name_of(static_cast<explore::Feature>(i)), json_number(features[i]));
-  }
-  return text + "}";
+  std::size_t feature = 0;
+  return "{" +
+         joined(features,
+                [&](double value) {
+                  return fmt::format("\"{}\": {}",
+                                     explore::name_of(static_cast<explore::Feature>(feature++)),
+                                     json_number(value));
+                }) +
+         "}";
 }
 
 /// By family what the closed form of rules says, in femtoseconds.
 std::string analytic_object(const explore::AnalyticTimes& times) {
-  std::string text = "{";
-  for (std::size_t i = 0; i < explore::kFamilies; ++i) {
-    text += fmt::format("{}{}: {}", i > 0 ? ", " : "", json_string(explore::families()[i].text()),
-                        json_number(times.time[i]));
-  }
-  return text + "}";
+  std::size_t family = 0;
+  return "{" +
+         joined(times.time,
+                [&](double time) {
+                  return fmt::format("{}: {}", json_string(explore::families()[family++].text()),
+                                     json_number(time));
+                }) +
+         "}";
 }
 
 std::string serial_object(const explore::Serial& serial) {
@@ -92,15 +95,13 @@ std::string serial_object(const explore::Serial& serial) {
 
 std::string exploration_json(const std::string& command, const Exploration& found) {
   const explore::Candidate* winner = found.winner();
-  std::string pruned = "{";
-  for (const auto& [by, count] : found.pruned) {
-    pruned += fmt::format("{}{}: {}", pruned.size() > 1 ? ", " : "",
-                          json_string(explore::name_of(by)), count);
-  }
+  const std::string pruned = joined(found.pruned, [](const auto& one) {
+    return fmt::format("{}: {}", json_string(explore::name_of(one.first)), one.second);
+  });
   std::string text = fmt::format(
       "{{\n  \"schema\": 1,\n  \"command\": {},\n  \"machine\": {},\n  \"launch\": \"{}\",\n"
       "  \"operator\": {},\n  \"serial\": {},\n  {},\n"
-      "  \"best\": {},\n  \"space\": {},\n  \"pruned\": {}}},\n  \"left_out\": {},\n"
+      "  \"best\": {},\n  \"space\": {},\n  \"pruned\": {{{}}},\n  \"left_out\": {},\n"
       "  \"refused\": {},\n  \"features\": {},\n  \"analytic\": {},\n  \"rules\": {},\n  "
       "\"not_tried\": {},\n  \"not_confirmed\": {},\n  {}"
       "\"results\": [\n",
@@ -113,10 +114,8 @@ std::string exploration_json(const std::string& command, const Exploration& foun
       found.not_tried.empty() ? "null" : json_string(found.not_tried),
       found.not_confirmed.empty() ? "null" : json_string(found.not_confirmed),
       found.software.fs > 0 ? fmt::format("\"software_fs\": {},\n  ", found.software.fs) : "");
-  for (std::size_t i = 0; i < found.candidates.size(); ++i) {
-    text += candidate_object(found, found.candidates[i]);
-    text += i + 1 < found.candidates.size() ? ",\n" : "\n";
-  }
+  text += json_lines(found.candidates,
+                     [&](const auto& candidate) { return candidate_object(found, candidate); });
   return text + "  ]\n}\n";
 }
 
@@ -125,10 +124,8 @@ std::string range_json(const std::string& command, const explore::RangeOfRows& r
   std::string text = fmt::format(
       "{{\n\"schema\": 1,\n\"command\": {},\n\"pays_from_m\": {},\n\"explorations\": [\n",
       json_string(command), from ? std::to_string(*from) : "null");
-  for (std::size_t i = 0; i < range.found.size(); ++i) {
-    text += exploration_json(command, range.found[i]);
-    if (i + 1 < range.found.size()) text += ",\n";
-  }
+  text += joined(
+      range.found, [&](const Exploration& one) { return exploration_json(command, one); }, ",\n");
   return text + "]\n}\n";
 }
 

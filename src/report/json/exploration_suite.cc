@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "report/values/exploration_fields.h"
+#include "report/values/json_lists.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
@@ -14,14 +15,15 @@ using explore::ScenarioStatus;
 using explore::ScheduleRow;
 
 std::string families_object(const ScenarioRow& row) {
-  std::string text = "{";
-  for (const ScheduleRow* schedule : fastest_of_families(row)) {
-    text +=
-        fmt::format("{}{}: {{\"schedule\": {}, {}, \"speedup\": {}}}", text.size() > 1 ? ", " : "",
-                    json_string(schedule->family), json_string(schedule->schedule),
-                    time_fields("time", schedule->time), json_number(row.speedup_of(*schedule)));
-  }
-  return text + "}";
+  return "{" +
+         joined(fastest_of_families(row),
+                [&](const ScheduleRow* schedule) {
+                  return fmt::format("{}: {{\"schedule\": {}, {}, \"speedup\": {}}}",
+                                     json_string(schedule->family), json_string(schedule->schedule),
+                                     time_fields("time", schedule->time),
+                                     json_number(row.speedup_of(*schedule)));
+                }) +
+         "}";
 }
 
 std::string scenario_object(const ScenarioRow& row) {
@@ -75,23 +77,18 @@ std::string suite_csv(const SuiteExploration& found) {
 }
 
 std::string suite_json(const std::string& command, const SuiteExploration& found) {
-  std::string options = "{";
-  for (const auto& [name, value] : found.head.options) {
-    options += fmt::format("{}{}: {}", options.size() > 1 ? ", " : "", json_string(name),
-                           json_string(value));
-  }
   const SuiteSummary summary = summary_of(found.rows);
-  std::string wins = "{";
-  for (const auto& [family, count] : summary.wins)
-    wins += fmt::format("{}{}: {}", wins.size() > 1 ? ", " : "", json_string(family), count);
+  const std::string wins = joined(summary.wins, [](const auto& one) {
+    return fmt::format("{}: {}", json_string(one.first), one.second);
+  });
   std::string text = fmt::format(
       "{{\n  \"schema\": 1,\n  \"command\": {},\n  \"suite\": {},\n  \"machine\": {},\n"
-      "  \"options\": {}}},\n  \"scenarios\": [\n",
-      json_string(command), json_string(found.suite), json_string(found.head.machine), options);
-  for (std::size_t i = 0; i < found.rows.size(); ++i)
-    text += scenario_object(found.rows[i]) + (i + 1 < found.rows.size() ? ",\n" : "\n");
+      "  \"options\": {},\n  \"scenarios\": [\n",
+      json_string(command), json_string(found.suite), json_string(found.head.machine),
+      json_object(found.head.options, json_string));
+  text += json_lines(found.rows, scenario_object);
   return text + fmt::format(
-                    "  ],\n  \"summary\": {{\"done\": {}, \"serial\": {}, \"wins\": {}}}, "
+                    "  ],\n  \"summary\": {{\"done\": {}, \"serial\": {}, \"wins\": {{{}}}, "
                     "\"mean_speedup\": {}, \"largest_speedup\": {}, \"largest_at\": {}}}\n}}\n",
                     summary.done, summary.serial, wins, json_number(summary.mean),
                     json_number(summary.largest),

@@ -1,9 +1,9 @@
 // The object of --json and the lines of --csv of an iteration.
 #include <fmt/format.h>
-
-#include <algorithm>
+#include <fmt/ranges.h>
 
 #include "report/iteration.h"
+#include "report/values/json_lists.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
@@ -22,26 +22,30 @@ std::string time_field(const char* name, Time time) {
 std::string class_object(const IterationOutcome& outcome, std::size_t c) {
   const Workload& workload = *outcome.workload;
   const ClassTime& times = outcome.result.classes[c];
-  std::string ranks, calls, memory;
-  for (const int rank : workload.classes[c].ranks)
-    ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
-  for (const auto& [key, call] : times.calls)
-    calls += fmt::format("{}\n          {{\"name\": {}, \"calls\": {}, \"bytes\": {}, {}, {}, {}}}",
-                         calls.empty() ? "" : ",", json_string(call_name(workload, key)),
-                         call.calls, call.bytes, time_field("under_way", call.under_way),
-                         time_field("exposed", call.exposed), time_field("waiting", call.waiting));
-  if (workload.facts && c < workload.facts->memory.size()) {
-    for (const auto& [name, bytes] : workload.facts->memory[c])
-      memory += fmt::format("{}{}: {}", memory.empty() ? "" : ", ", json_string(name), bytes);
-  }
+  const std::string calls = joined(
+      times.calls,
+      [&](const auto& one) {
+        const auto& [key, call] = one;
+        return fmt::format("\n          {{\"name\": {}, \"calls\": {}, \"bytes\": {}, {}, {}, {}}}",
+                           json_string(call_name(workload, key)), call.calls, call.bytes,
+                           time_field("under_way", call.under_way),
+                           time_field("exposed", call.exposed),
+                           time_field("waiting", call.waiting));
+      },
+      ",");
+  std::string memory = "{}";
+  if (workload.facts && c < workload.facts->memory.size())
+    memory = json_object(workload.facts->memory[c],
+                         [](std::int64_t bytes) { return std::to_string(bytes); });
   return fmt::format(
       "        {{\"name\": {}, \"ranks\": [{}], {}, {}, {}, {}, {}, {}, {}, {}, {},\n"
-      "         \"memory_bytes\": {{{}}},\n         \"calls\": [{}]}}",
-      json_string(workload.classes[c].name), ranks, time_field("end", times.end),
-      time_field("compute", times.compute), time_field("exposed", times.exposed()),
-      time_field("memory", times.memory), time_field("waiting", times.waiting()),
-      time_field("host", times.host), time_field("idle", times.idle),
-      time_field("hidden", times.hidden), time_field("slowed", times.slowed), memory, calls);
+      "         \"memory_bytes\": {},\n         \"calls\": [{}]}}",
+      json_string(workload.classes[c].name), fmt::join(workload.classes[c].ranks, ", "),
+      time_field("end", times.end), time_field("compute", times.compute),
+      time_field("exposed", times.exposed()), time_field("memory", times.memory),
+      time_field("waiting", times.waiting()), time_field("host", times.host),
+      time_field("idle", times.idle), time_field("hidden", times.hidden),
+      time_field("slowed", times.slowed), memory, calls);
 }
 
 std::string launch_object(const IterationOutcome& outcome, const CallRow& row) {
@@ -74,9 +78,8 @@ std::string operators_object(const Workload& workload) {
 
 template <class List, class Text>
 std::string array(const List& list, const Text& text) {
-  std::string result = "[";
-  for (const auto& item : list) result += (result.size() > 1 ? ",\n" : "\n") + text(item);
-  return result + "]";
+  const std::string items = joined(list, text, ",\n");
+  return items.empty() ? "[]" : "[\n" + items + "]";
 }
 
 }  // namespace

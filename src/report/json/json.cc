@@ -1,110 +1,98 @@
 // The object of --json. Written as text and not through a JSON library, because times are exact
 // decimals that no double holds.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "report/report.h"
+#include "report/values/json_lists.h"
 #include "report/values/numbers.h"
 #include "sim/models_version.h"
 
 namespace hemiola::report {
 namespace {
 
+const std::string kIndent = "      ";  // of a result's fields
+
 std::string counters(const sim::Result& result) {
-  std::string text = "{";
-  for (const auto& [name, value] : result.counters) {
-    text += fmt::format("{}\n        {}: {}", text.size() > 1 ? "," : "", json_string(name), value);
-  }
-  return text + (result.counters.empty() ? "}" : "\n      }");
+  return json_list(
+      result.counters, kIndent,
+      [](const auto& one) { return fmt::format("{}: {}", json_string(one.first), one.second); },
+      "{}");
 }
 
 std::string links(const sim::Result& result) {
-  std::string text = "[";
-  for (const sim::LinkUse& link : result.links) {
-    text += fmt::format(
-        "{}\n        {{\"from\": {}, \"to\": {}, \"payload_bytes\": {}, \"wire_bytes\": {}, "
+  return json_list(result.links, kIndent, [](const sim::LinkUse& link) {
+    return fmt::format(
+        "{{\"from\": {}, \"to\": {}, \"payload_bytes\": {}, \"wire_bytes\": {}, "
         "\"busy_fs\": {}, \"max_queue\": {}}}",
-        text.size() > 1 ? "," : "", json_string(link.from), json_string(link.to),
-        link.payload_bytes, link.wire_bytes, link.busy.fs, link.max_queue);
-  }
-  return text + (result.links.empty() ? "]" : "\n      ]");
+        json_string(link.from), json_string(link.to), link.payload_bytes, link.wire_bytes,
+        link.busy.fs, link.max_queue);
+  });
 }
 
 std::string one_attribution(const sim::Attribution& spent) {
-  std::string text = "{";
-  for (std::size_t i = 0; i < sim::kReasons; ++i)
-    text += fmt::format("{}{}: {}", i > 0 ? ", " : "",
-                        json_string(sim::name_of(static_cast<sim::Reason>(i))), spent[i]);
-  return text + "}";
+  std::size_t reason = 0;
+  return "{" +
+         joined(spent,
+                [&](std::int64_t fs) {
+                  return fmt::format("\"{}\": {}", sim::name_of(static_cast<sim::Reason>(reason++)),
+                                     fs);
+                }) +
+         "}";
 }
 
 std::string attribution(const sim::Result& result) {
-  std::string text = "[";
-  for (std::size_t rank = 0; rank < result.attribution.size(); ++rank)
-    text += fmt::format("{}\n        {{\"rank\": {}, \"fs\": {}}}", rank > 0 ? "," : "", rank,
-                        one_attribution(result.attribution[rank]));
-  return text + (result.attribution.empty() ? "]" : "\n      ]");
+  std::size_t rank = 0;
+  return json_list(result.attribution, kIndent, [&](const sim::Attribution& spent) {
+    return fmt::format("{{\"rank\": {}, \"fs\": {}}}", rank++, one_attribution(spent));
+  });
+}
+
+std::string slowed_by(const sim::LaunchResult& launch) {
+  return joined(launch.slowed_by, [](const auto& cause) {
+    return fmt::format("{{\"launch\": {}, \"overlap_fs\": {}, \"fs\": {}}}",
+                       json_string(cause.launch), cause.overlap.fs, cause.share.fs);
+  });
 }
 
 /// Of jobs.
 std::string launches(const sim::Result& result) {
-  std::string text = "[";
-  for (const sim::LaunchResult& launch : result.launches) {
-    std::string ranks;
-    for (const int rank : launch.ranks) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
-    text += fmt::format(
-        "{}\n        {{\"name\": {}, \"program\": {}, \"ranks\": [{}], \"size_bytes\": {}, "
+  return json_list(result.launches, kIndent, [](const sim::LaunchResult& launch) {
+    std::string text = fmt::format(
+        "{{\"name\": {}, \"program\": {}, \"ranks\": [{}], \"size_bytes\": {}, "
         "\"begin_fs\": {}, \"end_fs\": {}, \"time_ns\": {}, \"latest_rank\": {},\n         "
         "\"attribution\": {}",
-        text.size() > 1 ? "," : "", json_string(launch.name), json_string(launch.program), ranks,
+        json_string(launch.name), json_string(launch.program), fmt::join(launch.ranks, ", "),
         launch.size.count, launch.begin.fs, launch.end.fs, exact_ns(launch.end - launch.begin),
         launch.latest, one_attribution(launch.attribution));
-    if (launch.alone.fs > 0) {
-      text += fmt::format(",\n         \"alone_fs\": {}, \"alone_attribution\": {}",
-                          launch.alone.fs, one_attribution(launch.alone_attribution));
-      text += ", \"slowed_by\": [";
-      for (const auto& cause : launch.slowed_by)
-        text += fmt::format("{}{{\"launch\": {}, \"overlap_fs\": {}, \"fs\": {}}}",
-                            &cause == &launch.slowed_by.front() ? "" : ", ",
-                            json_string(cause.launch), cause.overlap.fs, cause.share.fs);
-      text += "]";
-    }
-    text += "}";
-  }
-  return text + (result.launches.empty() ? "]" : "\n      ]");
+    if (launch.alone.fs > 0)
+      text += fmt::format(
+          ",\n         \"alone_fs\": {}, \"alone_attribution\": {}, \"slowed_by\": [{}]",
+          launch.alone.fs, one_attribution(launch.alone_attribution), slowed_by(launch));
+    return text + "}";
+  });
 }
 
 /// Of replays: what the reason `peer` is made of.
 std::string peer_waits(const sim::Result& result) {
-  std::string text = "[";
-  for (const sim::PeerWait& wait : result.peer_waits) {
-    text += fmt::format(
-        "{}\n        {{\"rank\": {}, \"peer\": {}, \"kind\": {}, \"fs\": {}, \"waits\": {}",
-        text.size() > 1 ? "," : "", wait.rank, wait.peer, json_string(sim::name_of(wait.kind)),
-        wait.time.fs, wait.waits);
+  return json_list(result.peer_waits, kIndent, [](const sim::PeerWait& wait) {
+    std::string text = fmt::format(
+        "{{\"rank\": {}, \"peer\": {}, \"kind\": {}, \"fs\": {}, \"waits\": {}", wait.rank,
+        wait.peer, json_string(sim::name_of(wait.kind)), wait.time.fs, wait.waits);
     if (!wait.buffer.empty()) text += fmt::format(", \"buffer\": {}", json_string(wait.buffer));
     if (wait.offset >= 0) text += fmt::format(", \"offset\": {}", wait.offset);
     if (!wait.name.empty()) text += fmt::format(", \"name\": {}", json_string(wait.name));
-    text += "}";
-  }
-  return text + (result.peer_waits.empty() ? "]" : "\n      ]");
-}
-
-std::string settings(const sim::Result& result) {
-  std::string text = "{";
-  for (const auto& [name, value] : result.settings) {
-    text +=
-        fmt::format("{}{}: {}", text.size() > 1 ? ", " : "", json_string(name), json_string(value));
-  }
-  return text + "}";
+    return text + "}";
+  });
 }
 
 std::string result_object(const sim::Result& result, bool volatile_fields) {
-  std::string text = "    {";
+  std::string text = "{";
   const auto field = [&](std::string_view key, const std::string& value) {
     text += fmt::format("{}\n      \"{}\": {}", text.back() == '{' ? "" : ",", key, value);
   };
   field("size_bytes", std::to_string(result.size.count));
-  if (!result.settings.empty()) field("settings", settings(result));
+  if (!result.settings.empty()) field("settings", json_object(result.settings, json_string));
   field("time_fs", std::to_string(result.time.fs));
   field("time_ns", exact_ns(result.time));
   field("algbw_GBps", json_number(result.algbw_GBps));
@@ -142,15 +130,13 @@ std::string to_json(const Run& run, const std::vector<sim::Result>& results, boo
   if (run.bound && run.bound->linked() == nullptr)
     executor =
         fmt::format(",\n  \"executor\": {}", json_string(run.bound->program().executed_by.name));
-  std::string text = fmt::format(
+  return fmt::format(
       "{{\n  \"schema\": \"hemiola/1\",\n  \"models\": {},\n  \"command\": {},\n"
-      "  \"machine\": {},\n  \"program\": {}{},\n  \"engine\": {},\n  \"results\": [",
+      "  \"machine\": {},\n  \"program\": {}{},\n  \"engine\": {},\n  \"results\": {}\n}}\n",
       sim::kModelsVersion, json_string(run.command), json_string(run.machine),
-      json_string(run.program), executor, json_string(run.engine));
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    text += (i > 0 ? ",\n" : "\n") + result_object(results[i], volatile_fields);
-  }
-  return text + (results.empty() ? "]\n}\n" : "\n  ]\n}\n");
+      json_string(run.program), executor, json_string(run.engine),
+      json_list(results, "  ",
+                [&](const sim::Result& result) { return result_object(result, volatile_fields); }));
 }
 
 }  // namespace hemiola::report

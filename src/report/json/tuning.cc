@@ -6,6 +6,7 @@
 
 #include "report/tuning.h"
 #include "report/values/exploration_fields.h"
+#include "report/values/json_lists.h"
 #include "report/values/numbers.h"
 #include "report/values/tuning_fields.h"
 
@@ -38,44 +39,35 @@ std::string point_object(const tune::Candidate& one) {
 }
 
 std::string bucket_object(const Bucket& bucket) {
-  std::string dropped = "{";
-  for (const auto& [why, points] : bucket.dropped)
-    dropped +=
-        fmt::format("{}\"{}\": {{\"count\": {}, \"first\": {}}}", dropped.size() > 1 ? ", " : "",
-                    name_of(why), points.count, json_string(points.first));
+  const std::string dropped = joined(bucket.dropped, [](const auto& one) {
+    return fmt::format("\"{}\": {{\"count\": {}, \"first\": {}}}", name_of(one.first),
+                       one.second.count, json_string(one.second.first));
+  });
   const tune::Candidate* winner = bucket.winner();
   std::string text = fmt::format(
       "    {{\"bucket\": {}, \"sizes\": {}, \"space\": {}, \"simulations\": {}, \"pruned\": {}, "
-      "\"descents\": {}, \"dropped\": {}}},\n     \"winner\": {}, \"pareto\": [{}], "
+      "\"descents\": {}, \"dropped\": {{{}}},\n     \"winner\": {}, \"pareto\": [{}], "
       "\"results\": [\n",
       json_string(bucket.name), settings_object(bucket.sizes), bucket.space, bucket.simulations,
       bucket.pruned, bucket.descents, dropped,
       winner != nullptr ? std::to_string(winner - bucket.candidates.data()) : "null",
       fmt::join(bucket.pareto(), ", "));
-  for (std::size_t i = 0; i < bucket.candidates.size(); ++i)
-    text += point_object(bucket.candidates[i]) + (i + 1 < bucket.candidates.size() ? ",\n" : "\n");
-  return text + "    ]}";
+  return text + json_lines(bucket.candidates, point_object) + "    ]}";
 }
 
 }  // namespace
 
 std::string tuning_json(const std::string& command, const Tuning& tuning) {
-  std::string dimensions = "{";
-  for (const tune::Dimension& one : tuning.dimensions) {
-    std::vector<std::string> values;
-    for (const std::string& value : one.values) values.push_back(json_string(value));
-    dimensions += fmt::format("{}{}: [{}]", dimensions.size() > 1 ? ", " : "",
-                              json_string(one.name), fmt::join(values, ", "));
-  }
+  const std::string dimensions = joined(tuning.dimensions, [](const tune::Dimension& one) {
+    return fmt::format("{}: [{}]", json_string(one.name), joined(one.values, json_string));
+  });
   std::string text = fmt::format(
       "{{\n  \"schema\": 1,\n  \"command\": {},\n  \"kernel\": {},\n  \"plan\": {},\n  "
       "\"machine\": {},\n  \"ranks\": {},\n  \"method\": \"{}\",\n  \"budget\": {},\n  "
-      "\"dimensions\": {}}},\n  \"buckets\": [\n",
+      "\"dimensions\": {{{}}},\n  \"buckets\": [\n",
       json_string(command), json_string(tuning.kernel), json_string(tuning.plan),
       json_string(tuning.machine), tuning.ranks, name_of(tuning.method), tuning.budget, dimensions);
-  for (std::size_t i = 0; i < tuning.buckets.size(); ++i)
-    text += bucket_object(tuning.buckets[i]) + (i + 1 < tuning.buckets.size() ? ",\n" : "\n");
-  return text + "  ]\n}\n";
+  return text + json_lines(tuning.buckets, bucket_object) + "  ]\n}\n";
 }
 
 std::string tuning_csv(const Tuning& tuning) {
@@ -108,16 +100,17 @@ std::string bench_kernels(const Tuning& tuning, const std::vector<const tune::Ca
       "{{\n  \"schema\": 2,\n  \"operator\": null,\n  \"ranks\": {},\n  \"machine\": {},\n  "
       "\"schedules\": [\n",
       tuning.ranks, json_string(tuning.machine));
-  for (std::size_t i = 0; i < chosen.size(); ++i) {
-    std::string name = chosen[i]->text;
+  std::size_t number = 0;
+  text += json_lines(chosen, [&](const tune::Candidate* point) {
+    std::string name = point->text;
     for (const Bucket& bucket : tuning.buckets) {
       for (const tune::Candidate& one : bucket.candidates)
-        if (&one == chosen[i]) name = bench_name(tuning, bucket, one);
+        if (&one == point) name = bench_name(tuning, bucket, one);
     }
-    text += fmt::format("    {{\"text\": {}, \"kernel\": \"{}\", \"simulated_us\": {}}}{}\n",
-                        json_string(name), bench_kernel_file(i),
-                        json_number(chosen[i]->time().us()), i + 1 < chosen.size() ? "," : "");
-  }
+    return fmt::format("    {{\"text\": {}, \"kernel\": \"{}\", \"simulated_us\": {}}}",
+                       json_string(name), bench_kernel_file(number++),
+                       json_number(point->time().us()));
+  });
   return text + "  ]\n}\n";
 }
 

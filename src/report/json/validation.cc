@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "report/validation.h"
+#include "report/values/json_lists.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
@@ -35,20 +36,23 @@ std::string row_object(const Judgement& judgement, const RowResult& row) {
   return text + "}";
 }
 
-std::string summary_object(const study::Summaries& summaries, std::string_view indent) {
-  std::string text = "{";
-  for (std::size_t i = 0; i < study::kRegimes; ++i) {
-    const study::Summary& summary = summaries[i];
-    const auto number = [&](double value) { return summary.n > 0 ? json_number(value) : "null"; };
-    text += fmt::format(
-        "{}\n{}  {}: {{\"n\": {}, \"bias\": {}, \"median\": {}, \"worst\": {}, \"geomean\": {}, "
-        "\"trivial_median\": {}, \"median_with_software\": {}}}",
-        i > 0 ? "," : "", indent, json_string(name_of(static_cast<study::Regime>(i))), summary.n,
-        number(summary.bias), number(summary.median), number(summary.worst),
-        number(summary.geomean), number(summary.trivial_median),
-        number(summary.median_with_software));
-  }
-  return text + fmt::format("\n{}}}", indent);
+std::string summary_object(const study::Summaries& summaries, const std::string& indent) {
+  std::size_t regime = 0;
+  return json_list(
+      summaries, indent,
+      [&](const study::Summary& summary) {
+        const auto number = [&](double value) {
+          return summary.n > 0 ? json_number(value) : "null";
+        };
+        return fmt::format(
+            "{}: {{\"n\": {}, \"bias\": {}, \"median\": {}, \"worst\": {}, \"geomean\": {}, "
+            "\"trivial_median\": {}, \"median_with_software\": {}}}",
+            json_string(name_of(static_cast<study::Regime>(regime++))), summary.n,
+            number(summary.bias), number(summary.median), number(summary.worst),
+            number(summary.geomean), number(summary.trivial_median),
+            number(summary.median_with_software));
+      },
+      "{}");
 }
 
 std::string entry_object(const Judgement& judgement) {
@@ -103,9 +107,7 @@ std::string distinct(const std::vector<Judgement>& judgements, Name name) {
     if (std::find(names.begin(), names.end(), name(judgement)) == names.end())
       names.push_back(name(judgement));
   }
-  std::string text;
-  for (const std::string& one : names) text += (text.empty() ? "" : ", ") + one;
-  return json_string(text);
+  return json_string(joined(names));
 }
 
 }  // namespace
@@ -113,11 +115,7 @@ std::string distinct(const std::vector<Judgement>& judgements, Name name) {
 std::string validation_json(const std::string& command, const std::vector<Judgement>& judgements,
                             const std::vector<study::OrderResult>& orders,
                             const std::vector<study::MicroResult>& micro, bool interrupted) {
-  std::string rows, entries, comparisons, benchmarks;
-  for (const study::MicroResult& one : micro)
-    benchmarks += (benchmarks.empty() ? "\n    " : ",\n    ") + micro_object(one);
-  for (const study::OrderResult& order : orders)
-    comparisons += (comparisons.empty() ? "\n    " : ",\n    ") + order_object(order);
+  std::string rows, entries;
   std::vector<RowResult> all;
   for (const Judgement& judgement : judgements) {
     entries += (entries.empty() ? "\n" : ",\n") + entry_object(judgement);
@@ -130,14 +128,13 @@ std::string validation_json(const std::string& command, const std::vector<Judgem
       "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"machine\": {},\n"
       "  \"program\": {},\n  \"engine\": {},\n  \"interrupted\": {},\n  \"rows\": [{}\n  ],\n"
       "  \"summary\": {},\n  \"entries\": [{}\n  ],\n"
-      "  \"comparisons\": [{}],\n  \"micro\": [{}]\n}}\n",
+      "  \"comparisons\": {},\n  \"micro\": {}\n}}\n",
       json_string(command), distinct(judgements, [](const Judgement& j) { return j.machine; }),
       distinct(judgements, [](const Judgement& j) { return j.program; }),
       distinct(judgements,
                [](const Judgement& j) { return std::string(sim::name_of(j.options.engine)); }),
       interrupted, rows, summary_object(study::summarise_regimes(all), "  "), entries,
-      comparisons.empty() ? "" : comparisons + "\n  ",
-      benchmarks.empty() ? "" : benchmarks + "\n  ");
+      json_list(orders, "  ", order_object), json_list(micro, "  ", micro_object));
 }
 
 std::string validation_csv(const std::vector<Judgement>& judgements) {

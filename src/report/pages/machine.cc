@@ -1,7 +1,5 @@
 #include "report/machine_page.h"
 
-#include <fmt/format.h>
-
 #include <set>
 
 #include "report/pages/machine_drawing.h"

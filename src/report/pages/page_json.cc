@@ -53,6 +53,15 @@ class JsonText {
     for (const auto& element : range) write(element);
     close(']');
   }
+  /// An array of objects: `write` adds the members of each.
+  template <typename Range, typename Write>
+  void objects(std::string_view name, const Range& range, Write write) {
+    list(name, range, [&](const auto& element) {
+      open('{');
+      write(element);
+      close('}');
+    });
+  }
   std::string take() { return std::move(text_); }
 
  private:
@@ -90,11 +99,9 @@ void write(JsonText& json, const Text& block) {
 
 void write(JsonText& json, const Table& block) {
   write_head(json, "table", block);
-  json.list("columns", block.columns, [&](const Table::Column& column) {
-    json.open('{');
+  json.objects("columns", block.columns, [&](const Table::Column& column) {
     json.member("name", column.name);
     json.member("numeric", column.numeric);
-    json.close('}');
   });
   json.list("rows", block.rows, [&](const std::vector<std::string>& row) {
     json.open('[');
@@ -107,13 +114,11 @@ void write(JsonText& json, const Bars& block) {
   write_head(json, "bars", block);
   json.member("unit", block.unit);
   json.member("shares", block.shares);
-  json.list("rows", block.rows, [&](const Bars::Row& row) {
-    json.open('{');
+  json.objects("rows", block.rows, [&](const Bars::Row& row) {
     json.member("label", row.label);
     json.member("value", row.value);
     json.list("parts", row.parts,
               [&](const Bars::Part& part) { write_pair(json, part.name, part.value); });
-    json.close('}');
   });
   json.key("reference");
   if (!block.reference) return json.raw("null");
@@ -133,13 +138,11 @@ void write(JsonText& json, const Curves& block) {
     json.member("bytes", axis->bytes);
     json.close('}');
   }
-  json.list("series", block.series, [&](const Curves::Series& series) {
-    json.open('{');
+  json.objects("series", block.series, [&](const Curves::Series& series) {
     json.member("name", series.name);
     json.list("points", series.points, [&](const std::pair<double, double>& point) {
       write_pair(json, point.first, point.second);
     });
-    json.close('}');
   });
 }
 
@@ -159,25 +162,19 @@ void write(JsonText& json, const HeatMap& block) {
 
 void write(JsonText& json, const Timelines& block) {
   write_head(json, "timelines", block);
-  json.list("panels", block.panels, [&](const Timelines::Panel& panel) {
-    json.open('{');
+  json.objects("panels", block.panels, [&](const Timelines::Panel& panel) {
     json.member("name", panel.name);
-    json.list("tracks", panel.tracks, [&](const Timelines::Track& track) {
-      json.open('{');
+    json.objects("tracks", panel.tracks, [&](const Timelines::Track& track) {
       json.member("name", track.name);
-      json.list("spans", track.spans, [&](const Timelines::Span& span) {
-        json.open('{');
+      json.objects("spans", track.spans, [&](const Timelines::Span& span) {
         json.member("name", span.name);
         json.member("begin", span.begin);
         json.member("end", span.end);
         json.member("kind", span.kind);
         json.member("weight", span.weight);
         json.member("detail", span.detail);
-        json.close('}');
       });
-      json.close('}');
     });
-    json.close('}');
   });
 }
 
@@ -185,32 +182,26 @@ void write(JsonText& json, const Graph& block) {
   write_head(json, "graph", block);
   json.member("columns", block.columns);
   json.member("rows", block.rows);
-  json.list("nodes", block.nodes, [&](const Graph::Node& node) {
-    json.open('{');
+  json.objects("nodes", block.nodes, [&](const Graph::Node& node) {
     json.member("label", node.label);
     json.member("kind", node.kind);
     json.member("detail", node.detail);
     json.member("x", node.x);
     json.member("y", node.y);
-    json.close('}');
   });
-  json.list("edges", block.edges, [&](const Graph::Edge& edge) {
-    json.open('{');
+  json.objects("edges", block.edges, [&](const Graph::Edge& edge) {
     json.member("from", static_cast<double>(edge.from));
     json.member("to", static_cast<double>(edge.to));
     json.member("kind", edge.kind);
     json.member("weight", edge.weight);
     json.member("detail", edge.detail);
-    json.close('}');
   });
-  json.list("areas", block.areas, [&](const Graph::Area& area) {
-    json.open('{');
+  json.objects("areas", block.areas, [&](const Graph::Area& area) {
     json.member("label", area.label);
     json.member("left", area.left);
     json.member("top", area.top);
     json.member("right", area.right);
     json.member("bottom", area.bottom);
-    json.close('}');
   });
 }
 
@@ -224,10 +215,8 @@ std::string to_json(const Page& page) {
   json.list("facts", page.facts, [&](const std::pair<std::string, std::string>& fact) {
     write_pair(json, fact.first, fact.second);
   });
-  json.list("blocks", page.blocks, [&](const Block& block) {
-    json.open('{');
+  json.objects("blocks", page.blocks, [&](const Block& block) {
     std::visit([&](const auto& kind) { write(json, kind); }, block);
-    json.close('}');
   });
   json.close('}');
   return json.take();

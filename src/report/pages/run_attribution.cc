@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 
+#include "core/names.h"
 #include "plan/plan_json.h"
 #include "report/pages/run_blocks.h"
 #include "report/values/launch_text.h"
@@ -16,59 +16,31 @@ namespace {
 
 constexpr std::size_t kMostBars = 64;
 
-/// What a reason covers, in the words of docs/results.md.
-std::string_view meaning_of(sim::Reason reason) {
-  using sim::Reason;
-  switch (reason) {
-    case Reason::noc:
-      return "the network on the chip";
-    case Reason::l2:
-      return "the L2 cache";
-    case Reason::msc:
-      return "the memory-side cache";
-    case Reason::hbm:
-      return "the memory";
-    case Reason::io:
-      return "between the network on the chip and the wire";
-    case Reason::link:
-      return "queueing, serialisation, propagation and credits of links";
-    case Reason::switch_:
-      return "switches, reductions in them included";
-    case Reason::issue:
-      return "issue slots and the limit on outstanding requests of a CU";
-    case Reason::nic:
-      return "network cards";
-    case Reason::launch:
-      return "host call to kernel start, kernel end to stream release";
-    case Reason::dispatch:
-      return "workgroups that wait for a CU, and their start";
-    case Reason::compute:
-      return "reductions and matrix work";
-    case Reason::barrier:
-      return "barriers beyond their last arrival";
-    case Reason::l1:
-      return "the L1 cache";
-    case Reason::dma:
-      return "copy engines";
-    case Reason::proxy:
-      return "the host proxy and its FIFO";
-    case Reason::poll:
-      return "a flag has arrived and is not seen yet";
-    case Reason::fence:
-      return "the fixed cost of release fences";
-    case Reason::software:
-      return "of libraries, fitted to measurements";
-    case Reason::peer:
-      return "what a replayed rank waits for";
-    case Reason::skew:
-      return "a later start of a rank";
-    case Reason::finished:
-      return "after the rank's last operation";
-    case Reason::count:
-      break;
-  }
-  return "";
-}
+/// What each reason covers, in the words of docs/results.md.
+constexpr std::array<std::string_view, sim::kReasons> kMeanings{
+    "the network on the chip",
+    "the L2 cache",
+    "the memory-side cache",
+    "the memory",
+    "between the network on the chip and the wire",
+    "queueing, serialisation, propagation and credits of links",
+    "switches, reductions in them included",
+    "issue slots and the limit on outstanding requests of a CU",
+    "network cards",
+    "host call to kernel start, kernel end to stream release",
+    "workgroups that wait for a CU, and their start",
+    "reductions and matrix work",
+    "barriers beyond their last arrival",
+    "the L1 cache",
+    "copy engines",
+    "the host proxy and its FIFO",
+    "a flag has arrived and is not seen yet",
+    "the fixed cost of release fences",
+    "of libraries, fitted to measurements",
+    "what a replayed rank waits for",
+    "a later start of a rank",
+    "after the rank's last operation",
+};
 
 /// In the order of the enum, so that rows can be compared; what took no time is left out.
 std::vector<page::Bars::Part> parts_of(const sim::Attribution& attribution) {
@@ -92,7 +64,7 @@ page::Table reasons_table(const sim::Result& result, const std::string& of) {
   for (const sim::Reason reason : by_share(result.attribution[rank])) {
     const Time time{result.attribution[rank][static_cast<std::size_t>(reason)]};
     table.rows.push_back({std::string(sim::name_of(reason)), exact_ns(time),
-                          percent(time, result.time), std::string(meaning_of(reason))});
+                          percent(time, result.time), std::string(name_in(kMeanings, reason))});
   }
   return table;
 }

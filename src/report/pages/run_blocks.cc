@@ -1,11 +1,8 @@
 // Of a run's page: the table and the curves by size.
 #include "report/pages/run_blocks.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "core/data_type.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <ostream>
-#include <set>
 
 #include "report/values/columns.h"
 #include "report/values/numbers.h"

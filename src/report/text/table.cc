@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <ostream>
-#include <utility>
 #include <vector>
 
 #include "core/data_type.h"

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "report/values/json_lists.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
@@ -24,21 +25,17 @@ std::string operator_object(const explore::Operator& op) {
 }
 
 std::string settings_object(const study::Settings& settings) {
-  std::string text = "{";
-  for (const auto& [name, value] : settings) {
-    text +=
-        fmt::format("{}{}: {}", text.size() > 1 ? ", " : "", json_string(name), json_string(value));
-  }
-  return text + "}";
+  return json_object(settings, json_string);
 }
 
 std::string attribution_object(const sim::Attribution& attribution) {
-  std::string text = "{";
-  for (const sim::Reason reason : by_share(attribution)) {
-    text += fmt::format("{}\"{}\": {}", text.size() > 1 ? ", " : "", sim::name_of(reason),
-                        attribution[static_cast<std::size_t>(reason)]);
-  }
-  return text + "}";
+  return "{" +
+         joined(by_share(attribution),
+                [&](sim::Reason reason) {
+                  return fmt::format("\"{}\": {}", sim::name_of(reason),
+                                     attribution[static_cast<std::size_t>(reason)]);
+                }) +
+         "}";
 }
 
 namespace {

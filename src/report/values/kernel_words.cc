@@ -1,5 +1,7 @@
 #include "report/values/kernel_words.h"
 
+#include "core/names.h"
+
 namespace hemiola::report {
 namespace {
 
@@ -10,74 +12,39 @@ using compile::Mechanism;
 using compile::Role;
 using Order = compile::Scheduler::Order;
 
+constexpr std::array<std::string_view, 7> kFamilies{
+    "product", "attention", "grouped product", "row", "element-wise", "reduction", "other"};
+constexpr std::array<std::string_view, 5> kOrders{"none", "plain", "linear", "grouped", "other"};
+constexpr std::array<std::string_view, 3> kActions{"load", "store", "atomic"};
+constexpr std::array<std::string_view, 3> kMechanisms{"pointers", "block pointer", "descriptor"};
+constexpr std::array<std::string_view, 6> kIndexKinds{"tile",  "loop",     "whole",
+                                                      "fixed", "indirect", "unknown"};
+constexpr std::array<std::string_view, 3> kRoles{"none", "consumer", "producer"};
+
 }  // namespace
 
 std::string_view word_of(Family family) {
-  switch (family) {
-    case Family::product:
-      return "product";
-    case Family::attention:
-      return "attention";
-    case Family::grouped_product:
-      return "grouped product";
-    case Family::row:
-      return "row";
-    case Family::element_wise:
-      return "element-wise";
-    case Family::reduction:
-      return "reduction";
-    case Family::other:
-      break;
-  }
-  return "other";
+  return name_in(kFamilies, family);
 }
 
 std::string_view word_of(Order order) {
-  switch (order) {
-    case Order::plain:
-      return "plain";
-    case Order::linear:
-      return "linear";
-    case Order::grouped:
-      return "grouped";
-    case Order::other:
-      return "other";
-    case Order::none:
-      break;
-  }
-  return "none";
+  return name_in(kOrders, order);
 }
 
 std::string_view word_of(Action action) {
-  return action == Action::load ? "load" : action == Action::store ? "store" : "atomic";
+  return name_in(kActions, action);
 }
 
 std::string_view word_of(Mechanism mechanism) {
-  return mechanism == Mechanism::pointer         ? "pointers"
-         : mechanism == Mechanism::block_pointer ? "block pointer"
-                                                 : "descriptor";
+  return name_in(kMechanisms, mechanism);
 }
 
 std::string_view word_of(IndexKind kind) {
-  switch (kind) {
-    case IndexKind::tile:
-      return "tile";
-    case IndexKind::loop:
-      return "loop";
-    case IndexKind::whole:
-      return "whole";
-    case IndexKind::fixed:
-      return "fixed";
-    case IndexKind::indirect:
-      return "indirect";
-    case IndexKind::unknown:
-      break;
-  }
-  return "unknown";
+  return name_in(kIndexKinds, kind);
 }
 
 std::string_view word_of(Role role) {
-  return role == Role::consumer ? "consumer" : role == Role::producer ? "producer" : "none";
+  return name_in(kRoles, role);
 }
 
 std::string_view word_of(compile::Target target) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "machine/devices/parameters.h"
 #include "report/values/pair_figures.h"
 
 namespace hemiola::report {

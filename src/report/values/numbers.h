@@ -1,7 +1,6 @@
 // Numbers and words as text, the same on every host.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,7 +1,6 @@
 // Cells that tables, pages and objects of tuners share. Private to the layer.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

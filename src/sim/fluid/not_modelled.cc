@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "machine/devices/parameters.h"
+
 namespace hemiola::sim {
 namespace {
 

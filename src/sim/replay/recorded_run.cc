@@ -8,6 +8,7 @@
 
 #include "core/digest.h"
 #include "core/lists.h"
+#include "machine/devices/parameters.h"
 #include "machine/fabric_parameters.h"
 #include "program/walk/cursor.h"
 #include "sim/support/index.h"

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "machine/devices/gpu_model.h"
+#include "machine/devices/parameters.h"
 #include "sim/models_version.h"
 #include "study/laboratory/identity.h"
 #include "study/support/digest.h"

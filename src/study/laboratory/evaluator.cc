@@ -1,7 +1,5 @@
 #include "study/laboratory/evaluator.h"
 
-#include <utility>
-
 namespace hemiola::study {
 namespace {
 

@@ -1,4 +1,5 @@
 #include "study/laboratory/experiment.h"
+#include "machine/devices/parameters.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <map>
 #include <numeric>
-#include <tuple>
 #include <utility>
 
 #include "core/checked.h"

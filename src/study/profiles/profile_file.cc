@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <tuple>
 
 #include "core/json.h"
 #include "core/units.h"

@@ -15,7 +15,6 @@
 #include "program/built_in.h"
 #include "program/kernels/kernel.h"
 #include "program/program.h"
-#include "study/laboratory/preparation.h"
 #include "study/support/digest.h"
 #include "study/support/yaml_file.h"
 

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <optional>
 
+#include "core/names.h"
 #include "study/support/digest.h"
 #include "study/support/sqlite.h"
 
@@ -43,46 +43,19 @@ constexpr const char* kTableColumns =
     "launch, skew, status, error, checked, bound_program, count, time_fs, algbw_GBps, busbw_GBps, "
     "bound_bandwidth_fs, bound_latency_fs, ideal_fs, line_hops, counters, attribution";
 
-std::optional<SweepStatus> parse_status(std::string_view name) {
-  for (const SweepStatus status : {SweepStatus::done, SweepStatus::refused, SweepStatus::wrong,
-                                   SweepStatus::deadlock, SweepStatus::internal}) {
-    if (name == name_of(status)) return status;
-  }
-  return std::nullopt;
-}
+constexpr std::array<std::string_view, 5> kStatusNames{"done", "refused", "wrong", "deadlock",
+                                                       "internal"};
 
 }  // namespace
 
 std::string_view name_of(SweepStatus status) {
-  switch (status) {
-    case SweepStatus::done:
-      return "done";
-    case SweepStatus::refused:
-      return "refused";
-    case SweepStatus::wrong:
-      return "wrong";
-    case SweepStatus::deadlock:
-      return "deadlock";
-    case SweepStatus::internal:
-      return "internal";
-  }
-  return "";
+  return name_in(kStatusNames, status);
 }
 
 ExitCode code_of(SweepStatus status) {
-  switch (status) {
-    case SweepStatus::done:
-      return ExitCode::done;
-    case SweepStatus::refused:
-      return ExitCode::bad_input;
-    case SweepStatus::wrong:
-      return ExitCode::wrong_program;
-    case SweepStatus::deadlock:
-      return ExitCode::deadlock;
-    case SweepStatus::internal:
-      return ExitCode::internal;
-  }
-  return ExitCode::internal;
+  constexpr std::array kCodes{ExitCode::done, ExitCode::bad_input, ExitCode::wrong_program,
+                              ExitCode::deadlock, ExitCode::internal};
+  return kCodes.at(static_cast<std::size_t>(status));
 }
 
 namespace {
@@ -114,7 +87,7 @@ SweepRow read_row(Statement& select, const std::string& file, std::int64_t point
   row.launch = select.text();
   row.skew = select.text();
   const std::string status = select.text();
-  const auto known = parse_status(status);
+  const auto known = value_named<SweepStatus>(kStatusNames, status);
   if (!known)
     throw Failure(fmt::format("point {} has the unknown status '{}'", row.number, status),
                   {.file = file});

@@ -1,7 +1,5 @@
 #include "study/sweep/sweep_point.h"
 
-#include <fmt/format.h>
-
 #include <new>
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -7,28 +7,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <optional>
 
 #include "core/diagnostics.h"
+#include "core/lists.h"
 #include "core/units.h"
 #include "study/tables/table_text.h"
 
 namespace hemiola::study {
 namespace {
 
-std::vector<std::string> words_of(std::string_view line) {
-  constexpr std::string_view kBlanks = " \t\r";
-  std::vector<std::string> words;
-  for (std::size_t at = line.find_first_not_of(kBlanks); at != std::string_view::npos;) {
-    const std::size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
-    words.emplace_back(line.substr(at, end - at));
-    at = line.find_first_not_of(kBlanks, end);
-  }
-  return words;
-}
+using Words = std::vector<std::string_view>;
 
-bool is_heading(const std::vector<std::string>& words) {
+bool is_heading(const Words& words) {
   const auto has = [&](std::string_view word) {
     return std::find(words.begin(), words.end(), word) != words.end();
   };
@@ -37,11 +28,11 @@ bool is_heading(const std::vector<std::string>& words) {
 }
 
 /// Names of columns: "time_us_outofplace", "algbw_GBps_inplace".
-std::vector<std::string> columns_of(const std::vector<std::string>& heading) {
+std::vector<std::string> columns_of(const Words& heading) {
   std::vector<std::string> columns;
   int times = 0;
   for (std::size_t i = 1; i < heading.size(); ++i) {
-    std::string name = heading[i];
+    std::string name(heading[i]);
     if (name == "size") name = "size_bytes";
     if (name == "time") {
       ++times;
@@ -56,8 +47,7 @@ std::vector<std::string> columns_of(const std::vector<std::string>& heading) {
 }
 
 /// The number after `label` in a line such as "# nThread 1 nGpus 8 minBytes 8".
-std::optional<std::int64_t> number_after(const std::vector<std::string>& words,
-                                         std::string_view label) {
+std::optional<std::int64_t> number_after(const Words& words, std::string_view label) {
   const auto found = std::find(words.begin(), words.end(), label);
   if (found == words.end() || found + 1 == words.end()) return std::nullopt;
   return parse_count(*(found + 1));
@@ -83,12 +73,12 @@ struct Surroundings {
   std::int64_t rank_lines = 0;
   std::string collective;
 
-  void read(const std::vector<std::string>& words) {
+  void read(const Words& words) {
     if (const auto gpus = number_after(words, "nGpus"))
       per_process = *gpus * number_after(words, "nThread").value_or(1);
     if (words.size() > 3 && words[0] == "#" && words[1] == "Rank" && parse_count(words[2]))
       ++rank_lines;
-    for (const std::string& word : words) {
+    for (const std::string_view word : words) {
       if (collective.empty()) collective = collective_of(word);
     }
   }
@@ -115,7 +105,7 @@ TableText read_collective_log(std::string_view text, const std::string& file) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view content = trimmed(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
-    std::vector<std::string> words = words_of(content);
+    const Words words = words_of(content);
     if (words.empty()) continue;
     if (is_heading(words)) {
       if (!columns.empty() && columns != columns_of(words))
@@ -134,7 +124,7 @@ TableText read_collective_log(std::string_view text, const std::string& file) {
                                 words.size(), columns.size()),
                     {.file = file, .line = line}, "it may have been cut off");
     }
-    table.rows.push_back({line, std::move(words)});
+    table.rows.push_back({line, {words.begin(), words.end()}});
   }
   const auto add = [&](const std::string& name, const std::string& value) {
     columns.push_back(name);

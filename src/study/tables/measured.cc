@@ -8,7 +8,6 @@
 #include <iterator>
 #include <optional>
 
-#include "core/diagnostics.h"
 #include "study/tables/table_text.h"
 
 namespace hemiola::study {
@@ -169,12 +168,10 @@ MeasuredTable read_measured(std::string_view text, const std::string& file,
 
 MeasuredTable select(const MeasuredTable& table, const std::vector<Filter>& filters) {
   for (const Filter& filter : filters) {
-    if (!column_of(table, filter.column)) {
-      std::string hint = suggest(filter.column, table.columns);
-      if (hint.empty()) hint = columns_text(table);
+    if (!column_of(table, filter.column))
       throw Failure(fmt::format("there is no column '{}' to choose by", filter.column),
-                    {.file = table.file}, hint);
-    }
+                    {.file = table.file},
+                    suggest(filter.column, table.columns, columns_text(table)));
     const std::vector<std::string> known = values_of(table, filter.column);
     for (const std::string& value : filter.values) {
       if (find(known, value)) continue;

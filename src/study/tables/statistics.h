@@ -1,7 +1,6 @@
 // How far simulated times are from measured ones, and how far a trivial model is.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <span>
 #include <string>

@@ -1,9 +1,6 @@
 #include "study/tables/suite.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <initializer_list>
 
 #include "core/checked.h"
 #include "core/diagnostics.h"

@@ -1,7 +1,5 @@
 #include "workload/astra/ranks.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <numeric>

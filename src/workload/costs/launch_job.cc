@@ -12,7 +12,6 @@
 
 #include "core/digest.h"
 #include "core/index.h"
-#include "program/jobs/launch_programs.h"
 #include "study/laboratory/preparation.h"
 #include "workload/costs/fuse.h"
 

@@ -4,12 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <set>
 #include <utility>
 
 #include "core/index.h"
+#include "core/names.h"
 #include "study/support/digest.h"
 #include "workload/costs/cache_footprint.h"
 #include "workload/costs/launch_job.h"
@@ -26,17 +25,8 @@ constexpr Time kGuess{1'000'000'000};
 }  // namespace
 
 std::string_view name_of(Level level) {
-  switch (level) {
-    case Level::estimate:
-      return "estimate";
-    case Level::fluid:
-      return "fluid";
-    case Level::sampled:
-      return "sampled";
-    case Level::line:
-      return "line";
-  }
-  return "";
+  constexpr std::array<std::string_view, 4> kNames{"estimate", "fluid", "sampled", "line"};
+  return name_in(kNames, level);
 }
 
 struct SimulatedCosts::Implementation {

@@ -1,7 +1,6 @@
 // Who communicates with whom in a module: devices, and the three notations of replica groups.
 #pragma once
 
-#include <cstdint>
 #include <utility>
 #include <vector>
 

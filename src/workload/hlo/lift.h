@@ -2,7 +2,6 @@
 // the two is then a template of this project. docs/hlo.md is the manual.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

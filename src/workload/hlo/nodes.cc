@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "workload/hlo/attributes.h"
@@ -231,9 +230,8 @@ Value ModuleWalk::visit_plain(const Computation& computation, const Instruction&
       if (!lenient_)
         module_.fail(instruction,
                      fmt::format("'{}' is no opcode that is known", instruction.opcode),
-                     suggest(instruction.opcode, known_opcodes()).empty()
-                         ? "--lenient takes it as a kernel that reads its operands"
-                         : suggest(instruction.opcode, known_opcodes()));
+                     suggest(instruction.opcode, known_opcodes(),
+                             "--lenient takes it as a kernel that reads its operands"));
       tally_.add(fmt::format("converted: '{}' is not known and taken as a kernel with its bytes",
                              instruction.opcode),
                  place(instruction));

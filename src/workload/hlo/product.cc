@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include "workload/hlo/attributes.h"
 #include "workload/hlo/work.h"

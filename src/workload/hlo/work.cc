@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include "workload/hlo/attributes.h"
 #include "workload/hlo/opcodes.h"

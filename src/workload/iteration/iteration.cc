@@ -12,7 +12,6 @@
 #include "core/index.h"
 #include "workload/costs/fuse.h"
 #include "workload/models/memory.h"
-#include "workload/scheduler/leave_out.h"
 
 namespace hemiola::workload {
 namespace {

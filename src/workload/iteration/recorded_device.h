@@ -4,9 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include "machine/machine.h"
 #include "study/laboratory/experiment.h"

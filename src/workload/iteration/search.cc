@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 namespace hemiola::workload {
 namespace {

@@ -115,25 +115,14 @@ std::int64_t mlp_parameters(const Model& model, std::int64_t intermediate) {
   return model.hidden * (up + intermediate) + (bias ? up + model.hidden : 0);
 }
 
-/// With `experts` of the routed ones.
-std::int64_t layer_parameters(const Model& model, bool mixture, std::int64_t experts) {
+std::int64_t layer_parameters(const Model& model, bool mixture) {
   std::int64_t sum = attention_parameters(model) + 2 * norm_size(model, model.hidden);
   if (!mixture) return sum + mlp_parameters(model, model.intermediate);
   const Experts& all = model.experts;
   sum += model.hidden * all.count + (all.router_bias ? all.count : 0);
-  sum += experts * mlp_parameters(model, all.intermediate);
+  sum += all.count * mlp_parameters(model, all.intermediate);
   if (all.shared > 0) sum += mlp_parameters(model, all.shared * all.intermediate);
   return sum;
-}
-
-std::int64_t all_parameters(const Model& model, std::int64_t experts) {
-  const std::int64_t dense = model.is_mixture() ? model.experts.first_dense_layers : model.layers;
-  const std::int64_t table = model.vocabulary * model.hidden;
-  std::int64_t sum = dense * layer_parameters(model, false, 0);
-  sum += (model.layers - dense) * layer_parameters(model, true, experts);
-  sum += model.tied_embeddings ? table : 2 * table;
-  if (model.positions == Positions::learned) sum += model.sequence * model.hidden;
-  return sum + norm_size(model, model.hidden);
 }
 
 }  // namespace
@@ -144,11 +133,13 @@ Model complete(Model model, const SourceLocation& where) {
 }
 
 std::int64_t parameters(const Model& model) {
-  return all_parameters(model, model.experts.count);
-}
-
-std::int64_t active_parameters(const Model& model) {
-  return all_parameters(model, model.experts.per_token);
+  const std::int64_t dense = model.is_mixture() ? model.experts.first_dense_layers : model.layers;
+  const std::int64_t table = model.vocabulary * model.hidden;
+  std::int64_t sum = dense * layer_parameters(model, false);
+  sum += (model.layers - dense) * layer_parameters(model, true);
+  sum += model.tied_embeddings ? table : 2 * table;
+  if (model.positions == Positions::learned) sum += model.sequence * model.hidden;
+  return sum + norm_size(model, model.hidden);
 }
 
 }  // namespace hemiola::workload

@@ -86,8 +86,6 @@ Model complete(Model model, const SourceLocation& where = {});
 
 /// Parameters of complete models, as published: without padding of the vocabulary.
 std::int64_t parameters(const Model& model);
-/// Of these the ones that a token uses: with `per_token` and shared experts only.
-std::int64_t active_parameters(const Model& model);
 
 /// Names of the models that are built in, without aliases, sorted.
 std::vector<std::string> shipped_models();

@@ -97,10 +97,9 @@ Model ConfigReader::read() {
     (this->*reader.read)();
     return complete(std::move(model_), root_.where());
   }
-  const std::string near = suggest(type_, names);
-  const std::string hint = "these are: " + joined(names);
   const JsonValue place = root_.at(root_.has("model_type") ? "model_type" : "architectures");
-  place.fail("models of type '" + type_ + "' are not read", near.empty() ? hint : near);
+  place.fail("models of type '" + type_ + "' are not read",
+             suggest(type_, names, "these are: " + joined(names)));
 }
 
 void ConfigReader::llama() {

@@ -1,5 +1,4 @@
 // Models as text: our schema, and where models are found.
-#include <fmt/format.h>
 
 #include <filesystem>
 
@@ -168,10 +167,9 @@ Model load_model(const std::string& name_or_file) {
   const bool is_name = name_or_file.find('/') == std::string::npos &&
                        !name_or_file.ends_with(".yaml") && !name_or_file.ends_with(".json");
   if (is_name && !std::filesystem::exists(name_or_file, ignored)) {
-    const std::string near = suggest(name_or_file, names);
     throw Failure("there is no model and no file '" + name_or_file + "'",
                   SourceLocation{.file = "--model"},
-                  !near.empty() ? near : "there are: " + joined(shipped_models()));
+                  suggest(name_or_file, names, "there are: " + joined(shipped_models())));
   }
   return parse_model(read_file(name_or_file), name_or_file);
 }

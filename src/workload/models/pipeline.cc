@@ -1,7 +1,8 @@
 #include "workload/models/pipeline.h"
 
 #include <algorithm>
-#include <array>
+
+#include "core/names.h"
 
 namespace hemiola::workload {
 namespace {
@@ -82,14 +83,11 @@ class PassWriter {
 }  // namespace
 
 std::string_view name_of(Schedule schedule) {
-  return kScheduleNames.at(static_cast<std::size_t>(schedule));
+  return name_in(kScheduleNames, schedule);
 }
 
 std::optional<Schedule> parse_schedule(std::string_view name) {
-  for (std::size_t i = 0; i < kScheduleNames.size(); ++i) {
-    if (kScheduleNames[i] == name) return static_cast<Schedule>(i);
-  }
-  return {};
+  return value_named<Schedule>(kScheduleNames, name);
 }
 
 std::vector<Pass> passes_of(const Pipeline& pipeline, int stage) {

@@ -11,7 +11,6 @@
 
 #include "workload/scheduler/accounts.h"
 #include "workload/scheduler/meetings.h"
-#include "workload/scheduler/places.h"
 #include "workload/scheduler/progress.h"
 #include "workload/scheduler/stuck.h"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <utility>
 
 #include "core/digest.h"
 #include "workload/traces/order.h"

@@ -1,6 +1,5 @@
 #include "workload/traces/json.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 

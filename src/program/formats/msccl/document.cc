@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <map>
-#include <optional>
 #include <pugixml.hpp>
 
 #include "core/lists.h"
@@ -159,9 +158,8 @@ class Element {
     const std::string value = text(name);
     if (const auto found = find_named(table, value)) return found;
     const std::vector<std::string> names = names_of(table);
-    const std::string near = suggest(value, names);
     add("unknown " + std::string(name) + " '" + value + "'",
-        near.empty() ? "one of " + joined(names) : near);
+        suggest(value, names, "one of " + joined(names)));
     return nullptr;
   }
 

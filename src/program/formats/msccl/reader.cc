@@ -4,7 +4,6 @@
 // src/device/msccl_kernel_impl.h for what runs; docs/formats.md says it in words).
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <tuple>
 

@@ -4,7 +4,6 @@
 // src/core/include/execution_kernel.hpp (which operand means what).
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

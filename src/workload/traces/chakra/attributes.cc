@@ -2,7 +2,8 @@
 
 #include <charconv>
 #include <cmath>
-#include <limits>
+#include <concepts>
+#include <utility>
 
 namespace hemiola::workload {
 namespace {
@@ -36,19 +37,10 @@ std::optional<std::int64_t> whole_attribute(double value) {
   if (!(value >= -kEnd && value < kEnd) || value != std::floor(value)) return std::nullopt;
   return static_cast<std::int64_t>(value);
 }
-std::optional<std::int64_t> whole_attribute(std::uint64_t value) {
-  if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-    return std::nullopt;
-  return static_cast<std::int64_t>(value);
-}
-std::optional<std::int64_t> whole_attribute(std::int64_t value) {
-  return value;
-}
-std::optional<std::int64_t> whole_attribute(std::uint32_t value) {
-  return value;
-}
-std::optional<std::int64_t> whole_attribute(std::int32_t value) {
-  return value;
+template <std::integral Number>
+std::optional<std::int64_t> whole_attribute(Number value) {
+  return std::in_range<std::int64_t>(value) ? std::optional(static_cast<std::int64_t>(value))
+                                            : std::nullopt;
 }
 std::optional<std::int64_t> whole_attribute(bool value) {
   return value ? 1 : 0;
@@ -86,23 +78,23 @@ std::optional<std::int64_t> integer_of(const AttributeProto& a) {
     case AttributeProto::kInt32Val:
       return whole_attribute(a.int32_val());
     case AttributeProto::kInt64Val:
-      return whole_attribute(static_cast<std::int64_t>(a.int64_val()));
+      return whole_attribute(a.int64_val());
     case AttributeProto::kUint32Val:
       return whole_attribute(a.uint32_val());
     case AttributeProto::kUint64Val:
-      return whole_attribute(static_cast<std::uint64_t>(a.uint64_val()));
+      return whole_attribute(a.uint64_val());
     case AttributeProto::kSint32Val:
       return whole_attribute(a.sint32_val());
     case AttributeProto::kSint64Val:
-      return whole_attribute(static_cast<std::int64_t>(a.sint64_val()));
+      return whole_attribute(a.sint64_val());
     case AttributeProto::kFixed32Val:
       return whole_attribute(a.fixed32_val());
     case AttributeProto::kFixed64Val:
-      return whole_attribute(static_cast<std::uint64_t>(a.fixed64_val()));
+      return whole_attribute(a.fixed64_val());
     case AttributeProto::kSfixed32Val:
       return whole_attribute(a.sfixed32_val());
     case AttributeProto::kSfixed64Val:
-      return whole_attribute(static_cast<std::int64_t>(a.sfixed64_val()));
+      return whole_attribute(a.sfixed64_val());
     case AttributeProto::kBoolVal:
       return whole_attribute(a.bool_val());
     case AttributeProto::kStringVal:

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -117,68 +116,46 @@ class MessageFiller {
            const std::string& where) const {
     const Reflection& in = *message.GetReflection();
     const bool adds = field.is_repeated();
+    const auto put = [&](auto add, auto set, auto content) {
+      (in.*(adds ? add : set))(&message, &field, std::move(content));
+    };
     switch (field.cpp_type()) {
-      case FieldDescriptor::CPPTYPE_INT32: {
-        const auto number = needed(json_whole<std::int32_t>(value), field, where);
-        adds ? in.AddInt32(&message, &field, number) : in.SetInt32(&message, &field, number);
-        break;
-      }
-      case FieldDescriptor::CPPTYPE_INT64: {
-        const auto number = needed(json_whole<std::int64_t>(value), field, where);
-        adds ? in.AddInt64(&message, &field, number) : in.SetInt64(&message, &field, number);
-        break;
-      }
-      case FieldDescriptor::CPPTYPE_UINT32: {
-        const auto number = needed(json_whole<std::uint32_t>(value), field, where);
-        adds ? in.AddUInt32(&message, &field, number) : in.SetUInt32(&message, &field, number);
-        break;
-      }
-      case FieldDescriptor::CPPTYPE_UINT64: {
-        const auto number = needed(json_whole<std::uint64_t>(value), field, where);
-        adds ? in.AddUInt64(&message, &field, number) : in.SetUInt64(&message, &field, number);
-        break;
-      }
-      case FieldDescriptor::CPPTYPE_DOUBLE: {
-        const double number = needed(json_real(value), field, where);
-        adds ? in.AddDouble(&message, &field, number) : in.SetDouble(&message, &field, number);
-        break;
-      }
-      case FieldDescriptor::CPPTYPE_FLOAT: {
-        const auto number = static_cast<float>(needed(json_real(value), field, where));
-        adds ? in.AddFloat(&message, &field, number) : in.SetFloat(&message, &field, number);
-        break;
-      }
-      case FieldDescriptor::CPPTYPE_BOOL: {
+      case FieldDescriptor::CPPTYPE_INT32:
+        return put(&Reflection::AddInt32, &Reflection::SetInt32,
+                   needed(json_whole<std::int32_t>(value), field, where));
+      case FieldDescriptor::CPPTYPE_INT64:
+        return put(&Reflection::AddInt64, &Reflection::SetInt64,
+                   needed(json_whole<std::int64_t>(value), field, where));
+      case FieldDescriptor::CPPTYPE_UINT32:
+        return put(&Reflection::AddUInt32, &Reflection::SetUInt32,
+                   needed(json_whole<std::uint32_t>(value), field, where));
+      case FieldDescriptor::CPPTYPE_UINT64:
+        return put(&Reflection::AddUInt64, &Reflection::SetUInt64,
+                   needed(json_whole<std::uint64_t>(value), field, where));
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+        return put(&Reflection::AddDouble, &Reflection::SetDouble,
+                   needed(json_real(value), field, where));
+      case FieldDescriptor::CPPTYPE_FLOAT:
+        return put(&Reflection::AddFloat, &Reflection::SetFloat,
+                   static_cast<float>(needed(json_real(value), field, where)));
+      case FieldDescriptor::CPPTYPE_BOOL:
         if (!value.is_boolean()) fail(field, where);
-        const bool truth = value.get<bool>();
-        adds ? in.AddBool(&message, &field, truth) : in.SetBool(&message, &field, truth);
-        break;
-      }
+        return put(&Reflection::AddBool, &Reflection::SetBool, value.get<bool>());
       case FieldDescriptor::CPPTYPE_ENUM: {
-        if (value.is_string()) {
-          const auto* known = field.enum_type()->FindValueByName(value.get<std::string>());
-          if (known == nullptr) fail(field, where);
-          in.SetEnum(&message, &field, known);
-        } else {
-          in.SetEnumValue(&message, &field, needed(json_whole<std::int32_t>(value), field, where));
-        }
-        break;
+        if (!value.is_string())
+          return in.SetEnumValue(&message, &field,
+                                 needed(json_whole<std::int32_t>(value), field, where));
+        const auto* known = field.enum_type()->FindValueByName(value.get<std::string>());
+        if (known == nullptr) fail(field, where);
+        return in.SetEnum(&message, &field, known);
       }
-      case FieldDescriptor::CPPTYPE_STRING: {
+      case FieldDescriptor::CPPTYPE_STRING:
         if (!value.is_string()) fail(field, where);
-        auto text = value.get<std::string>();
-        if (adds) {
-          in.AddString(&message, &field, std::move(text));
-        } else {
-          in.SetString(&message, &field, std::move(text));
-        }
-        break;
-      }
+        return put(&Reflection::AddString, &Reflection::SetString, value.get<std::string>());
       case FieldDescriptor::CPPTYPE_MESSAGE:
         if (!value.is_object()) fail(field, where);
-        fill(adds ? *in.AddMessage(&message, &field) : *in.MutableMessage(&message, &field), value,
-             where);
-        break;
+        return fill(adds ? *in.AddMessage(&message, &field) : *in.MutableMessage(&message, &field),
+                    value, where);
     }
   }
 

@@ -5,7 +5,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <string>
 
 #include "core/units.h"
 #include "workload/traces/chakra/attributes.h"

@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "core/index.h"

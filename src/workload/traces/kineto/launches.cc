@@ -1,7 +1,6 @@
 #include "workload/traces/kineto/launches.h"
 
 #include <algorithm>
-#include <numeric>
 #include <unordered_map>
 
 #include "workload/traces/pytorch_shapes.h"

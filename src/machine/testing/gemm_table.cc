@@ -1,4 +1,4 @@
-#include "machine/devices/gemm_table.h"
+#include "machine/testing/gemm_table.h"
 
 #include <algorithm>
 #include <charconv>
