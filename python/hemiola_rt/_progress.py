@@ -12,44 +12,53 @@ class _Steps:
 
     def __init__(self, plan, all_waves):
         self.later, self.steps, self.by_units, self.first_of = collections.defaultdict(list), set(), [], []
-        self._meetings, with_part, counts = {}, collections.defaultdict(list), collections.Counter()
-        first = all_waves[0]
-        for (rank, stream), transfers in first.transfers.items():
+        self._meetings, self._with_part = {}, collections.defaultdict(list)
+        self._number_meetings(all_waves[0].transfers)
+        for rank in range(plan.ranks):
+            self._add_waves(rank, all_waves)
+        for (rank, stream), transfers in all_waves[0].transfers.items():
+            for position, (item, counters) in enumerate(transfers):
+                if "reduce" in item or "group" in item or item["op"] == "copy" or evaluate(item["peer"], rank, counters) == rank:
+                    self.by_units.append((rank, stream, position))
+                self._add_transfer((rank, stream, position), all_waves)
+
+    def _number_meetings(self, all_transfers):
+        """A collective is over once all members are there."""
+        counts = collections.Counter()
+        for (rank, stream), transfers in all_transfers.items():
             for position, (item, _) in enumerate(transfers):
-                if item["op"] == "collective":  # over once all members are there
+                if item["op"] == "collective":
                     meeting = 0, -2 - item["group"], counts[rank, item["group"]]
                     counts[rank, item["group"]] += 1
                     self._meetings[rank, stream, position] = meeting
                     self.order((rank, stream, position), meeting)
-        for rank in range(plan.ranks):
-            number = 0
-            self.first_of.append([])
-            for waves in all_waves:
-                self.first_of[-1].append(number)
-                in_loop = {need for turn in waves.turns[rank] for need in turn[2]}
-                for wave in waves.waves[rank]:
-                    step = rank, -1, number
-                    self.steps.add(step)
-                    if number > 0:
-                        self.order((rank, -1, number - 1), step)
-                    for need in {*wave.needs, *in_loop}:
-                        self.order(need, step)
-                    if wave.part >= 0:
-                        with_part[rank, wave.part].append(step)
-                    number += 1
+
+    def _add_waves(self, rank, all_waves):
+        number = 0
+        self.first_of.append([])
+        for waves in all_waves:
             self.first_of[-1].append(number)
-        for (rank, stream), transfers in first.transfers.items():
-            for position, (item, counters) in enumerate(transfers):
-                point = rank, stream, position
-                self.steps.add(point)
-                if "reduce" in item or "group" in item or item["op"] == "copy" or evaluate(item["peer"], rank, counters) == rank:
-                    self.by_units.append(point)
-                for earlier in first.before(point):
-                    self.order(earlier, point)
-                for waves in all_waves:
-                    for part in waves.part_waits.get(point, ()):
-                        for step in with_part[part[:2]]:
-                            self.order(step, point)
+            in_loop = {need for turn in waves.turns[rank] for need in turn[2]}
+            for wave in waves.waves[rank]:
+                step = rank, -1, number
+                self.steps.add(step)
+                if number > 0:
+                    self.order((rank, -1, number - 1), step)
+                for need in {*wave.needs, *in_loop}:
+                    self.order(need, step)
+                if wave.part >= 0:
+                    self._with_part[rank, wave.part].append(step)
+                number += 1
+        self.first_of[-1].append(number)
+
+    def _add_transfer(self, point, all_waves):
+        self.steps.add(point)
+        for earlier in all_waves[0].before(point):
+            self.order(earlier, point)
+        for waves in all_waves:
+            for part in waves.part_waits.get(point, ()):
+                for step in self._with_part[part[:2]]:
+                    self.order(step, point)
 
     def order(self, earlier, later):
         meeting = self._meetings.get(earlier)

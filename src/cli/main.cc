@@ -96,9 +96,8 @@ int main(int argc, char** argv) {
   hemiola::cli::Session session;
   try {
     code = hemiola::cli::carry_out(argc, argv, session);
-    if (!std::cout.flush()) {
+    if (!std::cout.flush())
       throw hemiola::Failure("standard output cannot be written", {}, {}, ExitCode::bad_input);
-    }
   } catch (const hemiola::Failure& failure) {
     std::cout.flush();
     std::cerr << failure.what() << '\n';

@@ -33,10 +33,9 @@ void Notices::show(const Diagnostics& diagnostics) {
 
 void Notices::show(const study::Notices& notices) {
   Diagnostics warnings;
-  for (const Diagnostic& notice : notices) {
+  for (const Diagnostic& notice : notices)
     if (notice.severity == Severity::warning)
       warnings.warning(notice.message, notice.where, notice.hint);
-  }
   if (strict_) refuse_lenient(warnings);
   for (const Diagnostic& notice : notices) show(notice);
 }

@@ -10,9 +10,8 @@ namespace {
 
 std::vector<std::string> option_names(const CLI::App& verb) {
   std::vector<std::string> names;
-  for (const CLI::Option* option : verb.get_options()) {
+  for (const CLI::Option* option : verb.get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
   return names;
 }
 

@@ -55,9 +55,8 @@ class Parser {
       return product;
     }
     for (std::int64_t* part :
-         {&product.constant, &product.rank, &product.loop[0], &product.loop[1]}) {
+         {&product.constant, &product.rank, &product.loop[0], &product.loop[1]})
       *part = checked(static_cast<__int128>(*part) * factor);
-    }
     return product;
   }
   Affine plus(const Affine& a, const Affine& b) const {
@@ -78,28 +77,25 @@ class Parser {
 
   Affine sum() {
     Affine value = product();
-    for (;;) {
-      if (take('+')) {
+    for (;;)
+      if (take('+'))
         value = plus(value, product());
-      } else if (take('-')) {
+      else if (take('-'))
         value = plus(value, times(product(), -1));
-      } else {
+      else
         return value;
-      }
-    }
   }
   Affine product() {
     Affine value = atom();
     for (;;) {
       if (take('*')) {
         const Affine factor = atom();
-        if (is_number(factor)) {
+        if (is_number(factor))
           value = times(value, factor.constant);
-        } else if (is_number(value)) {
+        else if (is_number(value))
           value = times(factor, value.constant);
-        } else {
+        else
           fail("a product of two variables");
-        }
       } else if (take('%')) {
         const Affine modulus = atom();
         if (!is_number(modulus) || modulus.constant < 1) fail("'%' needs a number of at least 1");
@@ -163,11 +159,10 @@ std::string to_string(const Affine& value) {
   const auto add = [&](std::int64_t factor, const char* variable) {
     if (factor == 0) return;
     ++terms;
-    if (text.empty()) {
+    if (text.empty())
       text = factor < 0 ? "-" : "";
-    } else {
+    else
       text += factor < 0 ? " - " : " + ";
-    }
     const std::string size = std::to_string(factor < 0 ? -factor : factor);
     text += *variable == '\0' ? size : (size == "1" ? "" : size + "*") + variable;
   };

@@ -94,9 +94,8 @@ TEST(Affine, what_is_not_affine_is_refused_with_its_place) {
                                                         {"tank + 1", "'tank'"},
                                                         {"99999999999999999999999", "2^50"},
                                                         {"rank % 2 + i", "'%' can only"},
-                                                        {std::string(5000, '('), "longer"}}) {
+                                                        {std::string(5000, '('), "longer"}})
     EXPECT_NE(failure_of(text).find(word), std::string::npos) << text << ": " << failure_of(text);
-  }
 }
 
 }  // namespace

@@ -51,9 +51,8 @@ constexpr std::array<Name<Collective>, 8> kCollectives{{
 
 template <typename T, std::size_t n>
 std::string_view find_name(const std::array<Name<T>, n>& names, T value) {
-  for (const Name<T>& entry : names) {
+  for (const Name<T>& entry : names)
     if (entry.value == value) return entry.name;
-  }
   return "?";
 }
 
@@ -70,9 +69,8 @@ std::string plain(std::string_view name) {
 template <typename T, std::size_t n>
 std::optional<T> find_value(const std::array<Name<T>, n>& names, std::string_view name) {
   const std::string wanted = plain(name);
-  for (const Name<T>& entry : names) {
+  for (const Name<T>& entry : names)
     if (plain(entry.name) == wanted) return entry.value;
-  }
   return std::nullopt;
 }
 

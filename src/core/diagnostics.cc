@@ -36,9 +36,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     for (std::size_t j = 1; j <= b.size(); ++j) {
       const std::size_t substituted = previous[j - 1] + (same(a[i - 1], b[j - 1]) ? 0 : 1);
       current[j] = std::min({previous[j] + 1, current[j - 1] + 1, substituted});
-      if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1])) {
+      if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
         current[j] = std::min(current[j], before[j - 2] + 1);
-      }
     }
     std::swap(before, previous);
     std::swap(previous, current);

@@ -15,9 +15,8 @@ std::span<const EmbeddedFile> embedded_files();
 
 /// Null: there is none of that path.
 inline const EmbeddedFile* find_embedded(std::string_view path) {
-  for (const EmbeddedFile& file : embedded_files()) {
+  for (const EmbeddedFile& file : embedded_files())
     if (file.path == path) return &file;
-  }
   return nullptr;
 }
 

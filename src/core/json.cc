@@ -96,9 +96,8 @@ class Scanner {
   }
 
   void skip_string() {
-    for (++at_; more() && text_[at_] != '"'; ++at_) {
+    for (++at_; more() && text_[at_] != '"'; ++at_)
       if (text_[at_] == '\\') ++at_;
-    }
     at_ = std::min(at_ + 1, text_.size());
   }
 

@@ -19,9 +19,8 @@ void warn_leniently(Diagnostics& list, Leniency what, const std::string& message
 
 bool is_lenient(const Diagnostic& diagnostic) {
   if (diagnostic.severity != Severity::warning) return false;
-  for (const std::string_view word : kWords) {
+  for (const std::string_view word : kWords)
     if (diagnostic.message.starts_with(word)) return true;
-  }
   return false;
 }
 

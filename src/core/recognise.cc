@@ -24,9 +24,8 @@ bool has_any(const Keys& keys, std::initializer_list<std::string_view> wanted) {
 
 std::size_t skip_blanks(std::string_view text, std::size_t at) {
   while (at < text.size() &&
-         (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r')) {
+         (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r'))
     ++at;
-  }
   return at;
 }
 
@@ -76,9 +75,8 @@ Format recognise_xml(std::string_view text) {
 
 /// The end of the string literal that starts at `at`: the place of its closing quote.
 std::size_t string_end(std::string_view text, std::size_t at) {
-  for (++at; at < text.size() && text[at] != '"'; ++at) {
+  for (++at; at < text.size() && text[at] != '"'; ++at)
     if (text[at] == '\\') ++at;
-  }
   return std::min(at, text.size());
 }
 
@@ -93,9 +91,8 @@ Keys json_keys(std::string_view text) {
     if (c != '"') continue;
     const std::size_t end = string_end(text, at);
     const std::size_t next = skip_blanks(text, end + 1);
-    if (depth == 1 && next < text.size() && text[next] == ':') {
+    if (depth == 1 && next < text.size() && text[next] == ':')
       keys.push_back(text.substr(at + 1, end - at - 1));
-    }
     at = end;
   }
   return keys;
@@ -113,9 +110,8 @@ Format recognise_json(std::string_view text) {
     return Format::chakra_json;
   if (has_any(keys, {"scheduling-policy", "endpoint-delay", "active-chunks-per-dimension",
                      "preferred-dataset-splits", "all-reduce-implementation",
-                     "collective-optimization", "logical-dims", "memory-type"})) {
+                     "collective-optimization", "logical-dims", "memory-type"}))
     return Format::astra_system;
-  }
   if (has_any(keys, {"devices", "instances", "components", "edges", "infrastructure"}))
     return Format::infragraph;
   return Format::json;
@@ -133,9 +129,8 @@ Keys yaml_keys(std::string_view text, bool& other) {
     std::string_view line = text.substr(at, newline - at);
     at = newline + 1;
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    if (line.empty() || std::string_view(" \t#-}]").find(line.front()) != std::string_view::npos) {
+    if (line.empty() || std::string_view(" \t#-}]").find(line.front()) != std::string_view::npos)
       continue;
-    }
     if (line == "..." || line.front() == '%') continue;
     const std::size_t colon = line.find(':');
     const bool ends =
@@ -147,10 +142,8 @@ Keys yaml_keys(std::string_view text, bool& other) {
     }
     std::string_view key = line.substr(0, colon);
     while (!key.empty() && key.back() == ' ') key.remove_suffix(1);
-    if (key.size() >= 2 && (key.front() == '"' || key.front() == '\'') &&
-        key.back() == key.front()) {
+    if (key.size() >= 2 && (key.front() == '"' || key.front() == '\'') && key.back() == key.front())
       key = key.substr(1, key.size() - 2);
-    }
     keys.push_back(key);
   }
   return keys;
@@ -159,9 +152,8 @@ Keys yaml_keys(std::string_view text, bool& other) {
 Format recognise_yaml(std::string_view text) {
   bool other = false;
   const Keys keys = yaml_keys(text, other);
-  if (has(keys, "npus_count") || (has(keys, "topology") && has(keys, "bandwidth"))) {
+  if (has(keys, "npus_count") || (has(keys, "topology") && has(keys, "bandwidth")))
     return Format::astra_network;
-  }
   if (has_any(keys, {"devices", "instances", "components", "edges", "infrastructure"}))
     return Format::infragraph;
   return keys.empty() || other ? Format::unknown : Format::yaml;

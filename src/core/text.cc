@@ -42,9 +42,8 @@ std::string read_raw(const std::string& path) {
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) fail(path, "no such file");
   if (fs::is_directory(status)) fail(path, "is a folder, not a file");
-  if (fs::is_character_file(status) || fs::is_block_file(status)) {
+  if (fs::is_character_file(status) || fs::is_block_file(status))
     fail(path, "is a device, not a file");
-  }
   const File file(std::fopen(path.c_str(), "rb"));
   if (!file) fail(path, "cannot be read: " + reason(errno));
   std::string content;
@@ -100,9 +99,8 @@ std::string expand_gzip(const std::string& path, std::string_view packed) {
       if (inflateReset(&stream) != Z_OK) fail(path, "is a damaged gzip stream", hint);
       continue;
     }
-    if (consumed == packed.size() && produced == 0 && status != Z_DATA_ERROR) {
+    if (consumed == packed.size() && produced == 0 && status != Z_DATA_ERROR)
       fail(path, "is a gzip stream that ends early", hint);
-    }
     if (status != Z_OK && status != Z_BUF_ERROR) fail(path, "is a damaged gzip stream", hint);
   }
 }

@@ -119,9 +119,8 @@ std::optional<std::int64_t> in_base_units(const Decimal& value, const Unit& unit
 
 template <std::size_t n>
 const Unit* find_unit(const std::array<Unit, n>& units, std::string_view name) {
-  for (const Unit& unit : units) {
+  for (const Unit& unit : units)
     if (unit.name == name) return &unit;
-  }
   return nullptr;
 }
 
@@ -204,11 +203,9 @@ std::string to_string(Time time) {
 }
 
 std::string to_string(Bytes bytes) {
-  for (const Unit& unit : kBinaryUnits) {
-    if (bytes.count != 0 && bytes.count % unit.numerator == 0) {
+  for (const Unit& unit : kBinaryUnits)
+    if (bytes.count != 0 && bytes.count % unit.numerator == 0)
       return std::to_string(bytes.count / unit.numerator) + ' ' + std::string(unit.name);
-    }
-  }
   return "0 B";
 }
 

@@ -112,9 +112,8 @@ TEST(Units, a_fraction_below_the_resolution_rounds_but_never_to_zero) {
 TEST(Units, a_count_is_a_bare_decimal_integer) {
   EXPECT_EQ(parse_count(" 42 "), 42);
   EXPECT_EQ(parse_count("9223372036854775807"), kMax);
-  for (const char* text : {"", "-1", "+1", "1.0", "0x1", "1 2", "9223372036854775808", "12a"}) {
+  for (const char* text : {"", "-1", "+1", "1.0", "0x1", "1 2", "9223372036854775808", "12a"})
     EXPECT_EQ(parse_count(text), std::nullopt) << text;
-  }
 }
 
 TEST(Units, text_is_the_largest_unit_with_a_whole_part) {

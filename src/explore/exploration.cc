@@ -12,9 +12,8 @@ std::string_view name_of(LossesOf losses) {
 }
 
 LossesOf losses_of(const std::string& word, const SourceLocation& where) {
-  for (const LossesOf losses : {LossesOf::none, LossesOf::best, LossesOf::all}) {
+  for (const LossesOf losses : {LossesOf::none, LossesOf::best, LossesOf::all})
     if (name_of(losses) == word) return losses;
-  }
   throw Failure("'" + word + "' is none of them", where, "there are: none, best, all");
 }
 

@@ -13,9 +13,8 @@ template <typename List, typename KeyOf>
 std::vector<std::size_t> first_of_each(const List& list, const KeyOf& key_of) {
   std::vector<std::size_t> first;
   std::set<std::decay_t<decltype(key_of(list[0]))>> seen;
-  for (std::size_t i = 0; i < list.size(); ++i) {
+  for (std::size_t i = 0; i < list.size(); ++i)
     if (seen.insert(key_of(list[i])).second) first.push_back(i);
-  }
   return first;
 }
 

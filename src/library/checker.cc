@@ -47,11 +47,10 @@ class Checker {
     for (const std::string& name : self.built_ins) {
       // Of a template of elements the plan says what the result has to be; its program does not.
       const plan::TemplateInfo* info = plan::find_template(name);
-      if (info != nullptr && !info->in_chunks) {
+      if (info != nullptr && !info->in_chunks)
         check_plan(name, made(name), name);
-      } else {
+      else
         check_program(name, name);
-      }
     }
     return std::move(proofs_);
   }

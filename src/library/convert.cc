@@ -139,15 +139,13 @@ std::string name_of(LaunchMode launch) {
 }
 
 std::optional<Engine> parse_engine(const std::string& name) {
-  for (const Engine engine : {Engine::reference, Engine::line, Engine::fluid, Engine::sampled}) {
+  for (const Engine engine : {Engine::reference, Engine::line, Engine::fluid, Engine::sampled})
     if (name_of(engine) == name) return engine;
-  }
   return std::nullopt;
 }
 std::optional<LaunchMode> parse_launch_mode(const std::string& name) {
-  for (const LaunchMode launch : {LaunchMode::stream, LaunchMode::graph}) {
+  for (const LaunchMode launch : {LaunchMode::stream, LaunchMode::graph})
     if (name_of(launch) == name) return launch;
-  }
   return std::nullopt;
 }
 

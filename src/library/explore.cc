@@ -13,10 +13,9 @@ namespace {
 
 void require_words(const char* option, const std::vector<std::string>& given,
                    const std::vector<std::string>& known) {
-  for (const std::string& word : given) {
+  for (const std::string& word : given)
     if (std::find(known.begin(), known.end(), word) == known.end())
       throw Failure("'" + word + "' is none of them", {.file = option}, suggest(word, known));
-  }
 }
 
 explore::Operator inner_operator(const OverlapOperator& op, int ranks) {

@@ -34,9 +34,8 @@ void add_fabric_parameters(std::vector<MachineParameter>& all, const std::string
 }
 
 const machine::Node* first_of(const machine::Machine& inner, machine::NodeKind kind) {
-  for (const machine::Node& node : inner.nodes) {
+  for (const machine::Node& node : inner.nodes)
     if (node.kind == kind) return &node;
-  }
   return nullptr;
 }
 

@@ -28,16 +28,14 @@ const char* text_of_family(const explore::Family& family) {
     for (const explore::Family& one : explore::families()) all.emplace_back(one, one.text());
     return all;
   }();
-  for (const auto& [one, text] : texts) {
+  for (const auto& [one, text] : texts)
     if (one == family) return text.c_str();
-  }
   return "serial";
 }
 
 explore::Rule rule_named(const std::string& name) {
-  for (const explore::Rule& rule : explore::shipped_rules()) {
+  for (const explore::Rule& rule : explore::shipped_rules())
     if (rule.name() == name) return rule;
-  }
   return explore::Rule::parse(hemiola::read_file(name), name);
 }
 

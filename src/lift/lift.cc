@@ -172,10 +172,9 @@ class Walk {
     join(self.known, seen);
     note_first_touch(self);
     recorder_.move(self.rank, self.stream, self.current, self.known);
-    for (const program::Span& span : self.current.dst) {
+    for (const program::Span& span : self.current.dst)
       if (is_packet(span.access))
         store_packets(span, self.current.bytes, recorder_.last(self.rank, self.stream));
-    }
     return true;
   }
 
@@ -238,9 +237,8 @@ class Walk {
       return primitive.values[s] +
              (primitive.consume ? semaphore_of(primitive.semaphores[s]).taken : 0);
     };
-    for (std::size_t s = 0; s < primitive.semaphores.size(); ++s) {
+    for (std::size_t s = 0; s < primitive.semaphores.size(); ++s)
       if (semaphore_of(primitive.semaphores[s]).value < target(s)) return false;
-    }
     for (std::size_t s = 0; s < primitive.semaphores.size(); ++s) {
       Semaphore& semaphore = semaphore_of(primitive.semaphores[s]);
       const std::int64_t wanted = target(s);
@@ -287,10 +285,9 @@ class Walk {
     join(proxy.known, knowledge_of(self));
     if (primitive.bytes > 0) {
       recorder_.move(self.rank, proxy.stream, primitive, proxy.known);
-      for (const program::Span& span : primitive.dst) {
+      for (const program::Span& span : primitive.dst)
         if (is_packet(span.access))
           store_packets(span, primitive.bytes, recorder_.last(self.rank, proxy.stream));
-      }
     }
     Knowledge after = proxy.known;
     recorder_.add_last(self.rank, proxy.stream, after);

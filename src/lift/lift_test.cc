@@ -69,9 +69,8 @@ class Execution {
   }
 
   const std::vector<Value>& memory(int rank, const std::string& tensor) {
-    for (std::size_t t = 0; t < plan_.tensors.size(); ++t) {
+    for (std::size_t t = 0; t < plan_.tensors.size(); ++t)
       if (plan_.tensors[t].name == tensor) return memory_[{rank, static_cast<std::int32_t>(t)}];
-    }
     throw std::out_of_range(tensor);
   }
 
@@ -194,9 +193,8 @@ TEST(Lift, in_place_is_said_by_what_is_resident_and_expected) {
 }
 
 std::string proposed(const Plan& plan, const std::string& parameter) {
-  for (const auto& [name, value] : plan.lowering) {
+  for (const auto& [name, value] : plan.lowering)
     if (name == parameter) return value;
-  }
   return {};
 }
 
@@ -219,10 +217,9 @@ TEST(Lift, of_a_ring_is_lowered_to_as_many_operations) {
     const program::Program again = program::lower_plan(lift(ring), {});
     const auto moves = [](const program::Program& program, std::size_t kernel) {
       std::int64_t count = 0;
-      for (const std::int32_t body : program.kernels[kernel].bodies) {
+      for (const std::int32_t body : program.kernels[kernel].bodies)
         for (const program::Op& op : program.bodies[static_cast<std::size_t>(body)].ops)
           count += op.src.empty() && op.dst.empty() ? 0 : 1;
-      }
       return count;
     };
     // In each of two channels: send, twice reduce and send, reduce and copy and send, twice copy

@@ -136,9 +136,8 @@ void Recorder::move(int rank, std::int32_t stream, const program::Primitive& pri
     add(rank, stream, *source, held, bytes, known, primitive.reduce, with);
     with = held;
   }
-  for (const Place& destination : destinations) {
+  for (const Place& destination : destinations)
     if (!(destination == held)) add(rank, stream, held, destination, bytes, known);
-  }
 }
 
 /// The largest number of bytes that divides everything.
@@ -231,11 +230,10 @@ plan::Plan Recorder::finish() {
         plan::Transfer transfer{.kind = record.kind};
         const Place& far =
             record.kind == plan::TransferKind::pull ? record.source : record.destination;
-        if (far.group >= 0) {
+        if (far.group >= 0)
           transfer.group = far.group;
-        } else if (record.kind != plan::TransferKind::copy) {
+        else if (record.kind != plan::TransferKind::copy)
           transfer.peer = constant(far.rank);
-        }
         transfer.source = region(record.source, record.bytes, unit);
         transfer.destination = region(record.destination, record.bytes, unit);
         transfer.reduce = record.reduce;

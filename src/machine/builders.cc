@@ -147,9 +147,8 @@ Machine build_grid(const std::string& name, const std::vector<std::int64_t>& siz
       const std::int64_t place = i / stride % size;
       const bool last = place == size - 1;
       if (!last) build.connect(static_cast<NodeId>(i), static_cast<NodeId>(i + stride));
-      if (last && wrap && size > 2) {
+      if (last && wrap && size > 2)
         build.connect(static_cast<NodeId>(i), static_cast<NodeId>(i - (size - 1) * stride));
-      }
     }
   }
   return build.finish(options, kDefaultModel, true);
@@ -168,9 +167,8 @@ Machine build_clos(const std::string& name, const std::vector<std::int64_t>& siz
   std::vector<NodeId> leaf_nodes;
   for (int i = 0; i < leaves; ++i)
     leaf_nodes.push_back(build.add("leaf", i, "switch", NodeKind::switch_));
-  for (std::size_t i = 0; i < nics.size(); ++i) {
+  for (std::size_t i = 0; i < nics.size(); ++i)
     build.connect(nics[i], leaf_nodes[i / static_cast<std::size_t>(hosts)]);
-  }
   for (int i = 0; i < spines; ++i) {
     const NodeId spine = build.add("spine", i, "switch", NodeKind::switch_);
     for (const NodeId leaf : leaf_nodes) build.connect(leaf, spine);
@@ -224,9 +222,8 @@ constexpr std::array kGenerators{
 Machine generate(const Generator& generator, const std::string& name, const LoadOptions& options) {
   const std::string form(generator.form);
   const std::vector<std::int64_t> sizes = read_sizes(name, form);
-  if (sizes.size() < generator.least_sizes || sizes.size() > generator.most_sizes) {
+  if (sizes.size() < generator.least_sizes || sizes.size() > generator.most_sizes)
     throw Failure("machine '" + name + "': wrong number of sizes", {}, "write " + form);
-  }
   std::int64_t gpus = 1;
   for (const std::int64_t size : sizes) gpus *= size;
   if (gpus < generator.least_gpus) {
@@ -258,9 +255,8 @@ Machine read_shipped(const EmbeddedFile& file, const std::string& name,
 
 std::optional<Machine> make_built_in(const std::string& name, const LoadOptions& options) {
   const std::string base = name.substr(0, name.find(':'));
-  for (const Generator& generator : kGenerators) {
+  for (const Generator& generator : kGenerators)
     if (generator.name == base) return generate(generator, name, options);
-  }
   const std::string path = std::string(kMachineFolder) + base + std::string(kMachineExtension);
   if (const EmbeddedFile* file = find_embedded(path)) return read_shipped(*file, name, options);
   return std::nullopt;

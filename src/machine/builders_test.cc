@@ -37,9 +37,8 @@ std::int64_t rate_from(const Machine& machine, int rank, const std::string& link
   for (std::size_t i = 0; i < machine.links.size(); ++i) {
     const LinkClass& link = machine.class_of(static_cast<LinkId>(i));
     if (machine.links[i].from == machine.gpus[static_cast<std::size_t>(rank)] &&
-        link.name == link_class) {
+        link.name == link_class)
       sum += link.bandwidth.bytes_per_second;
-    }
   }
   return sum;
 }
@@ -66,9 +65,8 @@ void expect_links_in_pairs(const Machine& machine) {
     EXPECT_NE(link.from, link.to);
     ++count[{link.from, link.to}];
   }
-  for (const auto& [ends, n] : count) {
+  for (const auto& [ends, n] : count)
     EXPECT_EQ(n, (count[{ends.second, ends.first}])) << machine.name;
-  }
 }
 
 TEST(BuiltIn, every_shipped_machine_is_listed_and_reads) {
@@ -79,9 +77,8 @@ TEST(BuiltIn, every_shipped_machine_is_listed_and_reads) {
   }
   for (const char* name :
        {"dgx1-v100", "dgx-a100", "dgx-h100", "hgx-h200", "hgx-b200", "gb200-nvl72", "mi300x-8",
-        "mi355x-8", "dgx-h100:N", "switch:N", "ring:N"}) {
+        "mi355x-8", "dgx-h100:N", "switch:N", "ring:N"})
     EXPECT_TRUE(names.count(name)) << name;
-  }
 }
 
 struct Shape {
@@ -246,10 +243,8 @@ TEST(Composition, remote_loads_are_within_three_percent_of_the_measured_rows) {
                 "h800 remote, owner's HBM");
   expect_within(1718.8, remote_hit(built("gb200-nvl72")), 0.03, "gb200/gb300 remote");
   // Not measured: printed so that a reader sees what the assumptions give.
-  for (const char* name :
-       {"dgx1-v100", "dgx-a100", "hgx-h200", "hgx-b200", "mi300x-8", "mi355x-8"}) {
+  for (const char* name : {"dgx1-v100", "dgx-a100", "hgx-h200", "hgx-b200", "mi300x-8", "mi355x-8"})
     std::printf("  %-34s not measured       composed %8.1f\n", name, remote_hit(built(name)));
-  }
 }
 
 TEST(Composition, launches_are_within_three_percent_of_the_measured_rows) {
@@ -439,9 +434,8 @@ TEST(Builders, large_topologies_are_built_in_a_second) {
 }
 
 TEST(Builders, other_names_are_no_built_ins) {
-  for (const char* name : {"", "dgx", "plan.yaml", "ringo:4", "dgx-h100x", ":4", "./ring:4"}) {
+  for (const char* name : {"", "dgx", "plan.yaml", "ringo:4", "dgx-h100x", ":4", "./ring:4"})
     EXPECT_FALSE(make_built_in(name).has_value()) << name;
-  }
 }
 
 TEST(Builders, bad_arguments_are_errors_that_show_the_form) {

@@ -62,9 +62,8 @@ std::int32_t own_class(Machine& machine, std::int32_t old) {
 
 void fail(Machine& machine, const std::vector<bool>& meant, const std::string& links) {
   std::vector<Link> left;
-  for (std::size_t l = 0; l < meant.size(); ++l) {
+  for (std::size_t l = 0; l < meant.size(); ++l)
     if (!meant[l]) left.push_back(machine.links[l]);
-  }
   Machine broken = machine;
   broken.links = left;
   broken.forget_routes();

@@ -96,9 +96,8 @@ std::string plain_decimal(std::string_view number) {
   const bool has_exponent = number.find_first_of("eE") != std::string_view::npos;
   double value = 0;
   const auto [end, problem] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (!has_exponent || problem != std::errc{} || end != number.data() + number.size()) {
+  if (!has_exponent || problem != std::errc{} || end != number.data() + number.size())
     return std::string(number);
-  }
   std::array<char, 400> text{};
   const auto written =
       std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);

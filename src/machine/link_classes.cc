@@ -79,9 +79,8 @@ void DraftClass::annotate(const std::string& key, const std::string& value,
     link_class.latency = time_in(value, "ms", at);
     has_latency = true;
   } else if (key == "hemiola.assumed") {
-    if (value != "true" && value != "false") {
+    if (value != "true" && value != "false")
       throw Failure("'" + value + "' is no value for hemiola.assumed", at, "true or false");
-    }
     link_class.assumed = value == "true";
   } else if (key == "hemiola.route_latency") {
     const auto latency = parse_time(value);
@@ -101,9 +100,8 @@ void DraftClass::annotate(const std::string& key, const std::string& value,
 
 void complete(std::vector<DraftClass>& drafts, Machine& machine) {
   const std::vector<std::int64_t> per_gpu = links_per_gpu(drafts, machine);
-  for (std::size_t i = 0; i < drafts.size(); ++i) {
+  for (std::size_t i = 0; i < drafts.size(); ++i)
     complete_one(drafts[i], per_gpu[i], machine.warnings);
-  }
 }
 
 std::string unused_name(const std::vector<DraftClass>& drafts, const std::string& base) {

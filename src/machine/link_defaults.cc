@@ -81,9 +81,8 @@ const LinkDefault& link_default(std::string_view name, std::string_view descript
 }
 
 const LinkDefault& link_default_named(std::string_view name) {
-  for (const LinkDefault& candidate : kDefaults) {
+  for (const LinkDefault& candidate : kDefaults)
     if (candidate.name == name) return candidate;
-  }
   throw std::out_of_range("no link default named " + std::string(name));
 }
 

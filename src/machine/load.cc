@@ -71,9 +71,8 @@ Machine load(const std::string& name_or_file, const LoadOptions& options) {
     for (const auto& [parameter, value] : options.set) machine.set(parameter, value);
     return machine;
   };
-  if (std::optional<Machine> built_in = make_built_in(name_or_file, options)) {
+  if (std::optional<Machine> built_in = make_built_in(name_or_file, options))
     return finish(std::move(*built_in));
-  }
   std::error_code ignored;
   if (!std::filesystem::exists(name_or_file, ignored)) neither_name_nor_file(name_or_file);
   return finish(read(name_or_file, options));

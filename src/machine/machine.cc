@@ -25,9 +25,8 @@ constexpr const char* kKinds =
 void set_link(Machine& machine, std::string_view parameter, std::string_view rest,
               std::string_view value) {
   const std::size_t dot = rest.rfind('.');
-  if (dot == std::string_view::npos) {
+  if (dot == std::string_view::npos)
     unknown_parameter(parameter, "link parameters are named link.CLASS.NAME or link.*.NAME");
-  }
   const std::string_view wanted = rest.substr(0, dot), name = rest.substr(dot + 1);
   std::vector<std::string> known{"*"};
   bool found = wanted == "*";
@@ -115,9 +114,8 @@ Time Machine::smallest_feedback_latency() const {
   Time least = Time::max();
   std::vector<bool> used(link_classes.size(), false);
   for (const Link& link : links) used[static_cast<std::size_t>(link.link_class)] = true;
-  for (std::size_t i = 0; i < used.size(); ++i) {
+  for (std::size_t i = 0; i < used.size(); ++i)
     if (used[i]) least = std::min(least, link_classes[i].latency);
-  }
   for (const GpuModel& gpu : models) {
     const Time hop = gpu.noc_kind == NocKind::mesh ? gpu.noc_hop_latency : gpu.noc_latency;
     least = std::min(least, hop + gpu.l2_latency);
@@ -130,9 +128,7 @@ void Machine::set(std::string_view parameter, std::string_view value) {
   const std::string_view kind = parameter.substr(0, dot);
   const std::string_view rest =
       dot == std::string_view::npos ? std::string_view{} : parameter.substr(dot + 1);
-  if (rest.empty()) {
-    unknown_parameter(parameter, kKinds);
-  }
+  if (rest.empty()) unknown_parameter(parameter, kKinds);
   if (kind == "gpu") {
     // On a copy first: a bad value must not leave half of the models changed.
     std::vector<GpuModel> changed = models;

@@ -22,9 +22,8 @@ class Adjacency {
     for (std::size_t i = 0; i < nodes; ++i) first_[i + 1] += first_[i];
     ids_.resize(links.size());
     std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
-    for (std::size_t i = 0; i < links.size(); ++i) {
+    for (std::size_t i = 0; i < links.size(); ++i)
       ids_[next[static_cast<std::size_t>(links[i].*end)]++] = static_cast<LinkId>(i);
-    }
   }
   std::span<const LinkId> of(NodeId node) const {
     const auto i = static_cast<std::size_t>(node);
@@ -116,10 +115,9 @@ std::vector<bool> Machine::forwarding_nodes() const {
     if (node.kind == NodeKind::nic) forwards[i] = false;
     if (node.kind != NodeKind::xpu) continue;
     const auto named = node.attributes.find("hemiola.device_model");
-    for (const GpuModel& model : models) {
+    for (const GpuModel& model : models)
       if (named != node.attributes.end() && named->second == model.name)
         forwards[i] = model.forwards;
-    }
   }
   for (int rank = 0; rank < ranks(); ++rank)
     forwards[static_cast<std::size_t>(gpus[static_cast<std::size_t>(rank)])] = model(rank).forwards;
@@ -152,9 +150,8 @@ std::optional<State> Machine::RouteCache::follow(const Machine& machine, Mode mo
   const auto i = static_cast<std::size_t>(next);
   const NodeKind kind = machine.nodes[i].kind;
   if (mode == Mode::load_store) {
-    if (next == target || forwards_[i] || (target == kNoTarget && kind == NodeKind::xpu)) {
+    if (next == target || forwards_[i] || (target == kNoTarget && kind == NodeKind::xpu))
       return State{next, kStart};
-    }
     return std::nullopt;
   }
   if (kind == NodeKind::nic) {
@@ -251,11 +248,9 @@ std::int32_t Machine::RouteCache::search(const Machine& machine, Mode mode, Node
       // Next to the target, no other neighbour can be on a path with as few hops: a switch with
       // thousands of ports costs no more than one with two.
       last_hop.clear();
-      for (const LinkId link : in.of(target)) {
-        if (machine.links[static_cast<std::size_t>(link)].from == here.node) {
+      for (const LinkId link : in.of(target))
+        if (machine.links[static_cast<std::size_t>(link)].from == here.node)
           last_hop.push_back(link);
-        }
-      }
       for (const LinkId link : last_hop) relax(machine, mode, at, link, target);
       if (!last_hop.empty()) continue;
     }
@@ -299,9 +294,8 @@ class PathGraph {
       edge.next = ends ? edges_.size() : *next;
       edge.paths = ends ? 1 : 0;
       const std::size_t end = end_of(edge.next);
-      for (std::size_t k = edge.next; k < end; ++k) {
+      for (std::size_t k = edge.next; k < end; ++k)
         if (continues(edge, edges_[k])) edge.paths = add(edge.paths, edges_[k].paths);
-      }
     }
     const std::size_t end = end_of(0);
     for (std::size_t i = 0; i < end; ++i) paths_ = add(paths_, edges_[i].paths);

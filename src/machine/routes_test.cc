@@ -233,9 +233,7 @@ TEST(Routes, a_pair_among_1024_gpus_takes_well_under_a_millisecond) {
   machine.routes(0, 1);
   const auto start = std::chrono::steady_clock::now();
   constexpr int kPairs = 200;
-  for (int i = 0; i < kPairs; ++i) {
-    ASSERT_EQ(machine.routes(i, 1023 - i).reach, Reach::network);
-  }
+  for (int i = 0; i < kPairs; ++i) ASSERT_EQ(machine.routes(i, 1023 - i).reach, Reach::network);
   const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
   // Generous: sanitizers and a busy host must not fail it, quadratic work must.
   EXPECT_LT(spent.count() / kPairs, 20.0);
@@ -263,10 +261,9 @@ RC_GTEST_PROP(Routes, on_a_random_graph_paths_are_shortest_valid_and_symmetric, 
             machine.link_classes[static_cast<std::size_t>(link.link_class)].latency.fs / 1000);
   }
   for (std::size_t k = 3; k < size; ++k) {
-    for (std::size_t i = 0; i < size; ++i) {
+    for (std::size_t i = 0; i < size; ++i)
       for (std::size_t j = 0; j < size; ++j)
         cost[i][j] = std::min(cost[i][j], cost[i][k] + cost[k][j]);
-    }
   }
   for (int from = 0; from < 3; ++from) {
     for (int to = 0; to < 3; ++to) {

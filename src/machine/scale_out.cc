@@ -98,9 +98,8 @@ NodeId add(Machine& machine, Node node) {
 
 Machine scale_out(Machine node, int count) {
   std::vector<NodeId> nics;
-  for (std::size_t i = 0; i < node.nodes.size(); ++i) {
+  for (std::size_t i = 0; i < node.nodes.size(); ++i)
     if (node.nodes[i].kind == NodeKind::nic) nics.push_back(static_cast<NodeId>(i));
-  }
   const std::string name = node.name + ":" + std::to_string(count);
   if (nics.empty())
     throw Failure("machine '" + name + "': a node of '" + node.name + "' has no NIC");
@@ -145,9 +144,8 @@ Machine scale_out(Machine node, int count) {
   const int lanes = (most_down + spines - 1) / spines;
   for (int i = 0; i < spines; ++i) {
     const NodeId spine = add(machine, network_switch("spine", i));
-    for (const NodeId leaf : leaf_nodes) {
+    for (const NodeId leaf : leaf_nodes)
       for (int lane = 0; lane < lanes; ++lane) connect(machine, leaf, spine, link_class, lane);
-    }
   }
   return machine;
 }

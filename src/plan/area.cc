@@ -21,9 +21,8 @@ Rect intersection(const Rect& a, const Rect& b) {
 }
 
 bool overlap(const Rect& a, const Rect& b) {
-  for (std::size_t axis = 0; axis < a.begin.size(); ++axis) {
+  for (std::size_t axis = 0; axis < a.begin.size(); ++axis)
     if (std::max(a.begin[axis], b.begin[axis]) >= std::min(a.end[axis], b.end[axis])) return false;
-  }
   return true;
 }
 
@@ -78,10 +77,9 @@ std::vector<Area> residents(const Plan& plan, int rank) {
     for (const Region& region : *stated) areas.push_back(evaluate(region, {.rank = rank}));
     return areas;
   }
-  for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
+  for (std::size_t t = 0; t < plan.tensors.size(); ++t)
     if (plan.tensors[t].role == Role::input)
       areas.push_back(whole(plan, static_cast<std::int32_t>(t)));
-  }
   return areas;
 }
 
@@ -89,9 +87,8 @@ Area intersection(const Area& a, const Area& b) {
   Area both{a.tensor, {}};
   if (a.tensor != b.tensor) return both;
   for (const Rect& x : a.rects) {
-    for (const Rect& y : b.rects) {
+    for (const Rect& y : b.rects)
       if (overlap(x, y)) both.rects.push_back(intersection(x, y));
-    }
   }
   return both;
 }
@@ -101,9 +98,8 @@ Area difference(const Area& a, const Area& b) {
   Area rest = a;
   for (const Rect& cut : b.rects) {
     std::vector<Rect> left;
-    for (const Rect& rect : rest.rects) {
+    for (const Rect& rect : rest.rects)
       for (Rect& piece : difference(rect, cut)) left.push_back(std::move(piece));
-    }
     rest.rects = std::move(left);
   }
   return rest;

@@ -18,15 +18,13 @@ class Schedule {
     free_.assign(3 * fabric.trunks().size(), Time{0});
     queues_.resize(free_.size());
     number_streams();
-    for (int rank = 0; rank < plan.ranks; ++rank) {
+    for (int rank = 0; rank < plan.ranks; ++rank)
       for (std::size_t s = 0; s < plan.code(rank).streams.size(); ++s) add_stream(rank, s);
-    }
   }
 
   Time run() {
-    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+    for (std::size_t i = 0; i < jobs_.size(); ++i)
       if (--jobs_[i].missing == 0) ready_.push(entry(jobs_[i].ready, i));
-    }
     while (!ready_.empty()) {
       const auto [when, turn, number] = ready_.top();
       ready_.pop();

@@ -20,9 +20,8 @@ struct Terms {
 };
 
 std::int64_t chunks(const Plan& plan, Role role) {
-  for (const Tensor& tensor : plan.tensors) {
+  for (const Tensor& tensor : plan.tensors)
     if (tensor.role == role) return tensor.elements();
-  }
   return 0;
 }
 
@@ -98,9 +97,8 @@ void check_in_place(const Plan& plan, const std::string& source) {
   };
   const std::string name(name_of(plan.collective));
   std::int32_t whole = -1;
-  for (const Code& code : plan.codes) {
+  for (const Code& code : plan.codes)
     if (!code.expected.empty()) whole = code.expected.front().region.tensor;
-  }
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const Code& code = plan.code(rank);
     const std::optional<Terms> wanted = terms(plan, whole, rank);

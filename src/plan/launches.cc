@@ -24,9 +24,8 @@ LaunchOrder::LaunchOrder(const Code& code)
     before_[c].erase(std::unique(before_[c].begin(), before_[c].end()), before_[c].end());
   }
   std::vector<std::int32_t> path;
-  for (std::size_t c = 0; c < code.computes.size() && circle_.empty(); ++c) {
+  for (std::size_t c = 0; c < code.computes.size() && circle_.empty(); ++c)
     if (code.computes[c].is_launch()) visit(static_cast<std::int32_t>(c), path);
-  }
 }
 
 void LaunchOrder::find_streams(const Code& code) {

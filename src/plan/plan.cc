@@ -98,13 +98,11 @@ namespace {
 
 std::int64_t count_items(const std::vector<Item>& items) {
   std::int64_t total = 0;
-  for (const Item& item : items) {
-    if (const auto* loop = std::get_if<Loop>(&item)) {
+  for (const Item& item : items)
+    if (const auto* loop = std::get_if<Loop>(&item))
       total += loop->count > 0 ? loop->count * count_items(loop->items) : 0;
-    } else {
+    else
       ++total;
-    }
-  }
   return total;
 }
 

@@ -230,9 +230,8 @@ class Reader {
   /// By its number, or, of the own rank, by its name.
   Affine compute_named(const JsonValue& value, bool own) const {
     std::vector<std::size_t> found;
-    for (std::size_t c = 0; c < compute_names_.size() && value.is_text() && own; ++c) {
+    for (std::size_t c = 0; c < compute_names_.size() && value.is_text() && own; ++c)
       if (compute_names_[c] == value.text()) found.push_back(c);
-    }
     if (found.size() > 1)
       value.fail(fmt::format("{} computes are called '{}'", found.size(), value.text()),
                  "name it by its number, from 0");

@@ -40,10 +40,9 @@ class Writer {
     json& codes = root["codes"] = json::array();
     for (std::size_t c = 0; c < plan_.codes.size(); ++c) {
       std::vector<int> ranks;
-      for (int rank = 0; rank < plan_.ranks; ++rank) {
+      for (int rank = 0; rank < plan_.ranks; ++rank)
         if (plan_.code_of[static_cast<std::size_t>(rank)] == static_cast<std::int32_t>(c))
           ranks.push_back(rank);
-      }
       if (!ranks.empty()) codes.push_back(of(plan_.codes[c], ranks));
     }
     return root;
@@ -105,11 +104,10 @@ class Writer {
     json out{{"op", name_of(transfer.kind)}};
     const bool whole = transfer.kind == TransferKind::collective;
     if (whole) out["collective"] = name_of(transfer.collective);
-    if (transfer.group >= 0) {
+    if (transfer.group >= 0)
       out["group"] = transfer.group;
-    } else if (transfer.kind != TransferKind::copy) {
+    else if (transfer.kind != TransferKind::copy)
       out["peer"] = expression(transfer.peer);
-    }
     out["source"] = of(transfer.source);
     out["destination"] = of(transfer.destination);
     if (transfer.reduce != ReduceOp::none) {
@@ -123,13 +121,11 @@ class Writer {
 
   json of(const std::vector<Item>& items) const {
     json out = json::array();
-    for (const Item& item : items) {
-      if (const auto* loop = std::get_if<Loop>(&item)) {
+    for (const Item& item : items)
+      if (const auto* loop = std::get_if<Loop>(&item))
         out.push_back({{"loop", loop->count}, {"items", of(loop->items)}});
-      } else {
+      else
         out.push_back(of(std::get<Transfer>(item)));
-      }
-    }
     return out;
   }
 

@@ -36,9 +36,8 @@ class Shaper {
       auto& transfer = std::get<Transfer>(item);
       for (Region* region : {&transfer.source, &transfer.destination, &transfer.operand})
         change(*region);
-      for (Dependency& dependency : transfer.after) {
+      for (Dependency& dependency : transfer.after)
         if (dependency.computed) change(*dependency.computed);
-      }
     }
   }
 
@@ -73,9 +72,8 @@ Plan shaped(const Plan& plan, const std::vector<std::int64_t>& shape, DataType t
   for (Tensor& tensor : result.tensors) tensor = shaper.tensor(tensor, type);
   for (Code& code : result.codes) {
     for (Stream& stream : code.streams) shaper.change(stream.items);
-    if (code.resident) {
+    if (code.resident)
       for (Region& region : *code.resident) shaper.change(region);
-    }
     for (Expectation& expectation : code.expected) {
       shaper.change(expectation.region);
       if (expectation.of) shaper.change(*expectation.of);

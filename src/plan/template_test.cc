@@ -18,10 +18,9 @@ namespace {
 /// The templates of chunks that need no machine and do what nccl-tests' collectives do.
 std::vector<TemplateInfo> templates_of_chunks() {
   std::vector<TemplateInfo> some;
-  for (const TemplateInfo& info : templates()) {
+  for (const TemplateInfo& info : templates())
     if (info.in_chunks && !info.needs_machine && info.collective != Collective::custom)
       some.push_back(info);
-  }
   return some;
 }
 
@@ -45,9 +44,8 @@ std::vector<Parameters> word_variants_of(const TemplateInfo& info) {
 
 std::size_t items_of(const Plan& plan) {
   std::size_t items = 0;
-  for (const Code& code : plan.codes) {
+  for (const Code& code : plan.codes)
     for (const Stream& stream : code.streams) items += stream.items.size();
-  }
   return items;
 }
 

@@ -67,9 +67,8 @@ const ParameterInfo* TemplateInfo::parameter(std::string_view wanted) const {
 }
 
 const std::string& TemplateArguments::word(std::string_view parameter) const {
-  for (const auto& [name_, value] : parameters) {
+  for (const auto& [name_, value] : parameters)
     if (name_ == parameter) return value;
-  }
   throw Failure("template '" + name + "' asks for parameter '" + std::string(parameter) +
                     "', which it does not declare",
                 {}, {}, ExitCode::internal);
@@ -94,9 +93,8 @@ const std::vector<TemplateInfo>& templates() {
 }
 
 const TemplateInfo* find_template(std::string_view name) {
-  for (const TemplateInfo& info : templates()) {
+  for (const TemplateInfo& info : templates())
     if (info.name == name) return &info;
-  }
   return nullptr;
 }
 
@@ -125,9 +123,8 @@ Plan make(std::string_view name, int ranks, const Parameters& parameters,
                   "name one with --machine");
   }
   TemplateArguments arguments{info->name, info->collective, ranks, {}, machine, judge, monitor};
-  for (const ParameterInfo& parameter : info->parameters) {
+  for (const ParameterInfo& parameter : info->parameters)
     arguments.parameters.emplace_back(parameter.name, parameter.default_value);
-  }
   for (const auto& [parameter, value] : parameters)
     set_value(*info, arguments.parameters, parameter, value);
   return info->make(arguments);

@@ -78,10 +78,9 @@ class Validator {
               "ranks are numbered from 0");
     if (plan_.chunks_per_size < 1) fail_at("/chunks_per_size", "its size has no chunks");
     if (plan_.code_of.size() != index(plan_.ranks)) fail_at("/codes", "not every rank has a code");
-    for (const std::int32_t code : plan_.code_of) {
+    for (const std::int32_t code : plan_.code_of)
       if (code < 0 || index(code) >= plan_.codes.size())
         fail_at("/codes", "a rank names code " + number(code) + ", which does not exist");
-    }
   }
 
   void check_tensors() const {
@@ -168,10 +167,9 @@ class Validator {
           (!operand.begin.empty() && operand.begin.size() != tensor.shape.size()))
         fail_at(here, it + " gives " + number(std::ssize(operand.axes)) + " axes for tensor '" +
                           tensor.name + "' of " + number(std::ssize(tensor.shape)));
-      for (const std::int32_t axis : operand.axes) {
+      for (const std::int32_t axis : operand.axes)
         if (axis < -1 || axis >= axes)
           fail_at(here, it + " names its axis " + number(axis) + " of " + number(axes));
-      }
     }
     std::set<std::int32_t> order(compute.order.begin(), compute.order.end());
     if (!compute.order.empty() &&
@@ -213,10 +211,9 @@ class Validator {
       if (const std::string wrong = wrong_with(region, here); !wrong.empty())
         fail_at(at + part, "rank " + number(rank_) + ": " + part.substr(1) + " " + wrong);
     };
-    if (code.resident) {
+    if (code.resident)
       for (std::size_t i = 0; i < code.resident->size(); ++i)
         check((*code.resident)[i], "/resident/" + std::to_string(i));
-    }
     for (std::size_t i = 0; i < code.expected.size(); ++i)
       check_expectation(code.expected[i], at, "/expected/" + std::to_string(i), check);
     for (std::size_t i = 0; i < code.computes.size(); ++i)
@@ -296,10 +293,9 @@ class Validator {
     if (region.boxes.size() > 1) {
       const Area area = evaluate(region, at);
       for (std::size_t i = 0; i < area.rects.size(); ++i) {
-        for (std::size_t j = 0; j < i; ++j) {
+        for (std::size_t j = 0; j < i; ++j)
           if (!intersection(area.rects[i], area.rects[j]).empty())
             return "has boxes " + std::to_string(j) + " and " + std::to_string(i) + " that overlap";
-        }
       }
     }
     return {};
@@ -351,11 +347,10 @@ class Validator {
     check_peer(transfer, at);
     check_region(transfer.source, at, "source");
     check_region(transfer.destination, at, "destination");
-    if (transfer.kind == TransferKind::collective) {
+    if (transfer.kind == TransferKind::collective)
       check_collective(transfer);
-    } else {
+    else
       check_types(transfer.source, "source", transfer.destination, "destination");
-    }
     if (transfer.reduce != ReduceOp::none && transfer.group < 0) {
       check_region(transfer.operand, at, "operand");
       check_types(transfer.source, "source", transfer.operand, "operand");

@@ -52,9 +52,8 @@ Timeline::Timeline(const Plan& plan) {
 
   start_.assign(count, 0);
   std::vector<std::size_t> ready;
-  for (std::size_t node = 0; node < count; ++node) {
+  for (std::size_t node = 0; node < count; ++node)
     if (waits_for[node] == 0) ready.push_back(node);
-  }
   std::size_t done = 0;
   while (!ready.empty()) {
     const std::size_t node = ready.back();
@@ -135,9 +134,8 @@ std::vector<Wave> waves(const Plan& plan, const Timeline& timeline, int rank, st
   std::vector<Wave> result;
   if (!written.empty()) {
     Wave first;
-    for (Area& area : residents(plan, rank)) {
+    for (Area& area : residents(plan, rank))
       if (area.tensor == tensor) first.touches.push_back({std::move(area), rank, 0, -1});
-    }
     if (!first.touches.empty()) result.push_back(std::move(first));
     for (auto& [step, touches] : written) result.push_back({step, std::move(touches)});
     return result;

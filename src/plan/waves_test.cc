@@ -69,9 +69,8 @@ TEST(Waves, of_the_templates_come_from_where_they_should) {
 TEST(Waves, a_ring_takes_as_many_steps_as_it_has_transfers) {
   const Plan plan = make("all-reduce/ring", 5);
   const Timeline timeline(plan);
-  for (int rank = 0; rank < 5; ++rank) {
+  for (int rank = 0; rank < 5; ++rank)
     for (std::int64_t step = 0; step < 8; ++step) EXPECT_EQ(timeline.start(rank, 0, step), step);
-  }
 }
 
 TEST(Waves, a_tensor_that_is_only_read_is_produced_in_the_order_of_its_readers) {

@@ -223,9 +223,8 @@ std::vector<plan::ParameterInfo> lower_parameters_of(const plan::TemplateInfo& i
   std::vector<plan::ParameterInfo> infos;
   for (LowerParameter& parameter : lower_parameters_of(is_general ? general : shape_of(*sample))) {
     if (sample) {
-      for (const auto& [name, value] : sample->lowering) {
+      for (const auto& [name, value] : sample->lowering)
         if (name == parameter.info.name) parameter.info.default_value = value;
-      }
     }
     infos.push_back(std::move(parameter.info));
   }
@@ -243,9 +242,8 @@ std::vector<plan::ParameterInfo> lower_parameters_of(const plan::TemplateInfo& i
 /// Parameters of a general plan for one that took another shape: a synthesised plan may be that of
 /// a template. What that does not have changes nothing.
 void fit(plan::Parameters& parameters, PlanShape shape) {
-  for (auto& [name, value] : parameters) {
+  for (auto& [name, value] : parameters)
     if (shape == chain && name == "workgroups") name = "channels";
-  }
   const std::vector<LowerParameter> known = lower_parameters_of(shape);
   std::erase_if(parameters, [&](const auto& parameter) {
     return std::none_of(known.begin(), known.end(),
@@ -266,9 +264,8 @@ void prefer_push(const plan::TemplateInfo& info, plan::Parameters& parameters) {
 
 /// Whether some ranks reach each other only through a NIC: nothing can be pulled there.
 bool goes_through_nics(const machine::Machine* machine, int ranks) {
-  for (int rank = 1; machine != nullptr && rank < ranks && rank < machine->ranks(); ++rank) {
+  for (int rank = 1; machine != nullptr && rank < ranks && rank < machine->ranks(); ++rank)
     if (machine->reach(0, rank) == machine::Reach::network) return true;
-  }
   return false;
 }
 
@@ -288,11 +285,10 @@ std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadO
   // Before the plan is made: what its lowering takes can be told from its template.
   std::vector<plan::ParameterInfo> known;
   if (!for_lowering.empty()) known = parameters_of(name);
-  for (const auto& [parameter, value] : for_lowering) {
+  for (const auto& [parameter, value] : for_lowering)
     if (std::none_of(known.begin(), known.end(),
                      [&, &wanted = parameter](const auto& p) { return p.name == wanted; }))
       unknown_parameter(name, parameter, known);
-  }
   if (pushes) prefer_push(*info, for_template);
   BuiltInPlan made{plan::make(name, options.ranks, for_template, options.machine.get(),
                               judge_of_plans(options, for_lowering), monitor),
@@ -377,10 +373,9 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
                                 plan.name, parameter));
     }
     const bool by_switch = parameter == "realization" && value == "multicast";
-    for (const LowerParameter& own : known) {
+    for (const LowerParameter& own : known)
       if (own.info.name == parameter && (by_switch || !for_export))
         own.set(options, parameter, value);
-    }
   }
   for (const auto& [parameter, value] : parameters) {
     const auto found =
@@ -398,9 +393,8 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
     unknown_parameter(plan.name, parameter, infos);
   }
   check_switches(plan, options);
-  if (options.realization == Realization::copy_engine && machine != nullptr) {
+  if (options.realization == Realization::copy_engine && machine != nullptr)
     for (int rank = 0; rank < plan.ranks; ++rank) require_copy_engines(*machine, rank);
-  }
   Program program = lower(plan, options);
   if (shape == chain && options.workgroups == 0 && options.sync == Sync::own &&
       options.realization == Realization::load_store)
@@ -410,18 +404,15 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
 
 std::vector<std::string> built_in_names() {
   std::vector<std::string> names;
-  for (const plan::TemplateInfo& info : plan::templates()) {
-    names.push_back(info.name);
-  }
+  for (const plan::TemplateInfo& info : plan::templates()) names.push_back(info.name);
   return names;
 }
 
 std::vector<std::string> algorithms_of(Collective collective) {
   std::vector<std::string> names;
   if (collective == Collective::custom) return names;  // they do not do the same
-  for (const plan::TemplateInfo& info : plan::templates()) {
+  for (const plan::TemplateInfo& info : plan::templates())
     if (info.collective == collective && info.in_chunks) names.push_back(info.name);
-  }
   // What the library takes, so that the best of all is never slower than that.
   std::string library = fmt::format("{}/nccl", name_of(collective));
   if (find_kernel(library) != nullptr) names.push_back(std::move(library));

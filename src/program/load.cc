@@ -24,9 +24,8 @@ std::vector<FormatReader> readers() {
 }
 
 std::optional<FormatReader> reader_of(std::string_view content) {
-  for (const FormatReader& reader : readers()) {
+  for (const FormatReader& reader : readers())
     if (reader.recognises(content)) return reader;
-  }
   return std::nullopt;
 }
 
@@ -65,9 +64,7 @@ Program read_by_content(const std::string& file, LoadOptions options) {
   // Let the reader of the commonest JSON say what is missing, or where the syntax breaks.
   if (format == Format::json) return read_mscclpp(content, file, executor);
   std::string known = "chunk plans (JSON)";
-  for (const FormatReader& reader : readers()) {
-    known += ", " + std::string(reader.format);
-  }
+  for (const FormatReader& reader : readers()) known += ", " + std::string(reader.format);
   throw Failure(fmt::format("this is {}, not a program", describe(format)), {.file = file},
                 "programs are " + known);
 }

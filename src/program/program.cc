@@ -35,19 +35,16 @@ void mark_shared(Program& program) {
     std::map<std::int32_t, int> waiters;
     for (const Stream& stream : code.streams) {
       for (const StreamItem& item : stream) {
-        if (item.kind == StreamItem::Kind::engine) {
+        if (item.kind == StreamItem::Kind::engine)
           for (std::int32_t index : awaited.at(static_cast<std::size_t>(item.index)))
             ++waiters[index];
-        }
         if (item.kind != StreamItem::Kind::kernel) continue;
-        for (std::int32_t body : program.kernels.at(static_cast<std::size_t>(item.index)).bodies) {
+        for (std::int32_t body : program.kernels.at(static_cast<std::size_t>(item.index)).bodies)
           for (std::int32_t index : awaited.at(static_cast<std::size_t>(body))) ++waiters[index];
-        }
       }
     }
-    for (const auto& [index, count] : waiters) {
+    for (const auto& [index, count] : waiters)
       if (count > 1) program.semaphores.at(static_cast<std::size_t>(index)).shared = true;
-    }
   }
 }
 
@@ -138,10 +135,9 @@ int Program::workgroups(int rank) const {
   std::size_t total = 0;
   const auto code = static_cast<std::size_t>(code_of.at(static_cast<std::size_t>(rank)));
   for (const Stream& stream : codes.at(code).streams) {
-    for (const StreamItem& item : stream) {
+    for (const StreamItem& item : stream)
       if (item.kind == StreamItem::Kind::kernel)
         total += kernels.at(static_cast<std::size_t>(item.index)).bodies.size();
-    }
   }
   return static_cast<int>(total);
 }

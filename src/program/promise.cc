@@ -104,14 +104,11 @@ class PromiseReader {
             {static_cast<std::int32_t>(number(from.at("rank"), at, ranks_ - 1, "rank")), 1}};
       } else {
         from.allow_keys({"ranks", "begin"});
-        for (const int source : ranks_of(from.at("ranks"))) {
-          if (!region.from.empty() &&
-              region.from.back().first + region.from.back().ranks == source) {
+        for (const int source : ranks_of(from.at("ranks")))
+          if (!region.from.empty() && region.from.back().first + region.from.back().ranks == source)
             ++region.from.back().ranks;
-          } else {
+          else
             region.from.push_back({source, 1});
-          }
-        }
       }
       promise_.of[rank_index(rank)].push_back(std::move(region));
     }

@@ -5,7 +5,8 @@
 
 namespace hemiola::python {
 
-/// Adds explore(), explore_suite(), explore_block() and exploration_suites(); results are dictionaries.
+/// Adds explore(), explore_suite(), explore_block() and exploration_suites(); results are
+/// dictionaries.
 void bind_explore(pybind11::module_& module);
 
 }  // namespace hemiola::python

@@ -240,10 +240,9 @@ void expect_fluid_folds(const Bound& bound, std::int32_t classes) {
     EXPECT_NEAR((coarse.launches[l].end - coarse.launches[l].begin).us() / time, 1, 0.02) << l;
     EXPECT_EQ(folded.launches[l].ranks, whole.launches[l].ranks);
   }
-  for (const Result* result : {&coarse, &folded, &whole}) {
+  for (const Result* result : {&coarse, &folded, &whole})
     for (const Attribution& spent : result->attribution)
       EXPECT_EQ(std::accumulate(spent.begin(), spent.end(), std::int64_t{0}), result->time.fs);
-  }
 }
 
 TEST(Jobs, fold_in_fluid_where_ranks_do_the_same) {

@@ -141,9 +141,8 @@ TEST(Copies, move_their_bytes_between_the_ranks_that_take_part) {
             machine, "micro/copy",
             {{"engine", engine}, {"direction", direction}, {"ways", ways}, {"blocks", "2"}});
         std::int64_t leaving = 0;
-        for (const LinkUse& link : result.links) {
+        for (const LinkUse& link : result.links)
           if (link.from.find("switch") == std::string::npos) leaving += link.payload_bytes;
-        }
         EXPECT_EQ(leaving, pairs * 4096) << engine << ' ' << direction << ' ' << ways;
       }
     }

@@ -102,7 +102,8 @@ std::int64_t given_to(const Result& result, std::size_t rank, const Part& part) 
 TEST(Property, removing_a_cost_from_a_chain_of_single_loads_saves_what_it_was_charged) {
   EXPECT_TRUE(rc::check("exact", [] {
     machine::Machine machine = any_machine();
-    // The rate to peers is no cost of its own: what another part no longer takes may be waited for.
+    // The rate to peers is no cost of its own: what another part no longer takes may be waited
+    // for.
     for (machine::GpuModel& model : machine.models) model.cu_peer_rate = {};
     Ops ops;
     for (std::int64_t n = between(1, 12); n > 0; --n) {
@@ -149,10 +150,9 @@ TEST(Property, removing_a_cost_from_random_programs_saves_no_more_than_charge_an
     saved_something += saved > 0;
     const std::int64_t poll = machine.model(0).sync_poll_interval.fs;
     const std::int64_t polled = spent_on(old, latest(old), Reason::poll);
-    if (saved > given + polled + poll + old.time.fs / 2) {
+    if (saved > given + polled + poll + old.time.fs / 2)
       RC_FAIL(part.name + " saved " + to_string(Time{saved}) + " and was charged " +
               to_string(Time{given}) + " of " + to_string(old.time));
-    }
   }));
   EXPECT_GT(saved_something, 20);
 }

@@ -56,9 +56,8 @@ Time ideal_time(const machine::Machine& machine, const program::Bound& program) 
   if (program.collective() == Collective::all_reduce) bytes = bytes * 2 * (n - 1) / n;
   if (program.collective() == Collective::all_gather ||
       program.collective() == Collective::reduce_scatter ||
-      program.collective() == Collective::all_to_all) {
+      program.collective() == Collective::all_to_all)
     bytes = bytes * (n - 1) / n;
-  }
   return Rate{rate}.time_for(bytes);
 }
 
@@ -95,11 +94,10 @@ Result run(const machine::Machine& machine, const program::Bound& program, const
                       (refused.empty() ? "" : ", which does not take " + refused),
                   {.file = program.source()});
   std::unique_ptr<Cores> engine;
-  if (goes_line_by_line(options.engine) && refused.empty()) {
+  if (goes_line_by_line(options.engine) && refused.empty())
     engine = std::make_unique<Line>(machine, program, options);
-  } else {
+  else
     engine = std::make_unique<Reference>(machine, program, options);
-  }
   const int repetitions = options.iterations > 0 ? options.warmup + options.iterations : 1;
   // One rank among others on a timetable may be faster than the program can be.
   const LowerBound least =
@@ -107,9 +105,7 @@ Result run(const machine::Machine& machine, const program::Bound& program, const
           ? LowerBound{}
           : lower_bound(machine, program, options, engine->addresses(), engine->fold());
   const std::int64_t moved = least.moved_by(engine->fold().period) * repetitions;
-  if (options.monitor != nullptr) {
-    options.monitor->begin(moved);
-  }
+  if (options.monitor != nullptr) options.monitor->begin(moved);
   engine->expect(least.time() * repetitions, moved);
   Result result = engine->run();
 

@@ -29,10 +29,9 @@ constexpr const char* kTuneTables =
 
 std::string text_of_attribution(const sim::Attribution& attribution) {
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
-  for (std::size_t i = 0; i < attribution.size(); ++i) {
+  for (std::size_t i = 0; i < attribution.size(); ++i)
     if (attribution[i] != 0)
       object[std::string(name_of(static_cast<sim::Reason>(i)))] = attribution[i];
-  }
   return object.dump();
 }
 

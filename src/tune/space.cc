@@ -181,10 +181,9 @@ Point Space::with(Point point, std::size_t dimension, std::size_t value) const {
 }
 
 std::string Space::value(const Point& point, const std::string& dimension) const {
-  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+  for (std::size_t i = 0; i < dimensions_.size(); ++i)
     if (dimensions_[i].name == dimension)
       return means(point, i) ? dimensions_[i].values[point[i]] : std::string();
-  }
   return value_in(sizes_, dimension);
 }
 
@@ -198,10 +197,9 @@ study::Settings Space::plan_parameters(const Point& point) const {
   study::Settings all;
   for (const auto& setting : sizes_)
     if (is_of_template(setting.first)) all.push_back(setting);
-  for (std::size_t i = 1; i < dimensions_.size(); ++i) {
+  for (std::size_t i = 1; i < dimensions_.size(); ++i)
     if (is_of_template(dimensions_[i].name))
       all.emplace_back(dimensions_[i].name, dimensions_[i].values[point[i]]);
-  }
   return all;
 }
 

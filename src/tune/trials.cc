@@ -153,10 +153,9 @@ std::optional<Candidate> Trials::prepare(const Point& point) {
     drop(Dropped::realization, point, "the file moves data by " + fit.realization);
     return std::nullopt;
   }
-  for (std::size_t i = 0; i < fit.tiles.size() && i < tile_parameters_.size(); ++i) {
+  for (std::size_t i = 0; i < fit.tiles.size() && i < tile_parameters_.size(); ++i)
     if (fit.tiles[i] > 0 && !tile_parameters_[i].empty())
       one.plan.parameters.emplace_back(tile_parameters_[i], std::to_string(fit.tiles[i]));
-  }
   const study::Settings lowering = space_.lowering(point);
   one.plan.parameters.insert(one.plan.parameters.end(), lowering.begin(), lowering.end());
   one.workgroups = parse_count(space_.value(point, "workgroups")).value_or(0);
@@ -203,12 +202,11 @@ void Trials::find_bounds(std::vector<Candidate>& batch) {
     if (!known && request_.database != nullptr) request_.database->add_bound(key, one.bound);
   });
   std::vector<Candidate> bounded;
-  for (std::size_t i = 0; i < batch.size(); ++i) {
+  for (std::size_t i = 0; i < batch.size(); ++i)
     if (refused[i].empty())
       bounded.push_back(std::move(batch[i]));
     else
       drop(Dropped::lowering, batch[i].point, refused[i]);
-  }
   batch = std::move(bounded);
 }
 

@@ -60,10 +60,9 @@ std::vector<ExportCase> cases() {
   std::vector<ExportCase> all;
   for (const plan::TemplateInfo& info : plan::templates()) {
     if (!info.in_chunks) continue;
-    for (const int ranks : {2, 4, 8}) {
+    for (const int ranks : {2, 4, 8})
       for (const auto format : {ExecutorFormat::mscclpp, ExecutorFormat::msccl})
         all.push_back({info.name, ranks, format});
-    }
   }
   return all;
 }

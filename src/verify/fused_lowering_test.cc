@@ -142,9 +142,8 @@ std::vector<Op> moves_of(const program::Program& program, int rank) {
       program.codes[static_cast<std::size_t>(program.code_of[static_cast<std::size_t>(rank)])];
   const auto& kernel = program.kernels[static_cast<std::size_t>(code.streams[0][0].index)];
   std::vector<Op> moves;
-  for (const Op& op : program.bodies[static_cast<std::size_t>(kernel.bodies[0])].ops) {
+  for (const Op& op : program.bodies[static_cast<std::size_t>(kernel.bodies[0])].ops)
     if (!op.src.empty() || !op.dst.empty()) moves.push_back(op);
-  }
   return moves;
 }
 

@@ -171,9 +171,8 @@ TEST(LamportMemory, has_to_be_cleared_before_it_is_used_again) {
 
 TEST(LamportMemory, of_two_workspaces_is_cleared_while_others_may_already_store) {
   const Proof proof = proof_of_one_shot([](program::Program& kernel) {
-    for (program::Buffer& buffer : kernel.buffers) {
+    for (program::Buffer& buffer : kernel.buffers)
       if (buffer.rotation == 3) buffer.rotation = 2;
-    }
   });
   EXPECT_EQ(proof.verdict, Verdict::wrong);
   EXPECT_THAT(proof.summary, testing::HasSubstr("in call "));

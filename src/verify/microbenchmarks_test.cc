@@ -39,10 +39,9 @@ TEST(Microbenchmarks, are_free_of_races_and_deadlock) {
   expect_micro_right("micro/ping-pong", {{"release", "1"}});
   expect_micro_right("micro/pointer-chase", {{"memory", "peer"}});
   expect_micro_right("micro/hand-over", {{"blocks", "7"}});
-  for (const std::string engine : {"cu", "dma", "proxy"}) {
+  for (const std::string engine : {"cu", "dma", "proxy"})
     for (const std::string ways : {"one", "both", "all"})
       expect_micro_right("micro/copy", {{"engine", engine}, {"ways", ways}});
-  }
 }
 
 TEST(Microbenchmarks, the_port_channel_delivers) {
@@ -52,9 +51,8 @@ TEST(Microbenchmarks, the_port_channel_delivers) {
 TEST(Microbenchmarks, two_that_take_the_same_turn_are_found) {
   program::Program program = program::load("micro/hand-over", {.ranks = 2}).sized({.size = KiB(4)});
   for (program::Body& body : program.bodies) {
-    for (program::Op& op : body.ops) {
+    for (program::Op& op : body.ops)
       if (op.kind == program::OpKind::compare_swap) op.target = 0;
-    }
   }
   const Proof proof = check(program::bind(program, nullptr, {.size = KiB(4)}));
   EXPECT_EQ(proof.verdict, Verdict::partial);
@@ -63,9 +61,8 @@ TEST(Microbenchmarks, two_that_take_the_same_turn_are_found) {
 
 TEST(Microbenchmarks, a_turn_that_nobody_takes_is_found) {
   program::Program program = program::load("micro/hand-over", {.ranks = 2}).sized({.size = KiB(4)});
-  for (program::Op& op : program.bodies[0].ops) {
+  for (program::Op& op : program.bodies[0].ops)
     if (op.kind == program::OpKind::compare_swap) op.target = 1;  // both wait for the other
-  }
   EXPECT_EQ(check(program::bind(program, nullptr, {.size = KiB(4)})).verdict, Verdict::deadlock);
 }
 

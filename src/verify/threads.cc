@@ -54,11 +54,10 @@ void delay(std::uint64_t& random) {
   random = random * 6364136223846793005u + 1442695040888963407u;
   const std::uint64_t drawn = random >> 33;
   if (drawn % 4 != 0) return;
-  if (drawn % 64 == 0) {
+  if (drawn % 64 == 0)
     std::this_thread::sleep_for(std::chrono::microseconds(1 + (drawn >> 6) % 50));
-  } else {
+  else
     std::this_thread::yield();
-  }
 }
 
 }  // namespace hemiola::verify

@@ -55,9 +55,8 @@ std::optional<KnownDevice> known_device(std::string_view name) {
 std::optional<std::string> library_call(std::string_view kernel) {
   constexpr std::size_t kLongest = 256;  // behind it are arguments of templates
   const std::string text(kernel.substr(0, kLongest));
-  for (const auto& [pattern, name] : names().calls) {
+  for (const auto& [pattern, name] : names().calls)
     if (std::regex_search(text, pattern)) return name;
-  }
   return std::nullopt;
 }
 

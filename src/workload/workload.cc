@@ -255,9 +255,8 @@ std::uint32_t WorkloadBuilder::name(std::string_view text) {
 
 std::uint16_t WorkloadBuilder::stream(std::string_view name, bool in_order) {
   std::vector<Stream>& streams = known_->workload.streams;
-  for (std::size_t s = 0; s < streams.size(); ++s) {
+  for (std::size_t s = 0; s < streams.size(); ++s)
     if (streams[s].name == name) return static_cast<std::uint16_t>(s);
-  }
   streams.push_back({std::string(name), in_order});
   return static_cast<std::uint16_t>(streams.size() - 1);
 }

@@ -38,9 +38,8 @@ TEST(Help, every_verb_shows_worked_examples) {
     ASSERT_NE(examples, std::string::npos) << verb;
     int count = 0;
     for (std::size_t at = examples;
-         (at = help.out.find("\n  hemiola ", at + 1)) != std::string::npos;) {
+         (at = help.out.find("\n  hemiola ", at + 1)) != std::string::npos;)
       ++count;
-    }
     EXPECT_GE(count, 2) << verb;
   }
 }
@@ -204,9 +203,8 @@ TEST(Run, writes_all_outputs_and_the_json_has_the_keys_of_the_design) {
   ASSERT_EQ(run.code, 0) << run.out << run.err;
   EXPECT_EQ(place.files(), "machine plan r.csv r.json r.trace ");
   const Json json = Json::parse(place.read("r.json"));
-  for (const char* key : {"schema", "command", "machine", "program", "engine", "results"}) {
+  for (const char* key : {"schema", "command", "machine", "program", "engine", "results"})
     EXPECT_TRUE(json.contains(key)) << key;
-  }
   ASSERT_EQ(json["results"].size(), 1u);
   const Json& result = json["results"][0];
   EXPECT_EQ(result["size_bytes"], 65536);
@@ -264,9 +262,8 @@ TEST(Run, several_values_of_settings_make_a_table_of_all_combinations) {
   ASSERT_EQ(run.code, 0) << run.out << run.err;
   for (const char* row :
        {"gpu.l2.latency=100ns link.*.latency=300ns", "gpu.l2.latency=100ns link.*.latency=400ns",
-        "gpu.l2.latency=200ns link.*.latency=300ns", "gpu.l2.latency=200ns link.*.latency=400ns"}) {
+        "gpu.l2.latency=200ns link.*.latency=300ns", "gpu.l2.latency=200ns link.*.latency=400ns"})
     EXPECT_TRUE(contains(run.out, row)) << run.out;
-  }
   EXPECT_EQ(Json::parse(place.read("r"))["results"].size(), 4u);
 }
 

@@ -50,9 +50,8 @@ std::string Workplace::read(const std::string& name) const {
 
 std::string Workplace::files() const {
   std::set<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder_)) {
+  for (const auto& entry : fs::directory_iterator(folder_))
     names.insert(entry.path().filename().string());
-  }
   std::string text;
   for (const std::string& name : names) text += name + ' ';
   return text;

@@ -41,9 +41,8 @@ TEST_P(Damaged, truncated_files_are_refused) {
   for (const auto& file : files_of(GetParam())) {
     SCOPED_TRACE(file.filename().string());
     const std::string text = read_file(file.string());
-    for (const std::size_t part : {0, 1, 2, 3}) {
+    for (const std::size_t part : {0, 1, 2, 3})
       EXPECT_THROW(parse(text.substr(0, 20 + part * (text.size() - 20) / 4)), Failure) << part;
-    }
   }
 }
 
@@ -61,9 +60,8 @@ TEST_P(Damaged, files_with_other_bytes_are_refused_or_understood) {
       std::string damaged = text;
       // Digits often give a file that can be read and says something else.
       const std::string letters = "0123456789-\"<>{}[],\xff";
-      for (int flips = 0; flips < 3; ++flips) {
+      for (int flips = 0; flips < 3; ++flips)
         damaged[next(damaged.size())] = letters[next(letters.size())];
-      }
       try {
         verdict_of(damaged);
       } catch (const Failure& failure) {

@@ -83,9 +83,8 @@ fs::path shared_input(const std::string& name) {
 
 std::vector<fs::path> files_of(const std::string& folder) {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(shared_input(folder))) {
+  for (const auto& entry : fs::directory_iterator(shared_input(folder)))
     files.push_back(entry.path());
-  }
   std::sort(files.begin(), files.end());
   return files;
 }

@@ -67,17 +67,15 @@ TEST_P(RealProgram, is_timed_and_the_result_adds_up) {
                 result.counters.at("stores.delivered_bytes"));
     }
     ASSERT_EQ(result.attribution.size(), static_cast<std::size_t>(program.ranks));
-    for (const sim::Attribution& rank : result.attribution) {
+    for (const sim::Attribution& rank : result.attribution)
       EXPECT_EQ(std::accumulate(rank.begin(), rank.end(), std::int64_t{0}), result.time.fs);
-    }
   }
 }
 
 std::string name_of_test(const ::testing::TestParamInfo<Input>& info) {
   std::string name = std::filesystem::path(info.param.file).filename().string();
-  for (char& letter : name) {
+  for (char& letter : name)
     if (!std::isalnum(static_cast<unsigned char>(letter))) letter = '_';
-  }
   return name;
 }
 INSTANTIATE_TEST_SUITE_P(Inputs, RealProgram, ::testing::ValuesIn(right_programs()), name_of_test);
@@ -87,11 +85,9 @@ TEST(RealPrograms, are_all_listed) {
   std::set<std::string> listed{"mscclpp_json/reduce_tbg.json"};
   for (const Input& input : right_programs()) listed.insert(input.file);
   std::set<std::string> found;
-  for (const char* folder : {"mscclpp_json", "msccl_xml"}) {
-    for (const auto& file : files_of(folder)) {
+  for (const char* folder : {"mscclpp_json", "msccl_xml"})
+    for (const auto& file : files_of(folder))
       found.insert(std::string(folder) + "/" + file.filename().string());
-    }
-  }
   EXPECT_EQ(found, listed);
 }
 

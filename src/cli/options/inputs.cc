@@ -176,9 +176,8 @@ void add_promise_option(CLI::App& verb, ProgramOptions& options) {
 }
 
 std::vector<std::string> program_names(const std::string& input) {
-  if (input.empty()) {
+  if (input.empty())
     throw Failure("no program is given", {}, "give a file, or a built-in: " + all_built_ins());
-  }
   if (program::is_built_in(input)) return {input};
   if (is_file(input)) {
     reject_other_formats(input);
@@ -261,11 +260,10 @@ void check_output(const std::string& option, const std::string& file) {
 }
 
 void write_or_print(const std::string& file, const std::string& text) {
-  if (file.empty()) {
+  if (file.empty())
     std::cout << text;
-  } else {
+  else
     write_file(file, text);
-  }
 }
 
 std::vector<Bytes> requested_sizes(const ProgramOptions& options) {

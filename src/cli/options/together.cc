@@ -37,12 +37,11 @@ bool is_among(std::span<const std::string_view> names, const std::string& word) 
 std::vector<std::string> without(const std::vector<std::string>& words,
                                  std::span<const std::string_view> names) {
   std::vector<std::string> kept;
-  for (std::size_t i = 0; i < words.size(); ++i) {
+  for (std::size_t i = 0; i < words.size(); ++i)
     if (!is_among(names, words[i]))
       kept.push_back(words[i]);
     else if (words[i].find('=') == std::string::npos)
       ++i;
-  }
   return kept;
 }
 

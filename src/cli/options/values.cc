@@ -101,9 +101,8 @@ std::vector<Time> skew_values(std::string_view text) {
 std::pair<Time, Time> window_value(std::string_view text) {
   const std::string option = "--trace-lines";
   const std::vector<std::string> ends = split(text, ':');
-  if (ends.size() != 2) {
+  if (ends.size() != 2)
     fail(option, in_quotes(text) + " is not a window of time", "a window looks like 10us:12us");
-  }
   const SourceLocation where{.file = option};
   const std::pair window(read_time(ends[0], where), read_time(ends[1], where));
   if (window.second <= window.first) fail(option, "the window ends before it starts");
@@ -112,9 +111,8 @@ std::pair<Time, Time> window_value(std::string_view text) {
 
 Settings parameter_values(const std::vector<std::string>& texts) {
   Settings parameters;
-  for (const std::string& text : texts) {
+  for (const std::string& text : texts)
     parameters.push_back(name_and_value("--param", text, "channels=8"));
-  }
   return parameters;
 }
 
@@ -124,9 +122,8 @@ std::vector<Settings> setting_combinations(const std::vector<std::string>& texts
   for (const std::string& text : texts) {
     const Setting setting = name_and_value("--set", text, "gpu.l2.size=25MiB");
     const std::vector<std::string> values = split(setting.second, ',');
-    if (combinations.size() * values.size() > kMost) {
+    if (combinations.size() * values.size() > kMost)
       fail("--set", "makes more than " + std::to_string(kMost) + " combinations");
-    }
     std::vector<Settings> longer;
     for (const Settings& combination : combinations) {
       for (const Setting& earlier : combination) {

@@ -208,9 +208,8 @@ class ExploreVerb {
   template <std::size_t count>
   static void refuse_with(const std::pair<const char*, bool> (&given)[count],
                           const std::string& option, const std::string& hint) {
-    for (const auto& [name, is_given] : given) {
+    for (const auto& [name, is_given] : given)
       if (is_given) throw Failure("does not go with " + option, SourceLocation{.file = name}, hint);
-    }
   }
 
   /// Scenarios say what is explored.

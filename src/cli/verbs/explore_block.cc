@@ -32,9 +32,8 @@ Given of_attention(const BlockOptions& options) {
 }
 
 void refuse(const Given& given, const std::string& why, const std::string& hint) {
-  for (const auto& [name, value] : given) {
+  for (const auto& [name, value] : given)
     if (!value->empty()) throw Failure(why, SourceLocation{.file = name}, hint);
-  }
 }
 
 explore::Block block_of(const BlockOptions& options) {

@@ -231,9 +231,8 @@ void print_parameters(const std::vector<plan::ParameterInfo>& parameters) {
   for (const plan::ParameterInfo& parameter : parameters) {
     std::cout << "    " << parameter.name << '=' << parameter.default_value << "  "
               << parameter.description;
-    for (std::size_t i = 0; i < parameter.choices.size(); ++i) {
+    for (std::size_t i = 0; i < parameter.choices.size(); ++i)
       std::cout << (i == 0 ? ": " : "|") << parameter.choices[i];
-    }
     std::cout << '\n';
   }
 }
@@ -291,9 +290,8 @@ void print_buffers(const program::Program& program) {
 
 void print_operations(const program::Program& program) {
   std::map<std::string, std::int64_t> operations;
-  for (const program::Body& body : program.bodies) {
+  for (const program::Body& body : program.bodies)
     for (const program::Op& op : body.ops) ++operations[std::string(name_of(op.kind))];
-  }
   std::cout << "operations of " << program.bodies.size() << " bodies:";
   for (const auto& [name, count] : operations) std::cout << ' ' << name << ' ' << count;
   std::cout << '\n';

@@ -248,9 +248,8 @@ Plan understand(const RunOptions& options, Notices& notices) {
   request.options.threads = static_cast<int>(count_value("--threads", options.threads, 1, 4096));
   if (request.options.threads > 1 && request.options.engine != sim::Engine::line)
     notices.note("only the line engine uses more than one thread");
-  if (count_value("--seed", options.seed, 0, INT64_MAX) > 0) {
+  if (count_value("--seed", options.seed, 0, INT64_MAX) > 0)
     notices.note("--seed has no effect: nothing in the engines is random");
-  }
   if (!options.trace_lines.empty()) {
     if (options.trace.empty()) {
       throw Failure("a window of requests needs a trace to stand in",

@@ -270,11 +270,10 @@ void ValidateRunner::understand() {
   configuration_.options.monitor = &session_.monitor;
   if (!options_.size.empty()) sizes_ = size_values(options_.size);
   if (!options_.sizes.empty()) sizes_ = sizes_values(options_.sizes);
-  if (!options_.max_size.empty()) {
+  if (!options_.max_size.empty())
     configuration_.max_size = read_size(options_.max_size, {.file = "--max-size"});
-  } else if (!sizes_.empty()) {
+  else if (!sizes_.empty())
     configuration_.max_size = *std::max_element(sizes_.begin(), sizes_.end());
-  }
   if (!options_.calibrate_where.empty() && options_.calibrate.empty())
     throw Failure("there is no table to choose rows of",
                   SourceLocation{.file = "--calibrate-where"}, "add --calibrate FILE");

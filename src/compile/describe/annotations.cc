@@ -24,9 +24,8 @@ void assigned_in(const Source& source, const Node& node, std::set<std::string>& 
       node.kind == Kind::for_statement) {
     if (const Node* left = node.child(Field::left)) {
       if (left->kind == Kind::identifier) names.emplace(source.text(*left));
-      for (const Node* child : left->children) {
+      for (const Node* child : left->children)
         if (child->kind == Kind::identifier) names.emplace(source.text(*child));
-      }
     }
   }
   for (const Node* child : node.children) assigned_in(source, *child, names);
@@ -157,9 +156,8 @@ class Annotator {
   }
 
   TileAxis& axis_named(const std::string& name) {
-    for (TileAxis& axis : d_.axes) {
+    for (TileAxis& axis : d_.axes)
       if (axis.name == name) return axis;
-    }
     d_.axes.push_back({.name = name});
     return d_.axes.back();
   }
@@ -174,9 +172,8 @@ class Annotator {
       if (dots != std::string::npos) {  // an axis along which a tile takes a range
         check_variable(found, variables.substr(0, dots));
         check_variable(found, variables.substr(dots + 2));
-        for (LoopDescription& loop : d_.loops) {
+        for (LoopDescription& loop : d_.loops)
           if (loop.begin == variables.substr(0, dots)) loop.axis = name;
-        }
         continue;
       }
       check_variable(found, variables);
@@ -211,10 +208,9 @@ class Annotator {
       fail(found.comment, "'@sy.axis_count' names no axis",
            "for example '# @sy.axis_count M block=BLOCK_SIZE_M'");
     const std::string& name = found.words[0];
-    for (std::size_t i = 1; i < found.words.size(); ++i) {
+    for (std::size_t i = 1; i < found.words.size(); ++i)
       if (assignment(found, found.words[i]).first != "block")
         fail(found.comment, "'" + found.words[i] + "' is not known", "'block=NAME' is");
-    }
     if (name.find('=') != std::string::npos) {  // KV=range
       if (assignment(found, name).second != "range")
         fail(found.comment, "'" + name + "' is not known", "'NAME' or 'NAME=range' is");
@@ -229,10 +225,9 @@ class Annotator {
   }
 
   void tile_id(const Annotation& found) {
-    for (const std::string& word : found.words) {
+    for (const std::string& word : found.words)
       if (word != "persistent")
         fail(found.comment, "'" + word + "' is not known", "'persistent' is");
-    }
     const Node* made = assignment_near(source_, kernel_.body(), source_.line(found.comment.begin));
     if (made == nullptr || made->child(Field::left) == nullptr)
       fail(found.comment, "'@sy.tile_id' stands at no assignment",

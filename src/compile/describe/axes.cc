@@ -73,17 +73,15 @@ std::optional<AtomId> AxisSplitter::find_base(const Expr& address, Expr& offset)
       score = (atom.kind == AtomKind::parameter ? 2 : 0) + (says_so ? 4 : 0);
       // A pointer is not part of products anywhere.
       for (const RawAccess& other : trace_.accesses) {
-        for (const Term& t : other.address.terms) {
+        for (const Term& t : other.address.terms)
           if (t.factors.size() > 1 &&
               std::count(t.factors.begin(), t.factors.end(), term.factors[0]) > 0)
             score = std::min(score, 1);
-        }
       }
-      for (const Comparison& c : trace_.comparisons) {
+      for (const Comparison& c : trace_.comparisons)
         if ((c.op == "<" || c.op == ">=") && (algebra_.mentions(c.right, term.factors[0]) ||
                                               algebra_.mentions(c.left, term.factors[0])))
           score = std::min(score, 1);
-      }
     } else if (atom.kind == AtomKind::loaded && atom.dims.empty()) {
       score = 0;
     }

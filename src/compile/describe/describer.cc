@@ -16,9 +16,8 @@ bool Describer::is_identifier(const std::string& text) {
 
 void Describer::parameters() {
   std::set<std::string> operands;
-  for (const SplitDescription& s : splits_) {
+  for (const SplitDescription& s : splits_)
     if (s.split.base) operands.insert(algebra_.atom(*s.split.base).name);
-  }
   for (const Parameter& parameter : kernel_.parameters) {
     KernelParameter described{
         .name = parameter.name,
@@ -192,9 +191,8 @@ AxisIndex Describer::index_of(const RawAccess& raw, const SplitAxis& axis) {
     }
   }
   for (const auto& [loop, first] : axis.begins) {
-    for (AxisIndex::LoopPart& part : index.loops) {
+    for (AxisIndex::LoopPart& part : index.loops)
       if (part.loop == loop) part.begin = text(first);
-    }
   }
   const Traits of_indirect = algebra_.traits(axis.indirect);
   index.indirect = of_indirect.loads;
@@ -262,9 +260,8 @@ void Describer::name_loops() {
                                        [&](const auto& part) { return part.loop == loop.id; });
         for (const AccessDescription& other : d_.accesses) {
           if (!along || !loop.axis.empty() || other.operand != access.operand) continue;
-          for (const AxisIndex& same : other.axes) {
+          for (const AxisIndex& same : other.axes)
             if (same.stride == axis.stride && is_identifier(same.size)) loop.axis = same.size;
-          }
         }
       }
     }
@@ -279,14 +276,12 @@ void Describer::name_loops() {
     }
     if (is_identifier(text(end))) loop.axis = text(end);
   }
-  // Keys of self-attention are as many as queries, and another axis all the same.
-  for (LoopDescription& loop : d_.loops)
-    if (!loop.is_persistent && !loop.variable.empty() && is_beside_tiles(loop))
-      loop.axis = loop.variable;
 }
 
-/// Whether a loop is called as tiles are, and no index is made of both.
+/// Whether a loop is called as tiles are, and no index is made of both: keys of self-attention are
+/// as many as queries, and another axis all the same.
 bool Describer::is_beside_tiles(const LoopDescription& loop) const {
+  if (loop.is_persistent || loop.variable.empty()) return false;
   std::set<int> alike;
   for (std::size_t i = 0; i < d_.axes.size(); ++i)
     if (d_.axes[i].name == loop.axis) alike.insert(static_cast<int>(i));
@@ -320,10 +315,9 @@ Description Describer::run() {
     if (atom.kind == AtomKind::loaded && made.value.terms[0].coefficient == 1)
       algebra_.load_names[atom.number] = made.name;
   }
-  for (const auto& [id, loop] : trace_.loops) {
+  for (const auto& [id, loop] : trace_.loops)
     if (loop.has_range && is_identifier(loop.variable))
       counters_[id] = {algebra_.parameter(loop.variable, false), loop.begin, loop.step};
-  }
   find_tile_loops();
   split_accesses();
   parameters();
@@ -334,6 +328,8 @@ Description Describer::run() {
   finish_axes();
   accesses();
   name_loops();
+  for (LoopDescription& loop : d_.loops)
+    if (is_beside_tiles(loop)) loop.axis = loop.variable;
   scheduler();
   reductions();
   family();
@@ -390,9 +386,8 @@ Description describe(Library& library, const Module& module, const DescribeReque
   const Function& kernel = choose_kernel(module, request.kernel);
   check_constants(kernel, request.constants);
   for (const auto& [plan, parameter] : request.bind) check_parameter(kernel, parameter, "--bind");
-  for (const auto& [name, role] : request.roles) {
+  for (const auto& [name, role] : request.roles)
     if (!request.bind.contains(name)) check_parameter(kernel, name, "--role");
-  }
   const std::unique_ptr<Trace> trace = follow(library, kernel, request.constants);
   return Describer(request, library, kernel, *trace).run();
 }
@@ -404,16 +399,14 @@ const KernelParameter* Description::parameter(std::string_view name) const {
 }
 
 const TileAxis* Description::axis(std::string_view name) const {
-  for (const TileAxis& found : axes) {
+  for (const TileAxis& found : axes)
     if (found.name == name) return &found;
-  }
   return nullptr;
 }
 
 const LoopDescription* Description::loop(int id) const {
-  for (const LoopDescription& found : loops) {
+  for (const LoopDescription& found : loops)
     if (found.id == id) return &found;
-  }
   return nullptr;
 }
 

@@ -22,9 +22,8 @@ void Describer::find_tile_loops() {
         const Atom& atom = algebra_.atom(factor);
         if (!atom.has_program || term.coefficient < 1) continue;
         Term multiple{term.coefficient, {}};
-        for (const AtomId other : term.factors) {
+        for (const AtomId other : term.factors)
           if (other != factor) multiple.factors.push_back(other);
-        }
         Expr strides;
         begins |= algebra_.divide(loop.step, multiple, strides) && !strides.is_constant();
       }
@@ -174,11 +173,10 @@ void Describer::tile_axes() {
           if (const SplitAxis* taken_apart = inner_of(axis, inner)) {
             from = taken_apart;
             const Expr flat = algebra_.flat(inner.sum);
-            for (const Comparison& c : trace_.comparisons) {
+            for (const Comparison& c : trace_.comparisons)
               if (c.op == "<" && algebra_.flat(c.left) == flat &&
                   algebra_.traits(c.right).is_uniform())
                 inner.size = c.right;
-            }
           }
         }
         Expr coordinate, block;
@@ -224,13 +222,11 @@ void Describer::name_axis(TileAxis& axis, std::set<std::string>& used) const {
   } else if (axis.is_variable) {
     name = axis.coordinate;
     for (const std::string_view extra :
-         {"tl_", "pid_", "tile_", "start_", "off_", "i_", "cur_", "idx_", "block_"}) {
+         {"tl_", "pid_", "tile_", "start_", "off_", "i_", "cur_", "idx_", "block_"})
       if (name.starts_with(extra) && name.size() > extra.size()) name = name.substr(extra.size());
-    }
-    for (const std::string_view extra : {"_idx", "_id", "_index", "_pid"}) {
+    for (const std::string_view extra : {"_idx", "_id", "_index", "_pid"})
       if (name.ends_with(extra) && name.size() > extra.size())
         name = name.substr(0, name.size() - extra.size());
-    }
   }
   if (name.empty() || name == "pid") name = "tiles";
   std::string unique = name;

@@ -70,11 +70,10 @@ const Node* Describer::tile_suite() const {
 /// place is outside of it.
 const Node* Describer::suite_statement(const std::vector<const Node*>& chain) const {
   const Node* suite = tile_suite();
-  for (const Node* statement : chain) {
+  for (const Node* statement : chain)
     if (std::find(suite->children.begin(), suite->children.end(), statement) !=
         suite->children.end())
       return statement;
-  }
   return nullptr;
 }
 
@@ -95,9 +94,8 @@ void Describer::dispatch() {
   const Node* suite = tile_suite();
   found.is_in_loop = suite != &kernel_.body();
   std::set<std::string> wanted;
-  for (const TileAxis& axis : d_.axes) {
+  for (const TileAxis& axis : d_.axes)
     if (axis.is_variable) wanted.insert(axis.coordinate);
-  }
   // Loads come after: what is assigned behind the first one computes coordinates again.
   const Node* first_load = nullptr;
   for (const RawAccess& access : trace_.accesses) {
@@ -202,9 +200,8 @@ void Describer::reductions() {
     const auto only = [&](int id, const std::vector<int>& loads) {
       if (id >= 0 || loads.empty()) return id;
       std::set<std::string> names;
-      for (const AccessDescription& access : d_.accesses) {
+      for (const AccessDescription& access : d_.accesses)
         if (std::count(loads.begin(), loads.end(), access.id) > 0) names.insert(access.operand);
-      }
       return names.size() == 1 ? loads.front() : -1;
     };
     const AxisIndex* left = inner_axis(only(dot.left_access, dot.left), dot.left_transposed, true);
@@ -222,13 +219,11 @@ void Describer::reductions() {
       if (reduction.axis.empty() && is_identifier(axis->range)) reduction.axis = axis->range;
     }
     const auto name = [&](int id, const std::vector<int>& loads) -> std::string {
-      for (const AccessDescription& access : d_.accesses) {
+      for (const AccessDescription& access : d_.accesses)
         if (access.id == id) return access.operand;
-      }
       std::set<std::string> names;
-      for (const AccessDescription& access : d_.accesses) {
+      for (const AccessDescription& access : d_.accesses)
         if (std::count(loads.begin(), loads.end(), access.id) > 0) names.insert(access.operand);
-      }
       std::string all;
       for (const std::string& one : names) all += (all.empty() ? "" : ", ") + one;
       return names.empty() ? "?" : "(from " + all + ")";
@@ -279,11 +274,10 @@ void Describer::operands() {
     if (!at->axes.empty()) continue;
     for (const AxisIndex& axis : access.axes) {
       std::string name;
-      for (const AxisIndex::LoopPart& part : axis.loops) {
+      for (const AxisIndex::LoopPart& part : axis.loops)
         if (const LoopDescription* loop = d_.loop(part.loop);
             loop != nullptr && !loop->axis.empty())
           name = loop->axis;
-      }
       if (!axis.tiles.empty() &&
           (name.empty() || !d_.axes[static_cast<std::size_t>(axis.tiles[0].axis)].splits_reduction))
         name = d_.axes[static_cast<std::size_t>(axis.tiles[0].axis)].name;
@@ -303,13 +297,11 @@ void Describer::operands() {
                      return position(a) < position(b);
                    });
   for (OperandDescription& operand : d_.operands) {
-    for (const auto& [plan, parameter] : request_.bind) {
+    for (const auto& [plan, parameter] : request_.bind)
       if (parameter == operand.name) operand.bound_as = plan;
-    }
-    for (const auto& [name, role] : request_.roles) {
+    for (const auto& [name, role] : request_.roles)
       if (name == operand.name || (!operand.bound_as.empty() && name == operand.bound_as))
         operand.role = role;
-    }
   }
 }
 
@@ -396,9 +388,8 @@ void Describer::check_outputs() {
                          [](const AxisIndex& a) { return !a.range.empty(); });
   };
   std::ptrdiff_t most = 0;
-  for (const AccessDescription& access : d_.accesses) {
+  for (const AccessDescription& access : d_.accesses)
     if (access.action != Action::load) most = std::max(most, dimensions(access));
-  }
   for (const AccessDescription& access : d_.accesses) {
     if (access.action == Action::load || dimensions(access) < most || !access.unknown.empty())
       continue;
@@ -428,9 +419,8 @@ void Describer::unknowns() {
     Span span = access.call;
     const SplitAccess& split = splits_[i].split;
     int puzzle = split.puzzle;
-    for (const SplitAxis& axis : split.axes) {
+    for (const SplitAxis& axis : split.axes)
       if (puzzle < 0) why_unknown(axis.strange, &puzzle);
-    }
     std::string hint = "the address of this access";
     if (puzzle >= 0 && puzzle < static_cast<int>(trace_.puzzles.size()) &&
         trace_.puzzles[static_cast<std::size_t>(puzzle)].place.source != nullptr) {

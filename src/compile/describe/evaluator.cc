@@ -6,9 +6,8 @@
 namespace hemiola::compile {
 
 const RawAccess* Trace::access(int id) const {
-  for (const RawAccess& found : accesses) {
+  for (const RawAccess& found : accesses)
     if (found.id == id) return &found;
-  }
   return nullptr;
 }
 
@@ -95,11 +94,10 @@ Expr Evaluator::number_of(const Ref& value, const Node& node) {
 std::vector<Expr> Evaluator::numbers_of(const Ref& value, const Node& node) {
   std::vector<Expr> all;
   if (!value) return all;
-  if (value->type == Value::Type::tuple) {
+  if (value->type == Value::Type::tuple)
     for (const Ref& item : value->items) all.push_back(number_of(item, node));
-  } else {
+  else
     all.push_back(number_of(value, node));
-  }
   return all;
 }
 
@@ -110,9 +108,8 @@ Ref Evaluator::literal(std::string_view written) const {
   if (written.size() >= 2 && (written.front() == '"' || written.front() == '\''))
     return text(std::string(written.substr(1, written.size() - 2)));
   std::string digits;
-  for (const char c : written) {
+  for (const char c : written)
     if (c != '_') digits += c;
-  }
   std::int64_t value = 0;
   int base = 10;
   std::size_t from = digits.starts_with('-') ? 1 : 0;

@@ -48,6 +48,16 @@ std::vector<Expr> half_of(const Ref& block) {
   return half;
 }
 
+/// tl.swizzle2d as Triton has it (language/standard.py): groups of rows, column by column.
+std::pair<Expr, Expr> swizzled(Algebra& algebra, const std::vector<Expr>& of) {
+  const Expr id = algebra.add(algebra.multiply(of[0], of[3]), of[1]);
+  const Expr in_group = algebra.multiply(of[4], of[3]);
+  const Expr first = algebra.multiply(algebra.floor_divide(id, in_group), of[4]);
+  const Expr rows = algebra.minimum(algebra.subtract(of[2], first), of[4]);
+  const Expr inside = algebra.modulo(id, in_group);
+  return {algebra.add(first, algebra.modulo(inside, rows)), algebra.floor_divide(inside, rows)};
+}
+
 }  // namespace
 
 Arguments Evaluator::arguments(const Node& node) {
@@ -223,16 +233,10 @@ Ref Evaluator::builtin(std::string_view name, const Arguments& given, const Node
     return number(algebra_.choose(by.number, left.number, right.number), left.shape);
   }
   if (name == "swizzle2d" && given.positional.size() == 5) {
-    // Triton's own (language/standard.py): groups of rows, column by column.
     std::vector<Expr> of;
     for (const Ref& value : given.positional) of.push_back(number_of(value, node));
-    const Expr id = algebra_.add(algebra_.multiply(of[0], of[3]), of[1]);
-    const Expr in_group = algebra_.multiply(of[4], of[3]);
-    const Expr first = algebra_.multiply(algebra_.floor_divide(id, in_group), of[4]);
-    const Expr rows = algebra_.minimum(algebra_.subtract(of[2], first), of[4]);
-    const Expr inside = algebra_.modulo(id, in_group);
-    return tuple({number(algebra_.add(first, algebra_.modulo(inside, rows))),
-                  number(algebra_.floor_divide(inside, rows))});
+    const auto [row, column] = swizzled(algebra_, of);
+    return tuple({number(row), number(column)});
   }
   if (name == "divmod" && is_number(first) && is_number(second))
     return tuple({number(algebra_.floor_divide(first->number, second->number)),
@@ -380,9 +384,8 @@ Ref Evaluator::shape_change(std::string_view name, const Arguments& given, const
   const std::size_t rank = input->shape.size();
   if (name == "trans" || name == "permute") {
     std::vector<Expr> order;
-    for (std::size_t i = 1; i < given.positional.size(); ++i) {
+    for (std::size_t i = 1; i < given.positional.size(); ++i)
       for (const Expr& one : numbers_of(given.positional[i], node)) order.push_back(one);
-    }
     if (order.empty() && rank == 2) order = {Algebra::number(1), Algebra::number(0)};
     const bool known =
         order.size() == rank && std::all_of(order.begin(), order.end(), [&](const Expr& e) {
@@ -416,9 +419,8 @@ Ref Evaluator::shape_change(std::string_view name, const Arguments& given, const
   }
   // reshape and view
   std::vector<Expr> shape;
-  for (std::size_t i = 1; i < given.positional.size(); ++i) {
+  for (std::size_t i = 1; i < given.positional.size(); ++i)
     for (const Expr& one : numbers_of(given.positional[i], node)) shape.push_back(one);
-  }
   if (given.named.contains("shape")) shape = numbers_of(given.named.at("shape"), node);
   if (shape == input->shape) return input;
   const Traits traits = algebra_.traits(input->number);
@@ -427,9 +429,8 @@ Ref Evaluator::shape_change(std::string_view name, const Arguments& given, const
   std::vector<Expr> old_extents, new_extents;
   std::vector<int> to, place;
   const auto is_one = [](const Expr& e) { return e.is_constant() && e.constant() == 1; };
-  for (std::size_t i = 0; i < shape.size(); ++i) {
+  for (std::size_t i = 0; i < shape.size(); ++i)
     if (!is_one(shape[i])) new_extents.push_back(shape[i]), place.push_back(static_cast<int>(i));
-  }
   for (const Expr& extent : input->shape) {
     to.push_back(is_one(extent) || old_extents.size() >= place.size() ? 0
                                                                       : place[old_extents.size()]);

@@ -59,9 +59,8 @@ void Evaluator::assigned_names(const Source& source, const Node& node,
       node.kind == Kind::for_statement) {
     if (const Node* left = node.child(Field::left)) add_targets(add_targets, *left);
   }
-  for (const Node* child : node.children) {
+  for (const Node* child : node.children)
     if (child->kind != Kind::function_definition) assigned_names(source, *child, names);
-  }
 }
 
 Evaluator::LoopPlan Evaluator::plan_loop(const Node& node, int loop) {
@@ -93,18 +92,16 @@ void Evaluator::first_pass(const Node& node, LoopPlan& plan, const std::function
   ++muted_;
   for (const Carried& carried : plan.carried) {
     std::vector<Expr> parts = parts_of(*carried.before);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
+    for (std::size_t i = 0; i < parts.size(); ++i)
       if (!algebra_.is_data(parts[i])) parts[i] = algebra_.add(parts[i], carried.atoms[i]);
-    }
     if (!parts.empty()) frame_->names[carried.name] = with_parts(carried.before, parts);
   }
   begin();
   block(*node.child(Field::body));
   --muted_;
   std::set<AtomId> unknown;
-  for (const Carried& carried : plan.carried) {
+  for (const Carried& carried : plan.carried)
     for (const Expr& atom : carried.atoms) unknown.insert(atom.terms[0].factors[0]);
-  }
   const auto is_known = [&](const Expr& e) {
     const Traits traits = algebra_.traits(e);
     if (traits.has_data || traits.has_carried) return false;
@@ -183,9 +180,8 @@ void Evaluator::run_loop(const Node& node, LoopPlan& plan, const std::function<v
                         ? algebra_.ceil_divide(algebra_.subtract(loop.end, loop.begin), loop.step)
                         : trips;
   std::map<std::string, const Carried*> stepped;
-  for (const Carried& carried : plan.carried) {
+  for (const Carried& carried : plan.carried)
     if (carried.change == Carried::Change::step) stepped[carried.name] = &carried;
-  }
   std::set<std::string> names;
   assigned_names(source(), *node.child(Field::body), names);
   for (const std::string& name : names) {

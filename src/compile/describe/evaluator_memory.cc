@@ -43,14 +43,12 @@ Ref Evaluator::memory(std::string_view name, const Arguments& given, const Node&
     const Ref descriptor = given.get("desc_pointer", 0);
     if (!descriptor) return opaque("an argument is missing", node);
     Arguments rest;
-    if (is_load) {
+    if (is_load)
       rest.positional = {given.get("offsets", 1), given.get("shape", 2)};
-    } else {
+    else
       rest.positional = {given.get("offsets", 2), given.get("value", 1)};
-    }
-    for (const Ref& value : rest.positional) {
+    for (const Ref& value : rest.positional)
       if (!value) return opaque("an argument is missing", node);
-    }
     return descriptor_access(descriptor, is_load ? "load" : "store", rest, node);
   }
   const Ref pointer = given.get("pointer", 0);
@@ -110,10 +108,9 @@ Ref Evaluator::advance(const Arguments& given) {
       by->type != Value::Type::tuple || by->items.size() != pointer->offsets.size())
     return pointer ? pointer : other("");
   auto moved = std::make_shared<Value>(*pointer);
-  for (std::size_t i = 0; i < moved->offsets.size(); ++i) {
+  for (std::size_t i = 0; i < moved->offsets.size(); ++i)
     if (is_number(by->items[i]))
       moved->offsets[i] = algebra_.add(moved->offsets[i], by->items[i]->number);
-  }
   return moved;
 }
 
@@ -152,11 +149,10 @@ Ref Evaluator::descriptor_access(const Ref& descriptor, std::string_view name,
   access.sizes = descriptor->sizes;
   access.strides = descriptor->strides;
   Ref value;
-  if (access.action != Action::load) {
+  if (access.action != Action::load)
     value = given.get("value", name == "scatter" ? 0 : 1);
-  } else if (given.positional.size() > 1 && descriptor->type == Type::number) {
+  else if (given.positional.size() > 1 && descriptor->type == Type::number)
     access.block = numbers_of(given.positional[1], node);  // the block stands at the load
-  }
   take_block(access, value);
   // The block of a descriptor that the host made is not in the text else; its rank is.
   if (access.shape.empty() && access.block.empty())

@@ -38,9 +38,8 @@ Flow Evaluator::simple_statement(const Node& node) {
           }
           if (right == nullptr) continue;
           const Ref value = evaluate(*right);
-          for (const Node* target : targets) {
+          for (const Node* target : targets)
             if (target != nullptr) assign(*target, value, node);
-          }
         } else if (child->kind == Kind::augmented_assignment) {
           augmented(*child);
         } else {
@@ -139,9 +138,8 @@ void Evaluator::suppose(const Expr& condition, bool holds) {
   facts_[id] = holds;
   if (atom.kind != AtomKind::function) return;
   if (atom.name == "not") suppose(atom.args[0], !holds);
-  if ((atom.name == "and" && holds) || (atom.name == "or" && !holds)) {
+  if ((atom.name == "and" && holds) || (atom.name == "or" && !holds))
     for (const Expr& arg : atom.args) suppose(arg, holds);
-  }
   if (atom.name == "==" || atom.name == "!=") {
     const Expr opposite = algebra_.function(atom.name == "==" ? "!=" : "==", atom.args);
     facts_[opposite.terms[0].factors[0]] = !holds;
@@ -216,10 +214,9 @@ void Evaluator::note_merged(const Environment& a, const Environment& b) {
 /// clauses.
 Flow Evaluator::if_statement(const Node& node, std::size_t from) {
   std::vector<const Node*> clauses;
-  for (const Node* child : node.children) {
+  for (const Node* child : node.children)
     if (child->kind == Kind::elif_clause || child->kind == Kind::else_clause)
       clauses.push_back(child);
-  }
   const auto rest = [this, &node, from]() { return if_statement(node, from + 1); };
   if (from == 0) {
     const Node* condition = node.child(Field::condition);

@@ -126,17 +126,15 @@ Expr Algebra::data(std::vector<int> loads, bool dot, bool exp) {
 
 Traits Algebra::traits(const Expr& e) const {
   Traits all;
-  for (const Term& term : e.terms) {
+  for (const Term& term : e.terms)
     for (const AtomId factor : term.factors) join_traits(all, atom(factor));
-  }
   return all;
 }
 
 Expr Algebra::normal(std::map<std::vector<AtomId>, std::int64_t>&& sum) const {
   Expr e;
-  for (auto& [factors, coefficient] : sum) {
+  for (auto& [factors, coefficient] : sum)
     if (coefficient != 0) e.terms.push_back({coefficient, factors});
-  }
   return e;
 }
 
@@ -388,10 +386,9 @@ Expr Algebra::choose(const Expr& condition, const Expr& a, const Expr& b) {
     const bool in_both = std::find(b.terms.begin(), b.terms.end(), term) != b.terms.end();
     (in_both ? common : left).terms.push_back(term);
   }
-  for (const Term& term : b.terms) {
+  for (const Term& term : b.terms)
     if (std::find(a.terms.begin(), a.terms.end(), term) == a.terms.end())
       right.terms.push_back(term);
-  }
   return add(common, function("where", {condition, left, right}));
 }
 

@@ -58,10 +58,9 @@ Expr Algebra::move_dims(const Expr& e, const std::vector<int>& to) {
       [&](AtomId id) -> std::optional<Expr> {
         if (atom(id).dims.empty()) return std::nullopt;
         Atom moved = atom(id);
-        for (int& dim : moved.dims) {
+        for (int& dim : moved.dims)
           if (dim >= 0 && dim < static_cast<int>(to.size()))
             dim = to[static_cast<std::size_t>(dim)];
-        }
         return make(std::move(moved));
       },
       done);
@@ -157,10 +156,9 @@ bool Algebra::mentions(const Expr& e, AtomId id) const {
     open.pop_back();
     if (next == id) return true;
     if (next < id || !seen.insert(next).second) continue;  // an atom is younger than its arguments
-    for (const Expr& arg : atom(next).args) {
+    for (const Expr& arg : atom(next).args)
       for (const Term& term : arg.terms)
         open.insert(open.end(), term.factors.begin(), term.factors.end());
-    }
   }
   return false;
 }

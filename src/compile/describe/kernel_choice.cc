@@ -18,9 +18,8 @@ void collect_names(const Source& source, const Node& node,
 std::string listed(const std::vector<KernelName>& kernels, bool helpers_too) {
   constexpr std::size_t kMost = 12;
   std::vector<std::string> names;
-  for (const KernelName& kernel : kernels) {
+  for (const KernelName& kernel : kernels)
     if (helpers_too || !kernel.is_helper) names.push_back(kernel.name);
-  }
   const std::size_t more = names.size() > kMost ? names.size() - kMost : 0;
   names.resize(names.size() - more);
   return joined(names) + (more > 0 ? " and " + std::to_string(more) + " more" : "");

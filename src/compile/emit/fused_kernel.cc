@@ -125,9 +125,8 @@ class KernelEditor {
   int grid_axes() const {
     int axes = 1;
     if (is_persistent()) return axes;
-    for (const TileAxis& axis : description_.axes) {
+    for (const TileAxis& axis : description_.axes)
       for (const int one : axis.program_axes) axes = std::max(axes, one + 1);
-    }
     return axes;
   }
 
@@ -206,9 +205,8 @@ class KernelEditor {
     for (const Kind kind : {Kind::for_statement, Kind::while_statement}) {
       std::vector<const Node*> found;
       find_all(kernel_.body(), kind, found);
-      for (const Node* one : found) {
+      for (const Node* one : found)
         if (one->begin == loop->statement.begin) return one;
-      }
     }
     return nullptr;
   }

@@ -182,10 +182,9 @@ class Writer {
   Softmax softmax() const {
     if (!has_kernel() || fusion().kernel->family != Family::attention) return {};
     const bool is_causal = fusion().configs.front().is_causal().value_or(false);
-    for (const FusedArgument& one : fusion().arguments) {
+    for (const FusedArgument& one : fusion().arguments)
       if (one.parameter.find("scale") != one.parameter.npos)
         return {"VALUES[\"" + one.parameter + "\"]", is_causal};
-    }
     return {};
   }
 

@@ -233,12 +233,11 @@ class CallMaker {
       for (const FusedWave& wave : of_rank.waves)
         all.push_back(wave_of(fusion, work, of_rank, rank, wave));
     } else {
-      for (const CarriedItem& item : carried_[index(rank)]) {
+      for (const CarriedItem& item : carried_[index(rank)])
         if (item.wave >= 0)
           all.push_back(wave_of(fusion, work, of_rank, rank, of_rank.waves[index(item.wave)]));
         else
           add_carried(all, work, rank, item);
-      }
     }
     for (const FusedPiece& piece : of_rank.pieces)
       all.push_back(
@@ -256,10 +255,9 @@ class CallMaker {
 
   void add_product(std::vector<Statement>& all, const Point& point, const Task& task) const {
     if (fusions_ != nullptr) {
-      for (const FusedOperand& operand : fusion_of(point).operands) {
+      for (const FusedOperand& operand : fusion_of(point).operands)
         if (operand.is_added_to)
           all.push_back(actor(point).add(".zero(").add(view_of_operand(point, operand)).add(")"));
-      }
       for (const FusedExtra& extra : fusion_of(point).extras)
         if (extra.is_added_once && point.rank > 0)
           all.push_back(actor(point).add(".zero(t." + extra.name + ")"));

@@ -96,12 +96,11 @@ class KernelObject {
       if (one.is_added_to) added.push_back(in_quotes(one.parameter));
       const plan::ComputeOperand& operand =
           compute().operands[static_cast<std::size_t>(one.operand)];
-      for (std::size_t i = 0; i < operand.axes.size(); ++i) {
+      for (std::size_t i = 0; i < operand.axes.size(); ++i)
         if (operand.axes[i] < 0)
           fixed.push_back(fmt::format("(\"{}\", {}): {}", tensor.name, i, tensor.shape[i]));
         else if (!one.follows[i])
           gathered.push_back(fmt::format("(\"{}\", {})", tensor.name, i));
-      }
     }
     for (const FusedAxis& axis : fusion_.axes) {
       const bool has_none = axis.compute < 0 || axis.splits_reduction;
@@ -111,9 +110,8 @@ class KernelObject {
                    : in_quotes(compute().axes[static_cast<std::size_t>(axis.compute)].name)));
       if (axis.is_derived) derived.push_back(in_quotes(axis.name));
     }
-    for (const FusedArgument& one : fusion_.arguments) {
+    for (const FusedArgument& one : fusion_.arguments)
       if (!one.meaning.empty()) means.push_back(in_quotes(one.parameter) + ": " + one.meaning);
-    }
     means_of_configurations(means);
     lines.push_back(fmt::format("tensors={{{}}}", fmt::join(tensors, ", ")));
     if (!turned.empty()) lines.push_back(fmt::format("turned=[{}]", fmt::join(turned, ", ")));

@@ -138,10 +138,9 @@ class Orderer {
   std::vector<Issue> host_order(int rank) {
     const RankTasks& all = tasks_[static_cast<std::size_t>(rank)];
     std::vector<std::tuple<std::int64_t, Point>> wished;
-    for (std::int32_t actor = 0; actor < std::ssize(all.actors); ++actor) {
+    for (std::int32_t actor = 0; actor < std::ssize(all.actors); ++actor)
       for (std::int64_t i = 0; i < std::ssize(all.actors[static_cast<std::size_t>(actor)]); ++i)
         wished.emplace_back(phases_.phase({rank, actor, i}), Point{rank, actor, i});
-    }
     std::sort(wished.begin(), wished.end());
     given_.assign(all.actors.size(), 0);
     std::vector<Issue> order;
@@ -186,10 +185,9 @@ class Orderer {
                                          : Wait::Kind::event,
                                on});
       }
-      for (const PartWait& part : all.at(issue.task).parts) {
+      for (const PartWait& part : all.at(issue.task).parts)
         if (known_parts.insert({issue.task.actor, part}).second)
           issue.waits.push_back({Wait::Kind::part, {part.rank, 0, part.part}});
-      }
       for (const Point& on : all.at(issue.task).inside) signals_[on].insert(rank);
       for (const Wait& wait : issue.waits) {
         if (wait.kind == Wait::Kind::event) events.insert(wait.on);

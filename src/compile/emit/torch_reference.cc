@@ -267,12 +267,11 @@ std::string ulysses_text(const plan::Plan& plan, const Softmax& softmax) {
 /// Products of formulas stand as "$X @ Y$of$", with what the rank of Y was given behind them.
 std::string with_products(const std::string& formula, bool has_epilogue) {
   std::vector<std::string> parts{""};
-  for (const char c : formula) {
+  for (const char c : formula)
     if (c == '$')
       parts.emplace_back();
     else
       parts.back() += c;
-  }
   std::string text = parts.front();
   for (std::size_t i = 1; i + 2 < parts.size(); i += 3) {
     std::string& product = parts[i];

@@ -16,9 +16,8 @@ namespace {
 /// "a" of "a_ptr", "A", "desc_a".
 std::string plain_name(std::string name) {
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  for (const std::string_view end : {"_ptr", "_desc", "_descriptor", "_pointer", "ptr"}) {
+  for (const std::string_view end : {"_ptr", "_desc", "_descriptor", "_pointer", "ptr"})
     if (name.size() > end.size() && name.ends_with(end)) name.resize(name.size() - end.size());
-  }
   for (const std::string_view begin : {"ptr_", "desc_", "descriptor_", "pointer_", "p_"})
     if (name.size() > begin.size() && name.starts_with(begin)) name.erase(0, begin.size());
   return name;
@@ -92,10 +91,9 @@ void Pairer::pair_the_rest() {
     std::vector<const OperandDescription*> open = open_operands(made);
     std::erase_if(open, [&](const auto* one) { return !bound_as(*one).empty(); });
     std::vector<std::int32_t> wanted;
-    for (std::int32_t i = 0; i < std::ssize(compute_.operands); ++i) {
+    for (std::int32_t i = 0; i < std::ssize(compute_.operands); ++i)
       if (!is_paired(i) && made == plan::makes(compute_.operands[static_cast<std::size_t>(i)].use))
         wanted.push_back(i);
-    }
     if (!made && !kernel_.reductions.empty()) {
       const std::vector<std::string>& order = kernel_.reductions.front().operands;
       std::stable_sort(open.begin(), open.end(), [&](const auto* a, const auto* b) {
@@ -313,9 +311,8 @@ void Pairer::find_sizes() {
 /// Sizes and strides that are found, and numbers that the user gives.
 Names Pairer::known_numbers() const {
   Names names = made_.sizes;
-  for (const auto& [name, value] : request_.constants) {
+  for (const auto& [name, value] : request_.constants)
     if (const auto number = number_in(value)) names.emplace(name, *number);
-  }
   return names;
 }
 
@@ -345,10 +342,9 @@ void Pairer::solve_strides() {
     for (const OperandPair& pair : made_.pairs) {
       const plan::Tensor& tensor = tensor_of(pair.operand);
       const std::vector<std::int64_t> layout = tensor.layout();
-      for (std::size_t i = 0; i < pair.kernel_axis.size(); ++i) {
+      for (std::size_t i = 0; i < pair.kernel_axis.size(); ++i)
         if (tensor.shape[i] > 1)
           found |= solve_stride(index_of(pair, pair.kernel_axis[i]).stride, layout[i]);
-      }
     }
   }
 }

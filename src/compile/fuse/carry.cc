@@ -367,6 +367,16 @@ std::vector<std::vector<CarriedItem>> carried_of(const plan::Plan& plan, const F
   return Carrier(plan, fusions, tasks, file).make();
 }
 
+/// Whether rows of a region begin and end at multiples of so many elements.
+static bool has_rows_of(const plan::Plan& plan, const plan::Region& region, const Indices& at,
+                        std::int64_t lanes) {
+  const std::vector<plan::Rect> rects = plan::evaluate(region, at).rects;
+  return plan.tensors[index(region.tensor)].shape.back() % lanes == 0 &&
+         std::all_of(rects.begin(), rects.end(), [&](const plan::Rect& rect) {
+           return rect.begin.back() % lanes == 0 && rect.end.back() % lanes == 0;
+         });
+}
+
 CarriedData carried_data(const plan::Plan& plan, const std::string& file) {
   std::set<std::string> types;
   bool is_aligned = true;
@@ -374,10 +384,7 @@ CarriedData carried_data(const plan::Plan& plan, const std::string& file) {
   const auto add = [&](const plan::Region& region, const Indices& at) {
     const auto& type = plan.tensors[index(region.tensor)].type;
     if (type) size = size_of(*type);
-    const std::int64_t lanes = 16 / size;
-    is_aligned = is_aligned && plan.tensors[index(region.tensor)].shape.back() % lanes == 0;
-    for (const plan::Rect& rect : plan::evaluate(region, at).rects)
-      is_aligned = is_aligned && rect.begin.back() % lanes == 0 && rect.end.back() % lanes == 0;
+    is_aligned = is_aligned && has_rows_of(plan, region, at, 16 / size);
     if (type)
       types.emplace(*type == DataType::float16    ? "float16"
                     : *type == DataType::bfloat16 ? "bfloat16"

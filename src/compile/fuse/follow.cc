@@ -50,10 +50,9 @@ void check_reach(const AccessDescription& access, const AxisIndex& index, std::i
 }  // namespace
 
 std::optional<bool> FusedConfig::is_causal() const {
-  for (const auto& [name, value] : values) {
+  for (const auto& [name, value] : values)
     if (name.find("causal") != name.npos || name.find("CAUSAL") != name.npos)
       return value != "False" && value != "0";
-  }
   return std::nullopt;
 }
 

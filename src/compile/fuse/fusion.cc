@@ -375,9 +375,8 @@ class Fuser {
           return false;
         }
         made_.axes[axis].extent = parts;
-        for (FusedRank& rank : made_.ranks) {
+        for (FusedRank& rank : made_.ranks)
           for (FusedWave& wave : rank.waves) wave.box.end[axis] = parts;
-        }
         return true;
       }
     }
@@ -413,14 +412,12 @@ class Fuser {
     std::vector<std::string> fitting;
     for (std::size_t i = 0; i < ends_.axes.size(); ++i) {
       std::int64_t common = 0;
-      for (const std::int64_t cut : ends_.axes[i]) {
+      for (const std::int64_t cut : ends_.axes[i])
         if (!is_end(i, cut)) common = std::gcd(common, cut);
-      }
       if (common == 0) continue;
       std::vector<std::int64_t> sizes;
-      for (std::int64_t size = 16; size <= std::min<std::int64_t>(common, 512); size *= 2) {
+      for (std::int64_t size = 16; size <= std::min<std::int64_t>(common, 512); size *= 2)
         if (common % size == 0) sizes.push_back(size);
-      }
       fitting.push_back(fmt::format("{}: {}", kernel_.axes[i].block,
                                     sizes.empty() ? fmt::format("divisors of {}", common)
                                                   : fmt::format("{}", fmt::join(sizes, ", "))));

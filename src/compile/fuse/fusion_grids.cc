@@ -88,9 +88,8 @@ void number_parts(Fusions& fusions, int ranks) {
   std::vector<std::int32_t> next(static_cast<std::size_t>(ranks), 0);
   for (Fusion& one : fusions) {
     for (std::size_t rank = 0; rank < next.size(); ++rank) one.ranks[rank].first_part = next[rank];
-    for (auto& [transfer, parts] : one.part_waits) {
+    for (auto& [transfer, parts] : one.part_waits)
       for (PartWait& part : parts) part.part += next[static_cast<std::size_t>(part.rank)];
-    }
     for (std::size_t rank = 0; rank < next.size(); ++rank)
       next[rank] += static_cast<std::int32_t>(one.ranks[rank].parts.size());
   }

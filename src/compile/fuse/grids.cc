@@ -32,9 +32,8 @@ class GridMaker {
     made_.are_of_launches = true;
     made_.plan = with_folded_tensors(plan_, folds_);
     made_.launches.resize(by_rank_.front().size());
-    for (int rank = 0; rank < plan_.ranks; ++rank) {
+    for (int rank = 0; rank < plan_.ranks; ++rank)
       for (std::size_t grid = 0; grid < by_rank_.front().size(); ++grid) unite(rank, grid);
-    }
     check_ranks();
     for (int rank = 0; rank < plan_.ranks; ++rank) find_taken(rank);
     return std::move(made_);
@@ -405,10 +404,9 @@ Grids grids_of(const plan::Plan& plan, const std::string& file) {
     const plan::Compute &one = code.computes.front(), &first = plan.codes.front().computes.front();
     if (!(one.axes == first.axes && one.operands.size() == first.operands.size()))
       throw Failure("its ranks run different computes", {.file = file});
-    for (const plan::ComputeOperand& operand : one.operands) {
+    for (const plan::ComputeOperand& operand : one.operands)
       if (operand.wraps)
         throw Failure("compute '" + one.name + "' goes around the end of a tensor", {.file = file});
-    }
   }
   Grids made;
   made.plan = plan;

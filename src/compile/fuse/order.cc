@@ -75,12 +75,10 @@ class OrderProver {
   void follow(const FusedConfig& config, const std::vector<std::int64_t>& extents,
               const std::string& what) const {
     Names names;
-    for (const FusedArgument& argument : fusion_.arguments) {
+    for (const FusedArgument& argument : fusion_.arguments)
       if (const auto value = number_in(argument.value)) names[argument.parameter] = *value;
-    }
-    for (const auto& [name, value] : config.values) {
+    for (const auto& [name, value] : config.values)
       if (const auto number = number_in(value)) names[name] = *number;
-    }
     std::vector<std::int64_t> tiles;
     std::int64_t grid[3] = {1, 1, 1};
     std::int64_t count = 1;

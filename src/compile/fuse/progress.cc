@@ -174,9 +174,8 @@ class ProgressProver {
         waits_.try_emplace(wave, 0);
         if (wave.number > 0) order({rank, -1, wave.number - 1}, wave);
         for (const Point& need : one.needs) order({need.rank, need.actor, need.position}, wave);
-        for (const FusedPiece& piece : of_rank.pieces) {
+        for (const FusedPiece& piece : of_rank.pieces)
           for (const Point& need : piece.needs) order({need.rank, need.actor, need.position}, wave);
-        }
       }
     }
     first_of_[static_cast<std::size_t>(rank)].push_back(number);
@@ -193,12 +192,11 @@ class ProgressProver {
             waits_.try_emplace(step, 0);
             if (takes_units(transfer, at)) by_units_.insert(step);
             if (position > 0) order({rank, s, position - 1}, step);
-            for (const plan::Dependency& dependency : transfer.after) {
+            for (const plan::Dependency& dependency : transfer.after)
               if (dependency.on_transfer())
                 order({static_cast<int>(dependency.rank(at)), dependency.stream,
                        dependency.transfer(at)},
                       step);
-            }
             for (const Fusion& fusion : fusions_) {
               const auto parts = fusion.part_waits.find(Point{rank, s, position});
               if (parts == fusion.part_waits.end()) continue;
@@ -213,10 +211,9 @@ class ProgressProver {
     std::int64_t first = 0;
     for (const Fusion& fusion : fusions_) {
       const FusedRank& of_rank = fusion.ranks[static_cast<std::size_t>(part.rank)];
-      for (std::size_t i = 0; i < of_rank.waves.size() && fusion.compute == part.grid; ++i) {
+      for (std::size_t i = 0; i < of_rank.waves.size() && fusion.compute == part.grid; ++i)
         if (of_rank.waves[i].part >= 0 && of_rank.first_part + of_rank.waves[i].part == part.part)
           order({part.rank, -1, first + static_cast<std::int64_t>(i)}, transfer);
-      }
       first += std::ssize(of_rank.waves);
     }
   }

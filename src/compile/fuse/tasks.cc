@@ -149,12 +149,11 @@ class TaskMaker {
       const plan::Area area = plan::evaluate(*dependency.computed, at);
       const std::vector<plan::Compute>& computes = plan_.code(rank).computes;
       for (std::size_t i = 0; i < computes.size(); ++i) {
-        for (const plan::ComputeOperand& operand : computes[i].operands) {
+        for (const plan::ComputeOperand& operand : computes[i].operands)
           if (plan::makes(operand.use) &&
               plan::overlap(plan::operand_area(plan_, operand, plan::whole_box(computes[i]), rank),
                             area))
             task.after.push_back(launches[i]);
-        }
       }
     }
   }

@@ -98,9 +98,8 @@ class FormulaReader {
         {"<=", Operation::less_equal}, {">", Operation::greater},  {">=", Operation::greater_equal},
         {"==", Operation::equal},      {"!=", Operation::unequal}, {"and", Operation::both},
         {"or", Operation::either},     {"**", Operation::power}};
-    for (const auto& [sign, operation] : kOperators) {
+    for (const auto& [sign, operation] : kOperators)
       if (text == sign) return step(operation);
-    }
     return false;
   }
 
@@ -126,9 +125,8 @@ class FormulaReader {
     for (const auto& [known, operation] : kFunctions) {
       if (function != known) continue;
       if (values.size() != (operation == Operation::choose ? 3U : 2U)) return false;
-      for (const Node* value : values) {
+      for (const Node* value : values)
         if (value == nullptr || !read(*value)) return false;
-      }
       return step(operation);
     }
     return false;

@@ -66,10 +66,9 @@ class ModuleReader {
 
   static std::vector<const Node*> decorators_of(const Node& decorated) {
     std::vector<const Node*> decorators;
-    for (const Node* child : decorated.children) {
+    for (const Node* child : decorated.children)
       if (child->kind == Kind::decorator && !child->children.empty())
         decorators.push_back(child->children.front());
-    }
     return decorators;
   }
 
@@ -179,9 +178,8 @@ class ModuleReader {
 
   static std::string without_blanks(std::string_view text) {
     std::string clean;
-    for (const char c : text) {
+    for (const char c : text)
       if (c != ' ' && c != '\t' && c != '\n' && c != '\\' && c != '\r') clean += c;
-    }
     return clean;
   }
 
@@ -222,9 +220,8 @@ std::unique_ptr<Function> read_function(const Module& module, const Node& defini
   function->module = &module;
   function->node = &definition;
   function->decorators = std::move(decorators);
-  for (const Node* decorator : function->decorators) {
+  for (const Node* decorator : function->decorators)
     if (last_name(source, *decorator) == "jit") function->is_jit = true;
-  }
   for (const Node* child : parameters->children) {
     Parameter parameter{.node = child};
     const Node* named = child;
@@ -332,9 +329,8 @@ const Function* Library::function_in(const Module& module, const std::string& na
       if (const Module* home = find_dotted(module.source.file(), what.module)) {
         if (const Function* found = function_in(*home, what.name, depth + 1)) return found;
       }
-      for (const Module* helper : helpers_) {
+      for (const Module* helper : helpers_)
         if (const Function* found = helper->find(what.name)) return found;
-      }
     }
     return nullptr;
   }
@@ -345,9 +341,8 @@ const Function* Library::function_in(const Module& module, const std::string& na
     if (const Function* found = function_in(*home, name, depth + 1)) return found;
   }
   if (depth == 0) {
-    for (const Module* helper : helpers_) {
+    for (const Module* helper : helpers_)
       if (const Function* found = helper->find(name)) return found;
-    }
   }
   return nullptr;
 }

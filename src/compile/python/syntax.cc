@@ -17,9 +17,8 @@ extern "C" const TSLanguage* tree_sitter_python(void);
 namespace hemiola::compile {
 
 const Node* Node::child(Field role) const {
-  for (const Node* node : children) {
+  for (const Node* node : children)
     if (node->field == role) return node;
-  }
   return nullptr;
 }
 
@@ -189,16 +188,14 @@ struct Vocabulary {
       const auto symbol = static_cast<TSSymbol>(i);
       if (ts_language_symbol_type(language, symbol) != TSSymbolTypeRegular) continue;
       const char* name = ts_language_symbol_name(language, symbol);
-      for (const KindName& known : kKinds) {
+      for (const KindName& known : kKinds)
         if (std::strcmp(known.name, name) == 0) kinds[i] = known.kind;
-      }
     }
     fields.resize(ts_language_field_count(language) + 1, Field::none);
     for (std::uint32_t i = 1; i < fields.size(); ++i) {
       const char* name = ts_language_field_name_for_id(language, static_cast<TSFieldId>(i));
-      for (const FieldName& known : kFields) {
+      for (const FieldName& known : kFields)
         if (name != nullptr && std::strcmp(known.name, name) == 0) fields[i] = known.field;
-      }
     }
   }
 
@@ -333,9 +330,8 @@ Source::Source(std::string file, std::string text)
         "kernels cannot be read: " + why_it_cannot_parse(), {},
         "install libtree-sitter-dev and npm, and configure the build again (docs/compile.md)");
   lines_.push_back(0);
-  for (std::uint32_t i = 0; i < text_.size(); ++i) {
+  for (std::uint32_t i = 0; i < text_.size(); ++i)
     if (text_[i] == '\n') lines_.push_back(i + 1);
-  }
   if (text_.size() > (std::size_t{16} << 20))
     throw Failure("the file has more than 16 MiB", {.file = file_},
                   "no kernel has; is this Python?");

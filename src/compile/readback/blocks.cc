@@ -125,6 +125,26 @@ std::vector<Along> shape_of(const Walker& walker, const Value& value, const Node
   return made;
 }
 
+/// tl.swizzle2d as Triton has it (language/standard.py). Nothing: not of five numbers.
+static std::optional<Value> swizzled(const std::vector<Value>& of) {
+  if (of.size() != 5) return std::nullopt;
+  const Value id = binary("+", binary("*", of[0], of[3]), of[1]);
+  const Value in_group = binary("*", of[4], of[3]);
+  const Value first = binary("*", binary("//", id, in_group), of[4]);
+  const Value rows = binary("min", binary("-", of[2], first), of[4]);
+  const Value inside = binary("%", id, in_group);
+  return list({binary("+", first, binary("%", inside, rows)), binary("//", inside, rows)});
+}
+
+static std::optional<Value> arithmetic(std::string_view name, const std::vector<Value>& of) {
+  if (name == "cdiv" && of.size() == 2)
+    return binary("-", number(0), binary("//", binary("-", number(0), of[0]), of[1]));
+  if ((name == "minimum" || name == "maximum") && of.size() == 2)
+    return binary(name == "minimum" ? "min" : "max", of[0], of[1]);
+  if (name == "where" && of.size() == 3) return where(of[0], of[1], of[2]);
+  return name == "swizzle2d" ? swizzled(of) : std::nullopt;
+}
+
 std::optional<Value> block_function(const Walker& walker, std::string_view name,
                                     const Arguments& given) {
   const std::vector<Value>& values = given.positional;
@@ -146,19 +166,7 @@ std::optional<Value> block_function(const Walker& walker, std::string_view name,
       walker.refuse(node, fmt::format("a block of the numbers from {} to {}", begin, end));
     return range_of(begin, end - begin);
   }
-  if (name == "cdiv" && values.size() == 2)
-    return binary("-", number(0), binary("//", binary("-", number(0), values[0]), values[1]));
-  if (is({"minimum", "maximum"}) && values.size() == 2)
-    return binary(name == "minimum" ? "min" : "max", values[0], values[1]);
-  if (name == "where" && values.size() == 3) return where(values[0], values[1], values[2]);
-  if (name == "swizzle2d" && values.size() == 5) {
-    const Value id = binary("+", binary("*", values[0], values[3]), values[1]);
-    const Value in_group = binary("*", values[4], values[3]);
-    const Value first = binary("*", binary("//", id, in_group), values[4]);
-    const Value rows = binary("min", binary("-", values[2], first), values[4]);
-    const Value inside = binary("%", id, in_group);
-    return list({binary("+", first, binary("%", inside, rows)), binary("//", inside, rows)});
-  }
+  if (auto made = arithmetic(name, values)) return made;
   if (is({"zeros", "full"})) {
     Value made{.type = Type::number};
     if (name == "full") {

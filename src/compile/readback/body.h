@@ -58,6 +58,11 @@ struct Told {
 };
 using ToldSteps = std::map<std::pair<int, std::int64_t>, std::vector<Told>>;
 
+/// Targets of all waits, of the signals that are told: Reading::sends. Failure: steps that go back,
+/// or that two streams tell in no order.
+void resolve_steps(Reading& reading, program::Program& program, std::vector<PendingWait>& waits,
+                   ToldSteps& told);
+
 /// What bodies are written for.
 struct BodyTarget {
   Reading& reading;

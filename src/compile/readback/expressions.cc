@@ -241,11 +241,10 @@ std::vector<Index> Walker::indices_of(const Node& node) {
   std::vector<Index> at;
   for (const Node* child : node.children) {
     if (child->field != Field::subscript) continue;
-    if (child->kind == Kind::tuple) {
+    if (child->kind == Kind::tuple)
       for (const Node* one : child->children) at.push_back(index_of(*one));
-    } else {
+    else
       at.push_back(index_of(*child));
-    }
   }
   return at;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compile/readback/blocks.h"
+#include "compile/readback/memory.h"
 #include "core/index.h"
 
 namespace hemiola::compile::readback {
@@ -16,26 +17,6 @@ using Event = KernelEvent::Kind;
 constexpr std::int64_t kCall = 1;
 /// What a look at a turn looks at, in the place of a signal's number.
 constexpr std::int32_t kTurn = -2;
-
-/// What a pointer of the kernel points into.
-struct Memory {
-  enum class Kind : std::uint8_t {
-    tensor,
-    rows,
-    turns,
-    moves,
-    table,
-    signals,
-    addresses,
-    counters,
-    shares,
-    stores
-  } kind;
-  std::int32_t tensor = 0;
-  int rank = 0;
-  const std::vector<std::int64_t>* numbers = nullptr;  ///< of tables
-  std::int32_t store = -1;                             ///< of tensors: Region::store
-};
 
 class Language : public Surroundings {
  public:
@@ -262,8 +243,7 @@ Value Language::load(const Arguments& given) {
   const Value& from = need(given, "pointer", 0);
   const Memory& what = memory(from, *given.node);
   if (what.kind == Memory::Kind::signals && from.axes.empty()) return look(from.base, *given.node);
-  if (what.kind == Memory::Kind::counters || what.kind == Memory::Kind::shares)
-    walker_.refuse(*given.node, "a plain look at a count");
+  if (what.counts()) walker_.refuse(*given.node, "a plain look at a count");
   if (what.kind != Memory::Kind::tensor) return entry(what, from, *given.node);
   KernelEvent event{.kind = Event::load,
                     .regions = regions(from, given.find("mask", 1), *given.node)};
@@ -277,13 +257,12 @@ Value Language::load(const Arguments& given) {
 void Language::store(Event kind, const Arguments& given) {
   const Value& to = need(given, "pointer", 0);
   const Memory& what = memory(to, *given.node);
-  if (what.kind == Memory::Kind::counters || what.kind == Memory::Kind::shares) {
+  if (what.counts()) {
     const Value& value = need(given, "value", 1);
     if (kind != Event::store || !to.axes.empty() || !value.is_number() || value.base != 0)
       walker_.refuse(*given.node, "a count that is set to something else than 0");
-    const std::int64_t part = to.base + (what.kind == Memory::Kind::shares ? kFirstShares : 0);
-    tell({.kind = Event::reset, .number = part, .step = last_count_[part]}, *given.node);
-    return;
+    const std::int64_t part = what.part(to.base);
+    return tell({.kind = Event::reset, .number = part, .step = last_count_[part]}, *given.node);
   }
   if (what.kind != Memory::Kind::tensor)
     walker_.refuse(*given.node, "a plain store into a table or a signal");
@@ -327,10 +306,8 @@ Value Language::atomic(std::string_view name, const Arguments& given) {
   if (what.kind == Memory::Kind::signals && name == "atomic_add" && value.is_number() &&
       value.base == 0 && what.rank == rank_)
     return look(at.base, *given.node);
-  const bool is_share = what.kind == Memory::Kind::shares;
-  if ((is_share || what.kind == Memory::Kind::counters) && name == "atomic_add" &&
-      value.is_number() && value.base == 1) {
-    KernelEvent event{.kind = Event::count, .number = at.base + (is_share ? kFirstShares : 0)};
+  if (what.counts() && name == "atomic_add" && value.is_number() && value.base == 1) {
+    KernelEvent event{.kind = Event::count, .number = what.part(at.base)};
     event.step = ticket_(event.number, counted_[event.number]++);
     const std::int64_t before = last_count_[event.number] = event.step;
     tell(std::move(event), *given.node);

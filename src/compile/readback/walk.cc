@@ -171,12 +171,11 @@ Walker::Flow Walker::block(const Node& node) {
 Walker::Flow Walker::statement(const Node& node) {
   switch (node.kind) {
     case Kind::expression_statement:
-      for (const Node* child : node.children) {
+      for (const Node* child : node.children)
         if (child->kind == Kind::augmented_assignment)
           augmented(*child);
         else if (child->kind != Kind::string)
           evaluate(*child);
-      }
       return Flow::on;
     case Kind::return_statement:
       frames_.back().returned = node.children.empty() ? Value{} : evaluate(*node.children.front());

@@ -297,9 +297,8 @@ class TableMaker {
         wrong(*turns.node, fmt::format("turns of {} elements of the loop straddle the chunk {}:{}",
                                        block, turns.first, end));
       const auto [first, last] = needs_of(turns.after, *turns.node);
-      for (std::int64_t turn = turns.first / block; turn < (end + block - 1) / block; ++turn) {
+      for (std::int64_t turn = turns.first / block; turn < (end + block - 1) / block; ++turn)
         if (taken[index(turn)]++ > 0) wrong(*turns.node, fmt::format("turn {} comes twice", turn));
-      }
       work_.turn_rows.insert(work_.turn_rows.end(),
                              {turns.first / block, (end + block - 1) / block, first, last});
     }

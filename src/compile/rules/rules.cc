@@ -96,9 +96,8 @@ class EventReader {
           event->span.file == module.source.file() && names.contains(found->second))
         event->kind = Event::count;
     }
-    for (const Node* child : node.children) {
+    for (const Node* child : node.children)
       if (child != condition) walk(module, *child);
-    }
   }
 
   void call(const Module& module, const Node& node) {
@@ -140,10 +139,9 @@ class EventReader {
       }
       if (value != nullptr) texts[parameter] = text_of(module.source, *value);
     }
-    for (const Parameter& parameter : helper.parameters) {
+    for (const Parameter& parameter : helper.parameters)
       if (!texts.contains(parameter.name) && parameter.default_value != nullptr)
         texts[parameter.name] = helper.module->source.text(*parameter.default_value);
-    }
     texts_.push_back(std::move(texts));
     walk(*helper.module, helper.body());
     texts_.pop_back();
@@ -309,10 +307,9 @@ class Judge {
   /// A store or a sum of one element is a flag only if somebody looks at it.
   void forget_data_stores() {
     std::set<std::string> looked_at;
-    for (const MemoryEvent& event : events_) {
+    for (const MemoryEvent& event : events_)
       if (event.kind == Event::poll || event.kind == Event::plain_poll)
         looked_at.insert(event.operand);
-    }
     std::erase_if(events_, [&](const MemoryEvent& event) {
       return event.kind == Event::signal && event.may_be_data && !looked_at.contains(event.operand);
     });

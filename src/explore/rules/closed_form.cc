@@ -248,9 +248,8 @@ ClosedForm::Bound ClosedForm::bound(const Schedule& schedule) {
   if (schedule.family.division == Division::kernel)
     return best;  // its tiles begin and end when they like
   double of_own = 0;
-  for (const Launch& launch : launches) {
+  for (const Launch& launch : launches)
     if (launch.own) of_own = static_cast<double>(least_time(launch, 1).fs * launch.count);
-  }
   const double last = static_cast<double>(least_time(launches.back(), 1).fs);
   offer(links + last, By::links_product);
   const auto steps = static_cast<double>(steps_of(op_, schedule));

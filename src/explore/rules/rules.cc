@@ -58,9 +58,8 @@ double copy_rate(const machine::GpuModel& model, plan::Fabric& fabric) {
 /// Of each area the tile that is the most square, the largest first.
 std::array<Tile, 4> tiles_of_rules(const machine::GpuModel& model) {
   std::vector<Tile> tiles;
-  for (const Tile& tile : model.gemm_tiles) {
+  for (const Tile& tile : model.gemm_tiles)
     if (tile.m <= 2 * tile.n && tile.n <= 2 * tile.m) tiles.push_back(tile);
-  }
   if (tiles.empty()) tiles.push_back({128, 128});
   std::stable_sort(tiles.begin(), tiles.end(),
                    [](const Tile& a, const Tile& b) { return a.m * a.n > b.m * b.n; });
@@ -128,10 +127,9 @@ RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
   rule.multicasts = multicasts_to_all(machine);
   rule.pieces = PieceModel::of(model, type);
   const std::array<Tile, 4> tiles = tiles_of_rules(model);
-  for (const bool cached : {false, true}) {
+  for (const bool cached : {false, true})
     for (std::size_t i = 0; i < tiles.size(); ++i)
       rule.tiles[cached ? 1 : 0][i] = rule.pieces.terms(tiles[i].m, tiles[i].n, cached);
-  }
   const double each = per_byte_of_workgroup(model, fabric);
   const double copying = 1 / copy_rate(model, fabric);
   for (std::size_t i = 0; i < 2; ++i) {
@@ -425,10 +423,9 @@ const std::vector<Rule>& shipped_rules() {
   static const std::vector<Rule> rules = [] {
     constexpr std::string_view kFolder = "data/rules/";
     std::vector<Rule> all;
-    for (const EmbeddedFile& file : embedded_files()) {
+    for (const EmbeddedFile& file : embedded_files())
       if (file.path.substr(0, kFolder.size()) == kFolder)
         all.push_back(Rule::parse(file.content, std::string(file.path)));
-    }
     all.push_back(Rule::analytic());
     return all;
   }();
@@ -446,9 +443,8 @@ Pick Rule::pick(const Operator& op, const RuleMachine& machine) const {
   if (!nodes_.empty()) return pick(features_of(op, machine));
   const AnalyticTimes times = analytic_times(op, machine);
   std::size_t least = 0;
-  for (std::size_t i = 1; i < kFamilies; ++i) {
+  for (std::size_t i = 1; i < kFamilies; ++i)
     if (times.time[i] * factors_[i] < times.time[least] * factors_[least]) least = i;
-  }
   return {families()[least], times.degree[least]};
 }
 

@@ -139,10 +139,9 @@ class BlockSearch {
     std::iota(all.begin(), all.end(), std::size_t{0});
     if (request_.exhaustive) return simulate(all);
     std::vector<std::size_t> usual;
-    for (const std::size_t i : first_of_each(
-             candidates_, [](const BlockCandidate& one) { return key_of(one.schedule); })) {
+    for (const std::size_t i :
+         first_of_each(candidates_, [](const BlockCandidate& one) { return key_of(one.schedule); }))
       if (candidates_[i].schedule.hetero) usual.push_back(i);
-    }
     simulate(usual);
     simulate(like_the_fastest([](BlockSchedule a, const BlockSchedule& b) {
       a.hetero = b.hetero;
@@ -223,12 +222,11 @@ class BlockSearch {
   }
 
   void sort_results() {
-    for (BlockCandidate& candidate : candidates_) {
+    for (BlockCandidate& candidate : candidates_)
       if (candidate.fluid.fs > 0)
         found_.candidates.push_back(std::move(candidate));
       else if (!candidate.refused.empty())
         found_.refused.push_back(std::move(candidate));
-    }
     std::stable_sort(
         found_.candidates.begin(), found_.candidates.end(),
         [](const BlockCandidate& a, const BlockCandidate& b) { return a.fluid < b.fluid; });

@@ -179,9 +179,8 @@ class Search {
   /// closed form is off differs by these.
   std::vector<std::size_t> movers_of_kernels(const std::vector<std::size_t>& order) const {
     std::vector<std::size_t> kernels;
-    for (const std::size_t i : promising(order, family_of, kFarOfKernels)) {
+    for (const std::size_t i : promising(order, family_of, kFarOfKernels))
       if (candidates_[i].schedule.family.division == Division::kernel) kernels.push_back(i);
-    }
     return first_of(kernels, [](const Schedule& schedule) {
       return std::pair(schedule.realization, schedule.pulls);
     });
@@ -191,9 +190,8 @@ class Search {
   std::vector<std::size_t> of_unknown(const std::vector<std::size_t>& order) const {
     const std::map<Family, double> learnt = learnt_of(family_of);
     std::vector<std::size_t> unknown;
-    for (const std::size_t i : order) {
+    for (const std::size_t i : order)
       if (!is_done(i) && !learnt.contains(candidates_[i].schedule.family)) unknown.push_back(i);
-    }
     return unknown;
   }
 
@@ -231,10 +229,9 @@ class Search {
   /// Null before anything was simulated.
   const Candidate* fastest_of_all() const {
     const Candidate* best = nullptr;
-    for (const Candidate& candidate : candidates_) {
+    for (const Candidate& candidate : candidates_)
       if (candidate.fluid.fs > 0 && (best == nullptr || candidate.fluid < best->fluid))
         best = &candidate;
-    }
     return best;
   }
 
@@ -320,17 +317,15 @@ class Search {
   }
 
   void sort_results() {
-    for (Candidate& candidate : candidates_) {
-      if (candidate.fluid.fs > 0) {
+    for (Candidate& candidate : candidates_)
+      if (candidate.fluid.fs > 0)
         found_.candidates.push_back(std::move(candidate));
-      } else if (!candidate.refused.empty()) {
+      else if (!candidate.refused.empty())
         found_.refused.push_back(std::move(candidate));
-      } else if (candidate.bound.time >= best_) {
+      else if (candidate.bound.time >= best_)
         ++found_.pruned[candidate.bound.by];
-      } else {
+      else
         ++found_.left_out;
-      }
-    }
     std::stable_sort(found_.candidates.begin(), found_.candidates.end(),
                      [](const Candidate& a, const Candidate& b) { return a.fluid < b.fluid; });
   }
@@ -408,9 +403,8 @@ class Search {
     };
     if (pick.family.division == Division::serial)
       return over_best(found_.serial.confirmed.value_or(found_.serial.time));
-    for (const Candidate& candidate : found_.candidates) {  // the fastest first
+    for (const Candidate& candidate : found_.candidates)  // the fastest first
       if (is_of(candidate.schedule, pick)) return over_best(candidate.time());
-    }
     return std::nullopt;
   }
 

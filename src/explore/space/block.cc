@@ -51,9 +51,8 @@ std::string_view name_of(BlockKind kind) {
 }
 
 BlockKind block_named(const std::string& name, const SourceLocation& where) {
-  for (const BlockKind kind : {BlockKind::mlp, BlockKind::attention}) {
+  for (const BlockKind kind : {BlockKind::mlp, BlockKind::attention})
     if (name_of(kind) == name) return kind;
-  }
   throw Failure(fmt::format("'{}' is not a block", name), where,
                 suggest(name, {"mlp", "attention"}, "there are: mlp, attention"));
 }

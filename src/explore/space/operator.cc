@@ -48,9 +48,8 @@ const std::vector<std::string>& template_types() {
 
 /// "" where the templates have none of it.
 std::string_view template_type(DataType type) {
-  for (const std::string& name : template_types()) {
+  for (const std::string& name : template_types())
     if (parse_data_type(name) == type) return name;
-  }
   return {};
 }
 

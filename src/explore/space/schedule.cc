@@ -38,9 +38,8 @@ const std::array<Family, kFamilies>& families() {
         {{Division::serial}, {Division::shards}, {Division::kernel}}};
     std::size_t at = 3;
     for (const Division division : {Division::rows, Division::columns}) {
-      for (const bool hetero : {false, true}) {
+      for (const bool hetero : {false, true})
         for (const bool fused : {true, false}) made[at++] = {division, hetero, fused};
-      }
     }
     return made;
   }();

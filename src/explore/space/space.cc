@@ -82,11 +82,10 @@ class Space {
       // A copy engine adds nothing up: what it pulls would have to be added as it comes.
       if (name == "copy-engine" && computes_in_kernel && pulls && adds_up(op_.kind)) continue;
       if (name == "copy-engine") {
-        for (const bool prelaunch : {false, true}) {
+        for (const bool prelaunch : {false, true})
           if (has(limits_.places, "own") &&
               has(limits_.copies, prelaunch ? "prelaunched" : "in-time"))
             all.push_back({name, 0, prelaunch});
-        }
         continue;
       }
       const auto units = static_cast<int>(machine_.model(0).cu_count);
@@ -111,9 +110,8 @@ class Space {
   /// The best tiles of a schedule's products.
   std::vector<Tile> tiles(const Schedule& schedule, bool own) {
     const std::vector<Launch> launches = launches_of(op_, schedule);
-    for (const Launch& launch : launches) {
+    for (const Launch& launch : launches)
       if (launch.own == own) return best_tiles(launch.shape, rows_of_block(schedule, own));
-    }
     return {Tile{128, 128}};
   }
 
@@ -122,9 +120,8 @@ class Space {
     Schedule one = schedule;
     one.tile = one.own_tile = {1, 1};
     if (!schedule.copies && schedule.family.fused) one.family.fused = false;
-    for (const Launch& launch : launches_of(op_, one)) {
+    for (const Launch& launch : launches_of(op_, one))
       if (launch.own == own) return launch.shape.m;
-    }
     return 1;
   }
 
@@ -265,9 +262,8 @@ std::vector<Tile> best_tiles(const machine::GpuModel& model, const machine::Gemm
   std::stable_sort(timed.begin(), timed.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Tile> best;
-  for (const auto& [time, tile] : timed) {
+  for (const auto& [time, tile] : timed)
     if (best.size() < 2) best.push_back(tile);
-  }
   if (best.empty()) best.push_back({128, 128});
   return best;
 }

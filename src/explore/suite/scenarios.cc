@@ -122,9 +122,8 @@ class ScenarioReader : study::YamlFile {
   std::string one_of(const YAML::Node& node, const std::string& key,
                      const std::vector<std::string>& words) const {
     const std::string word = text(node, key, "");
-    for (const std::string& known : words) {
+    for (const std::string& known : words)
       if (known == word) return word;
-    }
     fail(node[key], "'" + word + "' is not among the values of '" + key + "'",
          suggest(word, words, words.size() < 4 ? "there are: " + joined(words) : ""));
   }
@@ -137,9 +136,8 @@ class ScenarioReader : study::YamlFile {
 
 std::vector<std::string> shipped_suites() {
   std::vector<std::string> names;
-  for (const EmbeddedFile& file : embedded_files()) {
+  for (const EmbeddedFile& file : embedded_files())
     if (!suite_of(file.path).empty()) names.emplace_back(suite_of(file.path));
-  }
   return names;
 }
 

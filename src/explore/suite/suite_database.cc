@@ -52,12 +52,11 @@ std::string insert_into(const char* table, int columns) {
 template <typename Pairs>
 std::string object_of(const Pairs& pairs) {
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
-  for (const auto& [name, value] : pairs) {
+  for (const auto& [name, value] : pairs)
     if constexpr (std::is_same_v<std::decay_t<decltype(value)>, Time>)
       object[name] = value.fs;
     else
       object[name] = value;
-  }
   return object.dump();
 }
 

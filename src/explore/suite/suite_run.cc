@@ -51,9 +51,8 @@ class SuiteRun {
     const std::vector<std::int64_t> known = database.known();
     progress_.all = std::ssize(suite.scenarios);
     progress_.done = std::ssize(known);
-    for (std::int64_t number = 0; number < progress_.all; ++number) {
+    for (std::int64_t number = 0; number < progress_.all; ++number)
       if (!std::binary_search(known.begin(), known.end(), number)) to_do_.push_back(number);
-    }
   }
 
   void run() {
@@ -240,10 +239,9 @@ ScenarioRow row_of(std::int64_t number, const Scenario& scenario, const Explorat
     of_rule["regret"] = pick.regret ? nlohmann::ordered_json(*pick.regret) : nullptr;
   }
   nlohmann::ordered_json& analytic = features["analytic"];
-  for (std::size_t i = 0; i < kFamilies; ++i) {
+  for (std::size_t i = 0; i < kFamilies; ++i)
     if (std::isfinite(found.analytic.time[i]))
       analytic[families()[i].text()] = found.analytic.time[i];
-  }
   row.features = features.dump();
   row.picks = picks.dump();
   for (const Candidate& candidate : found.candidates)

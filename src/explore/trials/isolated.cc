@@ -72,10 +72,9 @@ Bytes extra_traffic(const plan::Plan& plan) {
 
 Bytes buffers(const plan::Plan& plan) {
   std::int64_t bytes = 0;
-  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+  for (std::size_t i = 0; i < plan.tensors.size(); ++i)
     if (plan.tensors[i].role == plan::Role::scratch)
       bytes += bytes_of(plan, static_cast<std::int32_t>(i), plan.tensors[i].span());
-  }
   return {bytes};
 }
 

@@ -45,9 +45,8 @@ void for_each(int threads, std::size_t count, const std::function<void(std::size
     others.emplace_back(work);
   work();
   for (std::thread& other : others) other.join();
-  for (const std::exception_ptr& failure : failures) {
+  for (const std::exception_ptr& failure : failures)
     if (failure != nullptr) std::rethrow_exception(failure);
-  }
 }
 
 machine::SharedMachine machine_to_explore(study::Laboratory& laboratory,

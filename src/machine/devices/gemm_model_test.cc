@@ -243,9 +243,8 @@ GemmErrors errors_of(const std::string& file, const std::string& gpu,
                      const std::vector<DataType>& types, const GemmOptions& options) {
   const auto rows = parse_gemm_table(text_of(file), file, types);
   std::vector<double> modelled;
-  for (const GemmRow& row : rows) {
+  for (const GemmRow& row : rows)
     modelled.push_back(gemm_time_us(gpu_model(gpu), row.shape, options));
-  }
   return gemm_errors(rows, modelled, 512);
 }
 

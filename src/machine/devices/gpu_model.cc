@@ -39,9 +39,8 @@ bool off_by_nature(const GpuModel& model, std::string_view name) {
   if (name != "l1.size" && starts_with_any(name, {"l1."})) return model.l1_size.count == 0;
   if (name == "l2.ways") return model.l2_size.count == 0;
   if (name == "l2.copies") return true;  // none unless a file says so
-  if (starts_with_any(name, {"noc.mesh_", "noc.link_", "noc.hop_"})) {
+  if (starts_with_any(name, {"noc.mesh_", "noc.link_", "noc.hop_"}))
     return model.noc_kind == NocKind::crossbar;
-  }
   if (name == "noc.partition_latency") return model.noc_partitions == 1;
   if (name == "noc.latency" || name == "noc.partitions") return model.noc_kind == NocKind::mesh;
   // Of ways to wait that a model need not have, and --set brings in.
@@ -124,11 +123,10 @@ class ModelReader {
       value.emplace(entry);
     } else {
       for_each_key(entry, {"value", "source"}, [&](const std::string& key, const YAML::Node& node) {
-        if (key == "source") {
+        if (key == "source")
           source = scalar(key, node);
-        } else {
+        else
           value.emplace(node);
-        }
       });
     }
     model_.sources[name] = source;  // present, even if its value is bad: one error is enough
@@ -202,18 +200,16 @@ class Shipped {
 std::deque<Shipped>& shipped_models() {
   static std::deque<Shipped> models = [] {
     std::deque<Shipped> all;
-    for (const EmbeddedFile& file : embedded_files()) {
+    for (const EmbeddedFile& file : embedded_files())
       if (file.path.substr(0, kDeviceFolder.size()) == kDeviceFolder) all.emplace_back(file);
-    }
     return all;
   }();
   return models;
 }
 
 const GpuModel* find_shipped(std::string_view name) {
-  for (Shipped& shipped : shipped_models()) {
+  for (Shipped& shipped : shipped_models())
     if (shipped.name() == name) return &shipped.model();
-  }
   return nullptr;
 }
 

@@ -32,9 +32,8 @@ std::string_view trim(std::string_view text) {
 using machine::text_of;  // beside which there are
 std::string text_of(const std::vector<MatrixTile>& tiles) {
   std::string text;
-  for (const MatrixTile tile : tiles) {
+  for (const MatrixTile tile : tiles)
     text += (text.empty() ? "" : " ") + std::to_string(tile.m) + "x" + std::to_string(tile.n);
-  }
   return text;
 }
 std::string text_of(NocKind value) {

@@ -107,9 +107,8 @@ class Expander {
       std::vector<std::string> known;
       for (DraftClass& draft : drafts_) {
         known.push_back(draft.link_class.name);
-        if (draft.definition != annotation.first && draft.link_class.name != annotation.first) {
+        if (draft.definition != annotation.first && draft.link_class.name != annotation.first)
           continue;
-        }
         found = true;
         for (const Attribute& attribute : annotation.attributes) {
           check_mutable(attribute);
@@ -137,9 +136,8 @@ class Expander {
   void annotate_edges() {
     if (document_.edge_annotations.empty()) return;
     std::unordered_map<NodeId, std::vector<std::size_t>> leaving;
-    for (std::size_t i = 0; i < machine_.links.size(); ++i) {
+    for (std::size_t i = 0; i < machine_.links.size(); ++i)
       leaving[machine_.links[i].from].push_back(i);
-    }
     for (const Annotation& annotation : document_.edge_annotations) {
       const std::vector<NodeId> first = layout_.select(annotation.first, annotation.where);
       const std::vector<NodeId> second = layout_.select(annotation.second, annotation.where);
@@ -235,24 +233,21 @@ class Expander {
       unknown_node_key(attribute);
     } else {
       // astra-sim-service's latency of a device is that of a switch or a NIC here.
-      if (key == "device_latency_ms" && target.kind == NodeKind::nic) {
+      if (key == "device_latency_ms" && target.kind == NodeKind::nic)
         target.nic_model.latency = time_in(attribute.value, "ms", attribute.where);
-      } else if (key == "device_latency_ms" && target.kind != NodeKind::xpu) {
+      else if (key == "device_latency_ms" && target.kind != NodeKind::xpu)
         target.switch_model.latency = time_in(attribute.value, "ms", attribute.where);
-      } else {
+      else
         target.attributes[key] = attribute.value;
-      }
     }
   }
 
   [[noreturn]] static void unknown_node_key(const Attribute& attribute) {
     std::vector<std::string> known{"hemiola.device_model"};
-    for (const auto& parameter : fabric_parameters<SwitchModel>()) {
+    for (const auto& parameter : fabric_parameters<SwitchModel>())
       known.push_back("hemiola.switch." + std::string(parameter.name));
-    }
-    for (const auto& parameter : fabric_parameters<NicModel>()) {
+    for (const auto& parameter : fabric_parameters<NicModel>())
       known.push_back("hemiola.nic." + std::string(parameter.name));
-    }
     throw Failure("unknown annotation '" + attribute.name + "'", attribute.where,
                   suggest(attribute.name, known));
   }
@@ -290,9 +285,8 @@ class Expander {
           place());
     }
     machine_.gpus.insert(machine_.gpus.end(), others.begin(), others.end());
-    if (machine_.gpus.empty()) {
+    if (machine_.gpus.empty())
       machine_.warnings.warning("the machine has no xpu: nothing can run on it", place());
-    }
   }
 
   void choose_models() {
@@ -313,9 +307,8 @@ class Expander {
       const std::string& name = node(id).attributes.at("hemiola.device_model");
       const auto [entry, is_new] =
           known.emplace(name, static_cast<std::int32_t>(machine_.models.size()));
-      if (is_new) {
+      if (is_new)
         machine_.models.push_back(chosen && chosen->name == name ? *chosen : model_named(name));
-      }
       machine_.gpu_models.push_back(entry->second);
     }
     if (defaulted) {
@@ -351,9 +344,8 @@ class Expander {
           }
         } else if (attribute.name.starts_with(kOurs)) {
           std::vector<std::string> known{"hemiola.name", "hemiola.description", kRoutingAttribute};
-          for (const Parameter& parameter : gpu_parameters()) {
+          for (const Parameter& parameter : gpu_parameters())
             known.push_back(std::string(kGpuPrefix) + std::string(parameter.name));
-          }
           throw Failure("unknown annotation '" + attribute.name + "'", attribute.where,
                         suggest(attribute.name, known));
         } else {

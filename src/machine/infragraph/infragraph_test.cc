@@ -59,9 +59,8 @@ TEST(Infragraph, slices_are_pythons) {
     std::vector<std::string> names;
     const Machine machine = from_infragraph(
         device(edge("b" + slice, "c[0]", "many2many") + edge("a", "c", "many2many")), "file.yaml");
-    for (const auto& [from, to] : edges_of(machine)) {
+    for (const auto& [from, to] : edges_of(machine))
       if (from.find(".b.") != std::string::npos) names.push_back(from.substr(4));
-    }
     return names;
   };
   EXPECT_EQ(first_of(""), (std::vector<std::string>{"b.0", "b.1", "b.2", "b.3"}));
@@ -227,9 +226,8 @@ TEST(Infragraph, links_without_numbers_take_a_default_with_one_warning_per_class
   // 450 GB/s of an H100's NVLinks over the two links that each xpu has here.
   EXPECT_EQ(machine.link_classes[0].bandwidth.bytes_per_second, 225'000'000'000);
   int about_links = 0;
-  for (const Diagnostic& item : machine.warnings.items()) {
+  for (const Diagnostic& item : machine.warnings.items())
     about_links += item.message.find("link 'nvlink' gives no bandwidth") != std::string::npos;
-  }
   EXPECT_EQ(about_links, 1);
 }
 

@@ -34,11 +34,9 @@ std::vector<std::string> names_of(const std::vector<Named>& items) {
 template <typename Named>
 void check_unique(const std::vector<Named>& items, const std::string& what) {
   std::set<std::string_view> seen;
-  for (const Named& item : items) {
-    if (!seen.insert(item.name).second) {
+  for (const Named& item : items)
+    if (!seen.insert(item.name).second)
       throw Failure("two " + what + " are named '" + item.name + "'", item.where);
-    }
-  }
 }
 
 NodeKind kind_of(Choice choice) {
@@ -108,9 +106,8 @@ std::vector<Pair> many2many(const std::vector<NodeId>& a, const std::vector<Node
              edge.where);
   const std::unordered_set<NodeId> in_a(a.begin(), a.end());
   std::unordered_set<NodeId> in_both;
-  for (const NodeId node : b) {
+  for (const NodeId node : b)
     if (in_a.contains(node)) in_both.insert(node);
-  }
   std::vector<Pair> pairs;
   for (const NodeId from : a) {
     const bool shared = in_both.contains(from);
@@ -125,9 +122,8 @@ std::vector<Pair> many2many(const std::vector<NodeId>& a, const std::vector<Node
 /// From each node to the next and from the last to the first; two nodes have one edge, not two.
 std::vector<Pair> ring(std::vector<NodeId> nodes, const std::vector<NodeId>& more) {
   const std::unordered_set<NodeId> seen(nodes.begin(), nodes.end());
-  for (const NodeId node : more) {
+  for (const NodeId node : more)
     if (!seen.contains(node)) nodes.push_back(node);
-  }
   std::vector<Pair> pairs;
   for (std::size_t i = 0; i + 1 < nodes.size(); ++i) pairs.emplace_back(nodes[i], nodes[i + 1]);
   if (nodes.size() > 2) pairs.emplace_back(nodes.back(), nodes.front());
@@ -146,9 +142,8 @@ std::vector<Pair> join(const std::vector<NodeId>& a, const std::vector<NodeId>& 
 }
 
 const LinkDefinition& find_link(const std::vector<LinkDefinition>& links, const Edge& edge) {
-  for (const LinkDefinition& link : links) {
+  for (const LinkDefinition& link : links)
     if (link.name == edge.link) return link;
-  }
   unknown("link", edge.link, names_of(links), edge.where);
 }
 
@@ -190,12 +185,10 @@ struct Layout::DevicePlan {
     const auto part = std::find_if(parts.begin(), parts.end(), [&](const Part& candidate) {
       return candidate.component->name == segment.name;
     });
-    if (part == parts.end()) {
+    if (part == parts.end())
       unknown("component", segment.name, names_of(device->components), where);
-    }
-    if (!part->nested && segments.size() > 1) {
+    if (!part->nested && segments.size() > 1)
       throw Failure("'" + segment.name + "' is no device and has no components", where);
-    }
     if (part->nested && segments.size() == 1 && !groups) {
       throw Failure("'" + segment.text() + "' is a device: an edge needs one of its components",
                     where,
@@ -204,11 +197,10 @@ struct Layout::DevicePlan {
     const Indices indices = segment.resolve(part->component->count, where);
     for (std::int64_t i = 0; i < indices.count; ++i) {
       const auto first = base + part->first + static_cast<NodeId>(indices.at(i)) * part->unit;
-      if (segments.size() > 1) {
+      if (segments.size() > 1)
         part->nested->select(segments.subspan(1), groups, first, where, nodes);
-      } else {
+      else
         for (NodeId node = 0; node < part->unit; ++node) nodes.push_back(first + node);
-      }
     }
   }
 
@@ -222,9 +214,8 @@ struct Layout::DevicePlan {
           continue;
         }
         node.kind = kind_of(part.component->choice);
-        if (!part.component->custom_type.empty()) {
+        if (!part.component->custom_type.empty())
           node.attributes["type"] = part.component->custom_type;
-        }
         nodes.push_back(std::move(node));
       }
     }
@@ -240,9 +231,8 @@ struct Layout::DevicePlan {
       for (std::int64_t i = 0; i < part.component->count; ++i) {
         check_room(wires.size(), inner.size(), part.component->where);
         const NodeId base = part.first + static_cast<NodeId>(i) * part.unit;
-        for (const Wire& wire : inner) {
+        for (const Wire& wire : inner)
           wires.push_back({wire.a + base, wire.b + base, wire.link, wire.device});
-        }
       }
     }
     each_edge(device->edges, [&](const Edge& edge) {
@@ -257,9 +247,8 @@ struct Layout::DevicePlan {
   std::vector<NodeId> end_of(const Endpoint& end) const {
     std::vector<Segment> segments;
     if (!end.owner.empty()) segments = parse_path(end.owner, end.where);
-    for (Segment& segment : parse_path(end.component, end.where)) {
+    for (Segment& segment : parse_path(end.component, end.where))
       segments.push_back(std::move(segment));
-    }
     std::vector<NodeId> nodes;
     select(segments, false, 0, end.where, nodes);
     return nodes;
@@ -276,11 +265,10 @@ struct Layout::InstancePlan {
     const Indices indices = segments.front().resolve(instance->count, where);
     for (std::int64_t i = 0; i < indices.count; ++i) {
       const NodeId base = first + static_cast<NodeId>(indices.at(i)) * device->size;
-      if (segments.size() > 1) {
+      if (segments.size() > 1)
         device->select(segments.subspan(1), groups, base, where, nodes);
-      } else {
+      else
         for (NodeId node = 0; node < device->size; ++node) nodes.push_back(base + node);
-      }
     }
   }
 };
@@ -312,9 +300,8 @@ const Layout::DevicePlan& Layout::plan(const std::string& name, const SourceLoca
   }
   const auto device = std::find_if(document_.devices.begin(), document_.devices.end(),
                                    [&](const Device& other) { return other.name == name; });
-  if (device == document_.devices.end()) {
+  if (device == document_.devices.end())
     unknown("device", name, names_of(document_.devices), where);
-  }
   // A device inside a device inside ...: its depth is the number of devices under way.
   constexpr int kMostDepth = 64;
   const auto depth = std::count_if(devices_.begin(), devices_.end(),
@@ -323,9 +310,8 @@ const Layout::DevicePlan& Layout::plan(const std::string& name, const SourceLoca
   devices_[name] = nullptr;
   check_unique(device->components, "components of '" + name + "'");
   check_unique(device->links, "links of '" + name + "'");
-  if (device->components.empty()) {
+  if (device->components.empty())
     throw Failure("the device '" + name + "' has no components", device->where);
-  }
   auto result = std::make_unique<DevicePlan>();
   result->device = &*device;
   std::int64_t size = 0;
@@ -347,9 +333,8 @@ const Layout::DevicePlan& Layout::plan(const std::string& name, const SourceLoca
 
 const Layout::InstancePlan& Layout::instance(const std::string& name,
                                              const SourceLocation& where) const {
-  for (const InstancePlan& plan : instances_) {
+  for (const InstancePlan& plan : instances_)
     if (plan.instance->name == name) return plan;
-  }
   unknown("instance", name, names_of(document_.instances), where);
 }
 
@@ -376,16 +361,14 @@ std::vector<Wire> Layout::wires(Diagnostics& warnings) const {
     for (std::int64_t i = 0; i < plan.instance->count; ++i) {
       check_room(wires.size(), inner.size(), plan.instance->where);
       const NodeId base = plan.first + static_cast<NodeId>(i) * plan.device->size;
-      for (const Wire& wire : inner) {
+      for (const Wire& wire : inner)
         wires.push_back({wire.a + base, wire.b + base, wire.link, wire.device});
-      }
     }
   }
   const auto end_of = [&](const Endpoint& end) {
     std::vector<Segment> segments = parse_path(end.owner, end.where);
-    for (Segment& segment : parse_path(end.component, end.where)) {
+    for (Segment& segment : parse_path(end.component, end.where))
       segments.push_back(std::move(segment));
-    }
     std::vector<NodeId> nodes;
     instance(segments.front().name, end.where).select(segments, false, end.where, nodes);
     return nodes;

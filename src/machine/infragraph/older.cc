@@ -27,9 +27,8 @@ constexpr std::array<std::string_view, 8> kOlderChoices{"custom", "device", "cpu
 
 template <std::size_t n>
 std::string renamed(const std::array<Renamed, n>& names, const std::string& word) {
-  for (const auto& [older, newer] : names) {
+  for (const auto& [older, newer] : names)
     if (older == word) return std::string(newer);
-  }
   return word;
 }
 
@@ -89,9 +88,8 @@ class Converter {
                    Convert convert) {
     const YAML::Node list = parent[key];
     if (!is_list(list)) return;
-    for (std::size_t i = 0; i < list.size(); ++i) {
+    for (std::size_t i = 0; i < list.size(); ++i)
       if (list[i].IsMap()) convert(list[i], pointer + '/' + key + '/' + std::to_string(i));
-    }
   }
 
   void convert_device(YAML::Node device, YAML::Node root, const std::string& pointer) {

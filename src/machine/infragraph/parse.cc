@@ -81,9 +81,8 @@ class Parser {
       return false;
     }
     std::vector<std::string> known(required.begin(), required.end());
-    for (const std::string_view key : optional) {
+    for (const std::string_view key : optional)
       if (!key.empty()) known.emplace_back(key);
-    }
     std::vector<std::string> seen;
     for (const auto& entry : place.node) {
       if (!entry.first.IsScalar()) {
@@ -92,11 +91,10 @@ class Parser {
       }
       const std::string key = entry.first.Scalar();
       const SourceLocation location = at(entry.first.Mark(), place.pointer + "/" + key);
-      if (std::find(known.begin(), known.end(), key) == known.end()) {
+      if (std::find(known.begin(), known.end(), key) == known.end())
         error("unknown key '" + key + "' in " + what, location, hint_for(key, known));
-      } else if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
+      else if (std::find(seen.begin(), seen.end(), key) != seen.end())
         error("key '" + key + "' stands twice in " + what, location);
-      }
       seen.push_back(key);
     }
     bool complete = true;
@@ -133,9 +131,8 @@ class Parser {
     if (place.node["name"] && value.empty()) error("a name is empty", where(child(place, "name")));
     for (const char c : value) {
       const auto byte = static_cast<unsigned char>(c);
-      if (std::isalnum(byte) || std::string_view(" -_()><").find(c) != std::string_view::npos) {
+      if (std::isalnum(byte) || std::string_view(" -_()><").find(c) != std::string_view::npos)
         continue;
-      }
       error("the name '" + value + "' contains '" + std::string(1, c) + "'",
             where(child(place, "name")), "letters, digits, blanks and -_()>< are allowed");
       break;
@@ -163,9 +160,8 @@ class Parser {
       if (known_name == word) return value;
       known.emplace_back(known_name);
     }
-    if (place.node[key]) {
+    if (place.node[key])
       error("'" + word + "' is no " + key, where(child(place, key)), hint_for(word, known));
-    }
     return otherwise;
   }
 
@@ -178,9 +174,7 @@ class Parser {
       return;
     }
     std::size_t i = 0;
-    for (const auto& item : list.node) {
-      read(Place{item, list.pointer + "/" + std::to_string(i++)});
-    }
+    for (const auto& item : list.node) read(Place{item, list.pointer + "/" + std::to_string(i++)});
   }
 
   void read_root(const Place& root) {
@@ -202,11 +196,10 @@ class Parser {
     each(root, "edges",
          [&](const Place& item) { document_.edges.push_back(read_edge(item, "instance", true)); });
     const Place annotations = child(root, "annotations");
-    if (annotations.node && annotations.node.IsSequence()) {
+    if (annotations.node && annotations.node.IsSequence())
       each(root, "annotations", [&](const Place& item) { read_annotation(item); });
-    } else if (annotations.node && !annotations.node.IsNull()) {
+    else if (annotations.node && !annotations.node.IsNull())
       read_annotation(annotations);
-    }
     if (!document_.instances.empty() || problems_.has_errors()) return;
     if (document_.devices.size() == 1) {
       instantiate_lone_device();
@@ -258,9 +251,8 @@ class Parser {
     // The choice's own key holds an empty object, as the schema's generator writes it.
     if (!check_map(
             place, "a component", {"name", "count", "choice"},
-            {"description", "custom", "device", "cpu", "xpu", "nic", "memory", "port", "switch"})) {
+            {"description", "custom", "device", "cpu", "xpu", "nic", "memory", "port", "switch"}))
       return component;
-    }
     component.name = name(place);
     component.description = text(place, "description");
     component.count = count(place);
@@ -272,9 +264,7 @@ class Parser {
         error("a component of another choice has the key '" + std::string(key) + "'",
               where(detail));
       } else if (value == Choice::custom) {
-        if (check_map(detail, "custom", {"type"}, {})) {
-          component.custom_type = text(detail, "type");
-        }
+        if (check_map(detail, "custom", {"type"}, {})) component.custom_type = text(detail, "type");
       } else if (detail.node.IsMap()) {
         check_map(detail, std::string(key), {}, {});
       }
@@ -323,11 +313,10 @@ class Parser {
       }
     }
     const std::string chosen = text(place, "choice");
-    if (found.empty()) {
+    if (found.empty())
       error(what + " has no value", where(place), hint_for("", keys));
-    } else if (place.node["choice"] && chosen != found) {
+    else if (place.node["choice"] && chosen != found)
       error(what + " chooses '" + chosen + "' but gives '" + found + "'", where(place));
-    }
     return found;
   }
 
@@ -339,13 +328,12 @@ class Parser {
     if (key.empty()) return;
     const std::string number = text(place, key);
     const SourceLocation location = where(child(place, key));
-    if (key == "gigabits_per_second") {
+    if (key == "gigabits_per_second")
       link.bandwidth = rate_in(number, "Gb/s", location);
-    } else if (key == "gigabytes_per_second") {
+    else if (key == "gigabytes_per_second")
       link.bandwidth = rate_in(number, "GB/s", location);
-    } else {
+    else
       link.bandwidth = transfers(number, link, location);
-    }
   }
 
   /// GT/s count one lane: the width is in the description ("x16"), the encoding is PCIe's
@@ -359,9 +347,8 @@ class Parser {
       const std::size_t found = described.find(word);
       if (found == std::string::npos) continue;
       const std::size_t after = found + word.size();
-      if (after < described.size() && std::isdigit(static_cast<unsigned char>(described[after]))) {
+      if (after < described.size() && std::isdigit(static_cast<unsigned char>(described[after])))
         continue;
-      }
       width = candidate;
       break;
     }
@@ -402,9 +389,8 @@ class Parser {
     edge.ep1 = read_endpoint(child(place, "ep1"), owner, owner_required);
     edge.ep2 = read_endpoint(child(place, "ep2"), owner, owner_required);
     edge.link = text(place, "link");
-    if (!place.node["scheme"]) {
+    if (!place.node["scheme"])
       error("an edge has no 'scheme'", edge.where, "one of one2one, many2many, ring");
-    }
     edge.scheme = choice(place, "scheme", kSchemes, Scheme::one2one);
     return edge;
   }

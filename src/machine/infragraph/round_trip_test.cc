@@ -42,9 +42,8 @@ TEST(Infragraph, every_built_in_machine_survives_a_round_trip) {
 
 TEST(Infragraph, real_files_expand_and_survive_a_round_trip) {
   const std::filesystem::path folder = HEMIOLA_SOURCE_DIR "/../shared/inputs/infragraph";
-  if (!std::filesystem::exists(folder)) {
+  if (!std::filesystem::exists(folder))
     GTEST_SKIP() << "NOT TESTED: the real InfraGraph files are not at " << folder;
-  }
   const std::map<std::string, std::pair<int, std::size_t>> expected{
       {"closfabric.yaml", {8, 151}}, {"cx5_100gbe.yaml", {0, 4}}, {"dgx_cx5_nic.yaml", {8, 33}},
       {"dgx_h100.yaml", {8, 33}},    {"server.yaml", {2, 8}},     {"switch.yaml", {0, 17}}};

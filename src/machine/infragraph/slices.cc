@@ -48,9 +48,8 @@ Indices Segment::resolve(std::int64_t size, const SourceLocation& where) const {
     numbers.push_back(parse_index(part));
     if (!numbers.back() && !part.empty()) throw fail("is no slice: use [i], [a:b] or [a:b:step]");
   }
-  if (parts.size() > 3 || (parts.size() == 1 && !numbers[0])) {
+  if (parts.size() > 3 || (parts.size() == 1 && !numbers[0]))
     throw fail("is no slice: use [i], [a:b] or [a:b:step]");
-  }
   const auto bound = [&](std::int64_t index, std::int64_t most) {
     const std::int64_t from_start = index < 0 ? index + size : index;
     if (from_start < 0 || from_start > most) throw fail("is out of range");

@@ -105,9 +105,8 @@ class Text {
       described(4, component.description);
       line(4, "count: " + std::to_string(component.count));
       line(4, "choice: " + std::string(name_of(component.choice)));
-      if (component.choice == Choice::custom && !component.custom_type.empty()) {
+      if (component.choice == Choice::custom && !component.custom_type.empty())
         line(4, "custom: { type: " + quoted(component.custom_type) + " }");
-      }
     });
     list(
         2, "links", device.links, [&](const LinkDefinition& link) { write_link(link, 3); }, true);
@@ -125,9 +124,8 @@ class Text {
       line(depth + 2, "bandwidth: { choice: gigabytes_per_second, gigabytes_per_second: " +
                           decimal(link.bandwidth->bytes_per_second, 1'000'000'000) + " }");
     }
-    if (link.latency) {
+    if (link.latency)
       line(depth + 2, "latency: { choice: ns, ns: " + decimal(link.latency->fs, 1'000'000) + " }");
-    }
   }
 
   void write_edge(const Edge& edge, int depth, const std::string& owner) {
@@ -143,9 +141,8 @@ class Text {
 
   void write_annotations(const Document& document) {
     if (document.node_annotations.empty() && document.edge_annotations.empty() &&
-        document.link_annotations.empty() && document.graph_annotations.empty()) {
+        document.link_annotations.empty() && document.graph_annotations.empty())
       return;
-    }
     line(0, "annotations:");
     const auto named = [&](const Annotation& annotation) {
       line(2, "- name: " + quoted(annotation.first));
@@ -163,9 +160,8 @@ class Text {
     });
     list(1, "links", document.link_annotations, named);
     std::vector<Attribute> graph;
-    for (const Annotation& annotation : document.graph_annotations) {
+    for (const Annotation& annotation : document.graph_annotations)
       graph.insert(graph.end(), annotation.attributes.begin(), annotation.attributes.end());
-    }
     list(1, "graph", graph, [&](const Attribute& attribute) { write_attribute(attribute, 2); });
   }
 

@@ -82,9 +82,8 @@ class Writer {
     result_.name = machine_.name;
     result_.description = machine_.description;
     for (const Node& node : machine_.nodes) paths_.push_back(path_of(node));
-    for (int rank = 0; rank < machine_.ranks(); ++rank) {
+    for (int rank = 0; rank < machine_.ranks(); ++rank)
       models_[machine_.gpus[static_cast<std::size_t>(rank)]] = machine_.model(rank).name;
-    }
     find_instances();
     add_devices();
     add_edges();
@@ -143,9 +142,8 @@ class Writer {
       if (paths_[i].size() <= depth) cannot_write("a node has the name of a device");
       const auto& [component, index] = paths_[i][depth];
       std::size_t next = i + 1;
-      while (next < end && paths_[next].size() > depth && paths_[next][depth] == paths_[i][depth]) {
+      while (next < end && paths_[next].size() > depth && paths_[next][depth] == paths_[i][depth])
         ++next;
-      }
       if (device.components.empty() || device.components.back().name != component) {
         device.components.push_back(component_at(i, depth));
         if (paths_[i].size() > depth + 1) add_device(component, i, next, depth + 1);
@@ -162,9 +160,8 @@ class Writer {
     component.name = paths_[i][depth].first;
     component.choice = paths_[i].size() > depth + 1 ? Choice::device : choice_of(node.kind);
     const auto type = node.attributes.find("type");
-    if (component.choice == Choice::custom && type != node.attributes.end()) {
+    if (component.choice == Choice::custom && type != node.attributes.end())
       component.custom_type = type->second;
-    }
     return component;
   }
 
@@ -176,9 +173,8 @@ class Writer {
       const Link& link = machine_.links[i];
       if (i + 1 == machine_.links.size() || machine_.links[i + 1].from != link.to ||
           machine_.links[i + 1].to != link.from ||
-          machine_.links[i + 1].link_class != link.link_class) {
+          machine_.links[i + 1].link_class != link.link_class)
         cannot_write("links must come in pairs, one for each direction");
-      }
       joints.push_back({link.from, link.to, link.link_class});
     }
     std::size_t inner = 0;
@@ -191,9 +187,8 @@ class Writer {
                static_cast<std::size_t>(node) < unit.end;
       };
       const auto base = static_cast<NodeId>(unit.first);
-      for (; inner < joints.size() && inside(joints[inner].a) && inside(joints[inner].b); ++inner) {
+      for (; inner < joints.size() && inside(joints[inner].a) && inside(joints[inner].b); ++inner)
         own.push_back({joints[inner].a - base, joints[inner].b - base, joints[inner].link_class});
-      }
       const auto [entry, is_new] = by_device.emplace(unit.device, own);
       alike = alike && entry->second == own;
     }
@@ -251,11 +246,9 @@ class Writer {
       std::int64_t columns = 1;
       while (matches(i + static_cast<std::size_t>(columns), 0, columns)) ++columns;
       const auto row_matches = [&](std::int64_t row) {
-        for (std::int64_t column = 0; column < columns; ++column) {
-          if (!matches(i + static_cast<std::size_t>(row * columns + column), row, column)) {
+        for (std::int64_t column = 0; column < columns; ++column)
+          if (!matches(i + static_cast<std::size_t>(row * columns + column), row, column))
             return false;
-          }
-        }
         return true;
       };
       std::int64_t rows = 1;
@@ -319,9 +312,8 @@ class Writer {
         if (parameter.name == "bandwidth" && !link.bandwidth.is_ideal()) continue;
         const bool format = parameter.name == "max_payload" || parameter.name == "header";
         if (!format && parameter.name != "bandwidth" &&
-            parameter.get(link) == parameter.get(LinkClass{})) {
+            parameter.get(link) == parameter.get(LinkClass{}))
           continue;
-        }
         add("hemiola." + std::string(parameter.name), parameter.get(link));
       }
       if (link.assumed) add("hemiola.assumed", "true");
@@ -337,9 +329,7 @@ class Writer {
   static void add_changed(const Model& model, const std::string& prefix, Attributes& attributes) {
     for (const auto& parameter : fabric_parameters<Model>()) {
       const std::string value = parameter.get(model);
-      if (value != parameter.get(Model{})) {
-        attributes[prefix + std::string(parameter.name)] = value;
-      }
+      if (value != parameter.get(Model{})) attributes[prefix + std::string(parameter.name)] = value;
     }
   }
 
@@ -349,11 +339,10 @@ class Writer {
     attributes.erase("type");
     const auto model = models_.find(static_cast<NodeId>(index));
     if (model != models_.end()) attributes["hemiola.device_model"] = model->second;
-    if (node.kind == NodeKind::nic) {
+    if (node.kind == NodeKind::nic)
       add_changed(node.nic_model, "hemiola.nic.", attributes);
-    } else if (node.kind != NodeKind::xpu) {
+    else if (node.kind != NodeKind::xpu)
       add_changed(node.switch_model, "hemiola.switch.", attributes);
-    }
     return attributes;
   }
 
@@ -386,26 +375,21 @@ class Writer {
         annotate(group, first);
         continue;
       }
-      for (const std::size_t i : members) {
-        annotate(machine_.nodes[i].name, attributes_of(i));
-      }
+      for (const std::size_t i : members) annotate(machine_.nodes[i].name, attributes_of(i));
     }
   }
 
   void annotate_ranks() {
     std::vector<NodeId> in_order;
-    for (std::size_t i = 0; i < machine_.nodes.size(); ++i) {
+    for (std::size_t i = 0; i < machine_.nodes.size(); ++i)
       if (machine_.nodes[i].kind == NodeKind::xpu) in_order.push_back(static_cast<NodeId>(i));
-    }
     if (in_order == machine_.gpus) return;
     std::map<NodeId, std::string> ranks;
     for (const NodeId node : in_order) ranks[node] = "none";
-    for (std::size_t rank = 0; rank < machine_.gpus.size(); ++rank) {
+    for (std::size_t rank = 0; rank < machine_.gpus.size(); ++rank)
       ranks[machine_.gpus[rank]] = std::to_string(rank);
-    }
-    for (const auto& [node, rank] : ranks) {
+    for (const auto& [node, rank] : ranks)
       annotate(machine_.nodes[static_cast<std::size_t>(node)].name, {{"rank", rank}});
-    }
   }
 
   void annotate_graph() {
@@ -425,9 +409,8 @@ class Writer {
         changed = changed || parameter.get(model) != parameter.get(gpu_model(model.name));
       }
       if (!changed) continue;
-      if (values.size() > 1) {
+      if (values.size() > 1)
         cannot_write("its device models differ in " + std::string(parameter.name));
-      }
       graph.attributes.push_back(
           {"hemiola.gpu." + std::string(parameter.name), *values.begin(), {}});
     }

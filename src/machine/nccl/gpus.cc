@@ -46,11 +46,9 @@ std::string architecture_of(const std::string& sm, const std::string& gcn,
     return name;
   }
   if (!sm.empty()) return "sm_" + sm;
-  for (const PciDevice& known : kPciDevices) {
-    if (known.vendor == pci_vendor && pci_device.starts_with(known.device_prefix)) {
+  for (const PciDevice& known : kPciDevices)
+    if (known.vendor == pci_vendor && pci_device.starts_with(known.device_prefix))
       return std::string(known.architecture);
-    }
-  }
   return {};
 }
 

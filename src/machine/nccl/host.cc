@@ -41,9 +41,8 @@ std::int64_t socket_megabytes(std::string_view arch, std::string_view vendor, st
   if (arch == "ppc64") return 32'000;
   if (arch == "arm64") return 6'000;
   if (vendor == "AuthenticAMD") return 16'000;
-  if (vendor == "GenuineIntel") {
+  if (vendor == "GenuineIntel")
     return model >= 0xcf ? 40'000 : model >= 0x8f ? 22'000 : model >= 0x55 ? 10'000 : 6'000;
-  }
   return 6'000;
 }
 

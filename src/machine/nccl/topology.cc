@@ -44,15 +44,12 @@ class Reader {
     start();
     for (const pugi::xml_node& node : system.children()) {
       if (node.type() != pugi::node_element) continue;
-      if (std::string_view(node.name()) == "cpu") {
+      if (std::string_view(node.name()) == "cpu")
         read_cpu(node);
-      } else {
+      else
         skip(node);
-      }
     }
-    if (counts_[kCpu] == 0) {
-      throw Failure("the topology has no <cpu>", where(system));
-    }
+    if (counts_[kCpu] == 0) throw Failure("the topology has no <cpu>", where(system));
     join_cpus();
     join_gpus();
     finish();
@@ -126,9 +123,8 @@ class Reader {
 
   /// A link class by name; the first to name it gives its numbers.
   std::string link(const std::string& name, Rate rate, const SourceLocation& at) {
-    for (LinkDefinition& known : device_.links) {
+    for (LinkDefinition& known : device_.links)
       if (known.name == name) return known.name;
-    }
     LinkDefinition definition;
     definition.name = name;
     definition.bandwidth = rate;
@@ -162,13 +158,12 @@ class Reader {
     cpus_.push_back(cpu);
     for (const pugi::xml_node& child : node.children()) {
       if (child.type() != pugi::node_element) continue;
-      if (std::string_view(child.name()) == "pci") {
+      if (std::string_view(child.name()) == "pci")
         read_pci(child, cpu.place, cpu.place, 1);
-      } else if (std::string_view(child.name()) == "nic") {
+      else if (std::string_view(child.name()) == "nic")
         read_nic(child, add(kNic), cpu.place);
-      } else {
+      else
         skip(child);
-      }
     }
   }
 
@@ -207,13 +202,12 @@ class Reader {
     for (const pugi::xml_node& child : node.children()) {
       if (child.type() != pugi::node_element) continue;
       const std::string_view name = child.name();
-      if (name == "pci") {
+      if (name == "pci")
         read_pci(child, place, cpu, depth + 1);
-      } else if (name == "nic" && group == kNic) {
+      else if (name == "nic" && group == kNic)
         read_nets(child, place);
-      } else if (name != "gpu") {
+      else if (name != "gpu")
         skip(child);
-      }
     }
   }
 
@@ -255,9 +249,8 @@ class Reader {
                 const std::string& busid) {
     const pugi::xml_node element = pci.child("gpu");
     Gpu gpu{place, cpu, busid, generation_of(pci, element), element, where(pci)};
-    if (gpu.generation) {
+    if (gpu.generation)
       annotate(place, "hemiola.device_model", std::string(gpu.generation->model), gpu.where);
-    }
     const std::string rank = element.attribute("rank").value();
     if (!rank.empty()) annotate(place, "rank", rank, gpu.where);
     gpus_.push_back(std::move(gpu));
@@ -270,9 +263,7 @@ class Reader {
                         pci.attribute("vendor").value(), pci.attribute("device").value());
     if (architecture.empty()) return nullptr;
     const Generation* nearest = nearest_generation(architecture);
-    if (!nearest) {
-      throw Failure("the architecture '" + architecture + "' is not known", where(pci));
-    }
+    if (!nearest) throw Failure("the architecture '" + architecture + "' is not known", where(pci));
     const bool exact = nearest->exact && nearest->architecture == architecture;
     if (!exact && models_warned_.insert(architecture).second) {
       document_.warnings.warning("there is no device model of " + architecture + ": " +
@@ -391,9 +382,8 @@ class Reader {
                     [&] { return at; });
       return;
     }
-    if (found->second.group == kGpu && !is_first_of_pair(gpu, found->second, target, lanes, at)) {
+    if (found->second.group == kGpu && !is_first_of_pair(gpu, found->second, target, lanes, at))
       return;
-    }
     join(gpu.place, found->second, link(link_name, rate, at), lanes, at);
   }
 

@@ -28,9 +28,8 @@ SourceLocation TopologyXml::where(const pugi::xml_node& node) const {
   for (pugi::xml_node at = node; at.type() == pugi::node_element; at = at.parent()) {
     int index = 0;
     for (pugi::xml_node other = at.previous_sibling(at.name()); other;
-         other = other.previous_sibling(at.name())) {
+         other = other.previous_sibling(at.name()))
       ++index;
-    }
     const bool root = at.parent().type() != pugi::node_element;
     location.pointer = "/" + std::string(at.name()) +
                        (root ? "" : "[" + std::to_string(index) + "]") + location.pointer;
@@ -40,9 +39,8 @@ SourceLocation TopologyXml::where(const pugi::xml_node& node) const {
 
 std::string TopologyXml::attribute(const pugi::xml_node& node, const char* name) const {
   const pugi::xml_attribute found = node.attribute(name);
-  if (!found || !*found.value()) {
+  if (!found || !*found.value())
     throw Failure("<" + std::string(node.name()) + "> has no '" + name + "'", where(node));
-  }
   return found.value();
 }
 

@@ -22,9 +22,8 @@ std::vector<std::string_view> cells_of(std::string_view line) {
 std::optional<DataType> type_of(std::string_view name) {
   name = name.substr(0, name.find('x'));
   if (name == "f32") return DataType::float32;
-  if (name.substr(0, 4) == "f8e4" || name == "fp8" || name == "fp8_block") {
+  if (name.substr(0, 4) == "f8e4" || name == "fp8" || name == "fp8_block")
     return DataType::fp8_e4m3;
-  }
   if (name.substr(0, 4) == "f8e5") return DataType::fp8_e5m2;
   return parse_data_type(name);
 }
@@ -39,11 +38,10 @@ class TableReader {
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     if (line.empty() || line.front() == '#') return;
     const auto cells = cells_of(line);
-    if (m_ < 0) {
+    if (m_ < 0)
       read_header(cells);
-    } else {
+    else
       read_row(cells);
-    }
   }
   std::vector<GemmRow> rows() {
     if (m_ < 0) throw Failure("a GEMM table without a header line", at());
@@ -75,9 +73,8 @@ class TableReader {
     const std::string_view text = cells[static_cast<std::size_t>(column)];
     Number value{};
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (problem != std::errc() || end != text.data() + text.size() || !(value > 0)) {
+    if (problem != std::errc() || end != text.data() + text.size() || !(value > 0))
       throw Failure("'" + std::string(text) + "' is not a number above zero", at());
-    }
     return value;
   }
 

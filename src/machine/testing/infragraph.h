@@ -78,9 +78,8 @@ inline std::string fingerprint(const Machine& machine) {
     const SwitchModel& s = node.switch_model;
     const NicModel& n = node.nic_model;
     std::string line = node.name + " " + std::string(name_of(node.kind)) + " " + node.device;
-    for (const auto& [key, value] : node.attributes) {
+    for (const auto& [key, value] : node.attributes)
       if (key != "hemiola.device_model") line += " " + key + "=" + value;
-    }
     line += " " + std::to_string(s.latency.fs) + " " + std::to_string(s.queue) +
             (s.multicast ? " multicast " : " ") + std::to_string(s.reduce_rate.bytes_per_second) +
             " " + std::to_string(s.reduce_latency.fs) + " " + std::to_string(n.mtu.count) + " " +
@@ -106,9 +105,8 @@ inline std::string fingerprint(const Machine& machine) {
         machine.nodes[static_cast<std::size_t>(machine.gpus[static_cast<std::size_t>(rank)])].name +
         " " + machine.model(rank).name + "\n";
   }
-  for (const GpuModel& model : machine.models) {
+  for (const GpuModel& model : machine.models)
     for (const Parameter& parameter : gpu_parameters()) text += parameter.get(model) + " ";
-  }
   return text;
 }
 

@@ -12,9 +12,8 @@ namespace hemiola::plan {
 namespace {
 
 bool has_nics(const Fabric& fabric) {
-  for (int rank = 1; rank < fabric.ranks(); ++rank) {
+  for (int rank = 1; rank < fabric.ranks(); ++rank)
     if (fabric.island(rank) != fabric.island(0)) return true;
-  }
   return false;
 }
 

@@ -40,9 +40,8 @@ class Paths {
     constexpr int kRounds = 2;  // the first knows nothing of the pairs that come later
     for (int round = 0; round < kRounds; ++round) {
       for (int distance = 1; distance < ranks; ++distance) {
-        for (std::int64_t part = 0; part < parts; ++part) {
+        for (std::int64_t part = 0; part < parts; ++part)
           for (int from = 0; from < ranks; ++from) choose(from, (from + distance) % ranks, part);
-        }
       }
     }
   }
@@ -51,10 +50,9 @@ class Paths {
 
  private:
   void add(const std::vector<std::int32_t>& path, double sign) {
-    for (const std::int32_t step : path) {
+    for (const std::int32_t step : path)
       for (const Step::Load& load : steps_[step].loads)
         load_[index(load.trunk)] += sign * load.busy.us();
-    }
   }
 
   double cost(std::int32_t step) const {
@@ -154,9 +152,8 @@ class Exchange {
         const Event event = events_.top();
         events_.pop();
         if (event.trunk >= 0) {
-          for (const std::int32_t step : steps_.over(event.trunk)) {
+          for (const std::int32_t step : steps_.over(event.trunk))
             if (!waiting_[index(step)].empty()) mark(steps_[step].to);
-          }
         } else {
           arrive(event.chunk, event.position);
         }
@@ -203,9 +200,8 @@ class Exchange {
       free.emplace_back(std::get<0>(*waiting_[index(number)].begin()), turn, number);
     }
     std::sort(free.begin(), free.end());
-    for (const auto& [left, turn, number] : free) {
+    for (const auto& [left, turn, number] : free)
       if (steps_.is_free(number, now_)) start(number);
-    }
   }
 
   void start(std::int32_t number) {

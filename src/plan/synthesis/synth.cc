@@ -114,9 +114,8 @@ class Reduction {
     }
     Arrivals complete(sums_.size());
     for (std::size_t rank = 0; rank < sums_.size(); ++rank) {
-      for (const auto& [chunk, sum] : sums_[rank]) {
+      for (const auto& [chunk, sum] : sums_[rank])
         if (chunk / parts_ == static_cast<std::int64_t>(rank)) complete[rank][chunk] = *sum.last;
-      }
     }
     return complete;
   }

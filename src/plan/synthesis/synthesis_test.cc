@@ -38,9 +38,8 @@ Machine machine_of(int ranks, const std::vector<std::pair<int, int>>& pairs) {
 Machine hypercube(int dimensions) {
   std::vector<std::pair<int, int>> pairs;
   for (int rank = 0; rank < 1 << dimensions; ++rank) {
-    for (int bit = 1; bit < 1 << dimensions; bit *= 2) {
+    for (int bit = 1; bit < 1 << dimensions; bit *= 2)
       if ((rank & bit) == 0) pairs.emplace_back(rank, rank | bit);
-    }
   }
   return machine_of(1 << dimensions, pairs);
 }
@@ -146,9 +145,8 @@ TEST(Synthesis, rings_and_trees_are_right_on_every_machine) {
     SCOPED_TRACE(machine.name);
     for (const char* name :
          {"all-reduce/ring", "reduce-scatter/ring", "all-gather/ring",
-          "all-reduce/double-binary-tree", "all-gather/double-ring", "all-to-all/hierarchical"}) {
+          "all-reduce/double-binary-tree", "all-gather/double-ring", "all-to-all/hierarchical"})
       expect_right_in_any_order(make(name, machine.ranks(), {}, &machine), 1);
-    }
     for (const char* name : {"broadcast/ring", "broadcast/tree", "reduce/ring", "reduce/tree"}) {
       for (const int root : {0, 1, machine.ranks() - 1})
         expect_right_in_any_order(

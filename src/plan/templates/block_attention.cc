@@ -27,9 +27,8 @@ struct Heads {
 /// The largest divisor of `extent` that is not above `most`.
 std::int64_t largest_divisor(std::int64_t extent, std::int64_t most) {
   std::int64_t best = 1;
-  for (std::int64_t d = 1; d <= std::min(extent, most); ++d) {
+  for (std::int64_t d = 1; d <= std::min(extent, most); ++d)
     if (extent % d == 0) best = d;
-  }
   return best;
 }
 

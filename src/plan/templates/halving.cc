@@ -52,9 +52,8 @@ Plan make_all_reduce_halving_doubling(const TemplateArguments& arguments) {
       Transfer transfer = reducing(push(constant(rank_of(partner)), holds(place),
                                         chunks_of(is_last ? output : partial, first, half)),
                                    holds(partner));
-      for (const std::int64_t who : {place, partner}) {
+      for (const std::int64_t who : {place, partner})
         if (last_of(who)) transfer.after.push_back(*last_of(who));
-      }
       next[static_cast<std::size_t>(partner)] = code.add(rank_of(place), 0, std::move(transfer));
     }
     arrived = std::move(next);

@@ -79,10 +79,9 @@ Value product(const Plan& plan, int rank, std::int64_t row, std::int64_t column)
     }
   } else {
     const std::int64_t first = family == "gemm-rs" ? rank * extent(plan, 3, 0) : 0;
-    for (int other = 0; other < plan.ranks; ++other) {
+    for (int other = 0; other < plan.ranks; ++other)
       for (std::int64_t i = 0; i < extent(plan, 0, 1); ++i)
         sum += entry(plan, other, 0, first + row, i) * entry(plan, other, 1, i, column);
-    }
   }
   return sum;
 }
@@ -161,9 +160,8 @@ void expect_right_pipeline(const Plan& plan, std::uint32_t seed, const Has& has_
     ASSERT_GE(plan.code(rank).expected.size(), 1u);
     EXPECT_EQ(plan.code(rank).expected[0].region.tensor, output);
     std::int64_t promised = 0;
-    for (const Expectation& expected : plan.code(rank).expected) {
+    for (const Expectation& expected : plan.code(rank).expected)
       if (expected.region.tensor == output) promised += expected.region.elements();
-    }
     std::int64_t there = 0;
     for (std::int64_t i = 0; i < plan.tensors[static_cast<std::size_t>(output)].elements(); ++i) {
       if (!has_row(rank, i / shape[1])) continue;
@@ -223,9 +221,8 @@ Parameters small(const TemplateInfo& info, int ranks) {
 /// verify/plans/block_plans_test.cc.
 std::vector<TemplateInfo> pipelines() {
   std::vector<TemplateInfo> some;
-  for (const TemplateInfo& info : templates()) {
+  for (const TemplateInfo& info : templates())
     if (!info.in_chunks && !info.name.starts_with("block-")) some.push_back(info);
-  }
   return some;
 }
 
@@ -366,9 +363,8 @@ TEST(Pipelines, defaults_are_valid_over_8_ranks) {
 TEST(Pipelines, a_transfer_that_does_not_wait_for_its_tiles_is_wrong) {
   for (const char* name : {"gemm-rs/direct", "gemm-rs/ring", "gemm-ar/nvls"}) {
     Plan plan = make(name, 3, small(*find_template(name), 3));
-    for (Item& item : plan.codes[0].streams[0].items) {
+    for (Item& item : plan.codes[0].streams[0].items)
       if (auto* transfer = std::get_if<Transfer>(&item)) transfer->after.clear();
-    }
     bool is_wrong = false;
     for (std::uint32_t seed = 0; seed < 20 && !is_wrong; ++seed) {
       ::testing::TestPartResultArray failures;

@@ -51,9 +51,8 @@ class Colouring {
       const std::size_t before = count(first) + count(second);
       exchange(a, b, c, d);
       if (count(first) + count(second) > before) exchange(a, b, c, d);
-      for (const int which : {first, second}) {
+      for (const int which : {first, second})
         if (which != kNone) rings[index(which)] = count(which);
-      }
     }
     std::vector<Ring> found;
     for (int which = 0; which < factors_; ++which) {
@@ -104,12 +103,11 @@ class Colouring {
       const std::vector<bool> taken = factor(edges, is_bipartite ? 2 : 1, is_bipartite);
       if (taken.empty()) return;
       std::vector<Edge> rest;
-      for (std::size_t i = 0; i < edges.size(); ++i) {
+      for (std::size_t i = 0; i < edges.size(); ++i)
         if (taken[i])
           set(edges[i].from, edges[i].to, factors_);
         else
           rest.push_back(edges[i]);
-      }
       edges = std::move(rest);
       ++factors_;
     }
@@ -135,9 +133,8 @@ class Colouring {
 
   std::vector<Edge> edges_along_tours() {
     std::vector<Edge> edges;
-    for (const auto& row : neighbours_) {
+    for (const auto& row : neighbours_)
       if (row.size() % 2 != 0) return {};
-    }
     for (int start = 0; start < static_cast<int>(neighbours_.size()); ++start) {
       for (int rank = start;;) {  // until it comes back to its start and cannot go on
         const auto& row = colours_[index(rank)];
@@ -205,10 +202,9 @@ class Colouring {
         seen[index(rank)] = true;
         ring.push_back(rank);
         int next = -1;
-        for (std::size_t i = 0; i < neighbours_[index(rank)].size(); ++i) {
+        for (std::size_t i = 0; i < neighbours_[index(rank)].size(); ++i)
           if (colours_[index(rank)][i] == which && !seen[index(neighbours_[index(rank)][i])])
             next = neighbours_[index(rank)][i];
-        }
         rank = next;
       }
       rings.push_back(std::move(ring));

@@ -65,9 +65,8 @@ class Lanes {
       lanes_[index(from)][index(found - lanes_[index(from)].begin())].left -= count;
   }
   bool has(const Ring& ring) const {
-    for (std::size_t i = 0; i < ring.size(); ++i) {
+    for (std::size_t i = 0; i < ring.size(); ++i)
       if (left(ring[i], ring[(i + 1) % ring.size()]) <= 0) return false;
-    }
     return true;
   }
   void take(const Ring& ring) {

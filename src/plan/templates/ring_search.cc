@@ -104,9 +104,8 @@ int node_size(const Fabric& fabric) {
   int size = 0;
   while (size < fabric.ranks() && fabric.island(size) == 0) ++size;
   if (size == fabric.ranks() || fabric.ranks() % size != 0) return 0;
-  for (int rank = 0; rank < fabric.ranks(); ++rank) {
+  for (int rank = 0; rank < fabric.ranks(); ++rank)
     if (fabric.island(rank) != rank / size * size) return 0;
-  }
   return size;
 }
 

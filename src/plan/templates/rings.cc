@@ -53,10 +53,9 @@ Writing start(const TemplateArguments& arguments, const std::vector<Ring>& rings
       writing.place.back()[index(ring[i])] = static_cast<std::int64_t>(i);
   }
   writing.plan.codes.resize(index(writing.period));
-  for (Code& code : writing.plan.codes) {
+  for (Code& code : writing.plan.codes)
     for (std::int64_t i = 0; i < count; ++i)
       code.streams.push_back({count == 1 ? "ring" : "ring " + std::to_string(i), {}, {}});
-  }
   for (std::int64_t rank = 0; rank < arguments.ranks; ++rank)
     writing.plan.code_of.push_back(static_cast<std::int32_t>(rank % writing.period));
   writing.plan.in_place_safe = true;

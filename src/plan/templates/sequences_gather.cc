@@ -56,22 +56,20 @@ class GatherMaker : SequenceMaker {
 
   Code code_of(std::int64_t rank) {
     Code code;
-    if (shape_.one_by_one) {
+    if (shape_.one_by_one)
       code.streams.push_back(shards(rank));
-    } else {
+    else
       for (std::int64_t distance = 1; distance < ranks_; ++distance)
         code.streams.push_back(transfers_over(rank, distance));
-    }
     use_rows_of(rank);
     if (moves_own_block()) code.streams.push_back(own_chunks());
     if (shape_.hetero) code.computes.push_back(own_product());
     for (std::int64_t step = 0; step < shape_.degree; ++step) {
-      if (shape_.fused) {
+      if (shape_.fused)
         code.computes.push_back(fused_product(step));
-      } else {
+      else
         for (std::int64_t d = first_block(); d < ranks_; ++d)
           code.computes.push_back(product_of_block(step, d));
-      }
     }
     if (shape_.copies) code.streams.push_back(results_to_their_rows());
     promise(code);

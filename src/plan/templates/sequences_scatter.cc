@@ -43,11 +43,10 @@ class ScatterMaker : SequenceMaker {
  private:
   Code code_of(std::int64_t rank) {
     Code code;
-    if (shape_.one_by_one) {
+    if (shape_.one_by_one)
       code.streams.push_back(shards(rank));
-    } else {
+    else
       for (std::int64_t d = 1; d < ranks_; ++d) code.streams.push_back(transfers_over(rank, d));
-    }
     use_rows_of(rank);
     after_transfers_ = static_cast<std::int32_t>(code.streams.size());
     if (adds_up_) code.streams.push_back(sums());

@@ -16,22 +16,19 @@ namespace {
 
 std::vector<std::vector<int>> children_of(const Tree& tree) {
   std::vector<std::vector<int>> children(tree.size());
-  for (std::size_t rank = 0; rank < tree.size(); ++rank) {
+  for (std::size_t rank = 0; rank < tree.size(); ++rank)
     if (tree[rank] >= 0)
       children[static_cast<std::size_t>(tree[rank])].push_back(static_cast<int>(rank));
-  }
   return children;
 }
 
 /// Ranks so that parents stand before their children.
 std::vector<int> from_root(const Tree& tree, const std::vector<std::vector<int>>& children) {
   std::vector<int> order;
-  for (std::size_t rank = 0; rank < tree.size(); ++rank) {
+  for (std::size_t rank = 0; rank < tree.size(); ++rank)
     if (tree[rank] < 0) order.push_back(static_cast<int>(rank));
-  }
-  for (std::size_t i = 0; i < order.size(); ++i) {
+  for (std::size_t i = 0; i < order.size(); ++i)
     for (const int child : children[static_cast<std::size_t>(order[i])]) order.push_back(child);
-  }
   return order;
 }
 
@@ -180,9 +177,8 @@ std::vector<Dependency> reduce_along(RankByRank& code, const Tree& tree, const F
             push(constant(*rank), chunk_of(there ? flow.partial : flow.input, constant(chunk)),
                  chunk_of(is_root && is_last ? flow.output : flow.partial, constant(chunk))),
             chunk_of(here ? flow.partial : flow.input, constant(chunk)));
-        for (const auto& needed : {there, here}) {
+        for (const auto& needed : {there, here})
           if (needed) transfer.after.push_back(*needed);
-        }
         here = code.add(child, stream, std::move(transfer));
       }
     }
@@ -196,9 +192,8 @@ void broadcast_along(RankByRank& code, const Tree& tree, const Flow& flow, std::
   const auto children = children_of(tree);
   const std::vector<int> order = from_root(tree, children);
   std::vector<std::int32_t> streams;  // to the first child, the second, ...
-  for (const auto& some : children) {
+  for (const auto& some : children)
     while (streams.size() < some.size()) streams.push_back(code.add_stream("down"));
-  }
   for (std::int64_t i = 0; i < flow.count; ++i) {
     std::vector<std::optional<Dependency>> arrived(tree.size());
     if (!complete.empty())

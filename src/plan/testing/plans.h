@@ -145,9 +145,8 @@ class Execution {
       if (plan_.tensors[t].role != Role::input || code.resident) continue;
       fill(rank, whole(plan_, tensor));
     }
-    if (code.resident) {
+    if (code.resident)
       for (const Region& region : *code.resident) fill(rank, evaluate(region, here));
-    }
     for (std::size_t i = 0; i < code.streams.size(); ++i) {
       State state{rank, {}};
       for_each_transfer(code.streams[i], rank, [&](const Transfer& transfer, const Indices& when) {
@@ -226,21 +225,19 @@ class Execution {
     return std::all_of(tiles_.begin(), tiles_.end(),
                        [&](const Tile& tile) {
                          if (tile.rank != rank || tile.is_done) return true;
-                         for (std::size_t o = 0; o < tile.operands.size(); ++o) {
+                         for (std::size_t o = 0; o < tile.operands.size(); ++o)
                            if (tile.compute->operands[o].use != Use::read &&
                                overlap(tile.operands[o], area))
                              return false;
-                         }
                          return true;
                        }) &&
            std::all_of(tiles_.begin(), tiles_.end(), [&](const Tile& tile) {
              // All of a launch that waits as a whole.
              if (tile.rank != rank || tile.compute->waits == Waits::tiles) return true;
              if (kernels_[tile.kernel].tiles_left == 0) return true;
-             for (std::size_t o = 0; o < tile.operands.size(); ++o) {
+             for (std::size_t o = 0; o < tile.operands.size(); ++o)
                if (tile.compute->operands[o].use != Use::read && overlap(tile.operands[o], area))
                  return false;
-             }
              return true;
            });
   }
@@ -311,10 +308,9 @@ class Execution {
       if (use != Use::read && use != Use::add) continue;
       const auto found = writers_.find(tile.rank);
       if (found == writers_.end()) continue;
-      for (const Writer& writer : found->second) {
+      for (const Writer& writer : found->second)
         if (states_[writer.state].next <= writer.number && overlap(writer.area, tile.operands[o]))
           return false;
-      }
     }
     return true;
   }
@@ -392,11 +388,10 @@ class Execution {
       const auto part = static_cast<std::ptrdiff_t>(sum.size() / members.size());
       const auto own = static_cast<std::ptrdiff_t>(i);
       std::vector<Value> result = sum;
-      if (transfer.collective == Collective::reduce_scatter) {
+      if (transfer.collective == Collective::reduce_scatter)
         result = {sum.begin() + own * part, sum.begin() + (own + 1) * part};
-      } else {
+      else
         EXPECT_EQ(transfer.collective, Collective::all_reduce) << "not known here";
-      }
       write(members[i], transfer.destination, when, result);
       ++states[i]->next;
     }

@@ -18,11 +18,10 @@ void rows(const Rect& rect, const std::vector<std::int64_t>& strides, std::size_
   }
   for (std::int64_t i = rect.begin[axis]; i < rect.end[axis]; ++i) {
     const std::int64_t at = offset + i * strides[axis];
-    if (axis + 1 == strides.size()) {
+    if (axis + 1 == strides.size())
       add(at, 1);
-    } else {
+    else
       rows(rect, strides, axis + 1, at, add);
-    }
   }
 }
 
@@ -35,15 +34,13 @@ inline std::vector<Segment> segments(const Tensor& tensor, const Area& area) {
   const auto add = [&](std::int64_t offset, std::int64_t count) {
     offset *= unit;
     count *= unit;
-    if (!list.empty() && list.back().offset + list.back().count == offset) {
+    if (!list.empty() && list.back().offset + list.back().count == offset)
       list.back().count += count;
-    } else {
+    else
       list.push_back({offset, count});
-    }
   };
-  for (const Rect& rect : area.rects) {
+  for (const Rect& rect : area.rects)
     if (!rect.empty()) rows(rect, strides, 0, 0, add);
-  }
   return list;
 }
 

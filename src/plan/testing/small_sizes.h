@@ -39,9 +39,8 @@ inline Parameters small_sizes(const TemplateInfo& info, int ranks) {
            {"tile_q", 2},
            {"tile_kv", 2},
            {"degree", 2}}) {
-    for (const ParameterInfo& parameter : info.parameters) {
+    for (const ParameterInfo& parameter : info.parameters)
       if (parameter.name == name) sizes.emplace_back(name, std::to_string(size));
-    }
   }
   return sizes;
 }

@@ -78,12 +78,11 @@ inline bool is_wrong_in_some_order(const Plan& plan) {
 /// Calls `visit` for every transfer that waits for something.
 inline void for_each_waiting(std::vector<Item>& items,
                              const std::function<void(Transfer&)>& visit) {
-  for (Item& item : items) {
+  for (Item& item : items)
     if (auto* loop = std::get_if<Loop>(&item))
       for_each_waiting(loop->items, visit);
     else if (!std::get<Transfer>(item).after.empty())
       visit(std::get<Transfer>(item));
-  }
 }
 
 /// Without any one of its dependencies the plan is wrong in some order.

@@ -173,9 +173,8 @@ bool all_reach_each_other(const Bound& bound) {
   const int ranks = bound.program().ranks;
   if (ranks > kFewPairs) return joined_by_switches(*machine, ranks);
   for (int a = 0; a < ranks; ++a) {
-    for (int b = 0; b < ranks; ++b) {
+    for (int b = 0; b < ranks; ++b)
       if (a != b && machine->reach(a, b) != machine::Reach::load_store) return false;
-    }
   }
   return true;
 }

@@ -64,9 +64,8 @@ std::optional<ReduceOp> stated_reduction(const Program& program) {
   if (program.format != "mscclpp" && program.format != "msccl") return {};
   std::set<ReduceOp> stated;
   for (const Body& body : program.bodies) {
-    for (const Op& op : body.ops) {
+    for (const Op& op : body.ops)
       if (op.reduce != ReduceOp::none) stated.insert(op.reduce);
-    }
   }
   if (stated.size() != 1) return {};
   return *stated.begin();

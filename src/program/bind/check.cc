@@ -118,9 +118,8 @@ class Checker {
       const auto code = program_.code_of[static_cast<std::size_t>(rank)];
       if (!in_range(code, program_.codes.size()))
         return error(fmt::format("rank {} has no code", rank));
-      for (const Stream& stream : program_.codes[static_cast<std::size_t>(code)].streams) {
+      for (const Stream& stream : program_.codes[static_cast<std::size_t>(code)].streams)
         for (const StreamItem& item : stream) collect_bodies(rank, item);
-      }
     }
   }
 

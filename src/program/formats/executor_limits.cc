@@ -25,9 +25,8 @@ void check_mscclpp_block(const nlohmann::ordered_json& block, int rank, const st
   const auto note = [&](const Json& op) {
     ++operations;
     const std::string one = fmt::format("a {} of {}", op["name"].get<std::string>(), who);
-    for (const char* list : {"src_buff", "dst_buff", "channel_ids"}) {
+    for (const char* list : {"src_buff", "dst_buff", "channel_ids"})
       if (op.contains(list)) check_limit(limits::kOperands, one, op[list].size(), where);
-    }
     if (op.contains("semaphore_ids"))
       check_limit(limits::kSemaphores, one, op["semaphore_ids"].size(), where);
     if (op.contains("barrier_id"))

@@ -28,9 +28,8 @@ std::string exchange(const std::string& more) {
 
 ReduceOp reduction_of(const Program& program, OpKind kind) {
   for (const Body& body : program.bodies) {
-    for (const Op& op : body.ops) {
+    for (const Op& op : body.ops)
       if (op.kind == kind) return op.reduce;
-    }
   }
   ADD_FAILURE() << "no " << name_of(kind);
   return ReduceOp::none;

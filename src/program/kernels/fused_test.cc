@@ -134,10 +134,9 @@ TEST(FusedPrograms, start_as_late_as_they_are_told_to) {
 /// Operations, operands and semaphores that a program names.
 std::int64_t parts(const Program& program) {
   std::int64_t count = std::ssize(program.semaphores) + std::ssize(program.codes);
-  for (const Body& body : program.bodies) {
+  for (const Body& body : program.bodies)
     for (const Op& op : body.ops)
       count += 1 + std::ssize(op.src) + std::ssize(op.dst) + std::ssize(op.semaphores);
-  }
   return count;
 }
 

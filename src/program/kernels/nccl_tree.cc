@@ -31,9 +31,8 @@ TreePlace binary_tree(int node, int nodes) {
     place.up = parent_of(node, nodes);
     place.second = node > place.up;
   }
-  for (int other = 1; other < nodes; ++other) {
+  for (int other = 1; other < nodes; ++other)
     if (parent_of(other, nodes) == node) place.down.push_back(other);
-  }
   return place;
 }
 
@@ -90,9 +89,8 @@ std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const Nc
     places[static_cast<std::size_t>(child)].up = parent;
     places[static_cast<std::size_t>(parent)].down.push_back(child);
   };
-  for (int node = 0; node < nodes.count; ++node) {
+  for (int node = 0; node < nodes.count; ++node)
     for (int i = 1; i < nodes.size; ++i) join(rank_at(node, i - 1), rank_at(node, i));
-  }
   for (int node = 0; node < nodes.count; ++node) {
     const TreePlace& place = across[static_cast<std::size_t>(node)];
     if (place.up == TreePlace::kNone) continue;

@@ -422,11 +422,10 @@ NcclChoice choose_nccl(const KernelArguments& arguments, Collective collective) 
     choice.threads = choice.protocol == Protocol::ll128 ? 640 : 512;
     shrink(choice, arguments, collective);
     limit_to_cells(choice, arguments, collective);
-    if (choice.algorithm == NcclAlgorithm::tree) {
+    if (choice.algorithm == NcclAlgorithm::tree)
       choice.threads = 640;  // always
-    } else if (choice.protocol == Protocol::simple) {
+    else if (choice.protocol == Protocol::simple)
       choice.threads += 32;  // the warp that posts
-    }
   }
   choice.channels = given_or(choice.channels, arguments, "channels", 1, 64);  // MAXCHANNELS
   choice.threads = given_or(choice.threads, arguments, "threads", 64, 1024);
@@ -463,11 +462,10 @@ NcclChoice choose_nccl_peer(const KernelArguments& arguments, Bytes bytes) {
   const bool small = bytes.count <= choice.channels * (16LL << 10);
   choice.protocol =
       protocol == "ll" || (protocol == "auto" && small) ? Protocol::ll : Protocol::simple;
-  if (choice.protocol == Protocol::ll) {
+  if (choice.protocol == Protocol::ll)
     choice.step = KiB(32);
-  } else if (nodes.count > 1 && bytes < choice.step * 8) {
+  else if (nodes.count > 1 && bytes < choice.step * 8)
     choice.step = bytes < choice.step ? KiB(32) : KiB(64);
-  }
   // A workgroup of 640 threads (RCCL: 256) serves a send and a receive at once, of each of its
   // peers.
   const unsigned peers =

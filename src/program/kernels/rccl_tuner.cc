@@ -223,9 +223,8 @@ struct Halving {
 
 Bytes halved(Bytes size, int channels, Bytes step, std::initializer_list<Halving> rules) {
   std::int64_t chunk = step.count;
-  for (const Halving& rule : rules) {
+  for (const Halving& rule : rules)
     while (size.count / (channels * chunk) < rule.chunks && chunk > rule.least << 10) chunk /= 2;
-  }
   return {chunk};
 }
 

@@ -104,9 +104,8 @@ std::optional<plan::Plan> joined_plan(const plan::Plan& plan) {
   }
   for (plan::Code& code : whole.codes) {
     if (std::ssize(code.streams) != parts) return std::nullopt;
-    for (std::int64_t part = 0; part < parts; ++part) {
+    for (std::int64_t part = 0; part < parts; ++part)
       if (!join_parts(code.streams[index(part)].items, part, parts)) return std::nullopt;
-    }
   }
   return whole;
 }
@@ -162,11 +161,10 @@ bool is_chain(const plan::Plan& plan) {
   std::set<ChainRole> roles;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     if (!roles.insert(role_of(plan, links, rank)).second) continue;
-    for (std::size_t stream = 0; stream < links[index(rank)].size(); ++stream) {
+    for (std::size_t stream = 0; stream < links[index(rank)].size(); ++stream)
       if (!forwards_in_order(plan, static_cast<std::int32_t>(stream), rank,
                              links[index(rank)][stream].left))
         return false;
-    }
   }
   return true;
 }

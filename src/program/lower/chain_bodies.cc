@@ -41,9 +41,8 @@ class ChainWriter {
         stream_(plan.stream(rank, stream)),
         outgoing_(runs_of(plan, stream_)) {
     if (link.left < 0) return;
-    for (const Run& run : runs_of(plan, plan.stream(link.left, stream))) {
+    for (const Run& run : runs_of(plan, plan.stream(link.left, stream)))
       if (run.transfer->kind == plan::TransferKind::push) incoming_.push_back(run);
-    }
   }
 
   Body write(int channel, int channels, Bytes piece) {
@@ -113,16 +112,13 @@ class ChainWriter {
     const Indices at{.rank = rank_, .loop = {i, 0}};
     const plan::Dependency& dependency = transfer.after.front();
     if (transfer.after.size() != 1 || dependency.stream != number_ ||
-        dependency.rank(at) != link_.left ||
-        dependency.transfer(at) != from.first + taken_ + ahead) {
+        dependency.rank(at) != link_.left || dependency.transfer(at) != from.first + taken_ + ahead)
       fail("a transfer does not wait for just the next arrival from the left", run);
-    }
     const Indices there{.rank = link_.left, .loop = {taken_ + ahead, 0}};
     const plan::Region& arrived = from.transfer->destination;
     if (arrived.tensor != transfer.source.tensor || arrived.count() != transfer.source.count() ||
-        arrived.first()(there) != transfer.source.first()(at)) {
+        arrived.first()(there) != transfer.source.first()(at))
       fail("a transfer does not pass on what it waits for", run);
-    }
   }
 
   void receive() {

@@ -70,10 +70,9 @@ class ChannelLowering {
     program_.semaphores.clear();
     semaphores_.clear();
     std::set<std::tuple<std::int32_t, std::int32_t, bool>> pairs;  // smaller, larger, up
-    for (const auto& [item, lanes] : dealt_.waiters()) {
+    for (const auto& [item, lanes] : dealt_.waiters())
       for (const std::int32_t to : lanes)
         pairs.emplace(std::min(item.first, to), std::max(item.first, to), item.first < to);
-    }
     std::map<int, std::int32_t> remote, local;  // by rank
     const auto most = [&](const std::map<int, std::int32_t>& count) {
       std::int32_t result = 0;
@@ -92,9 +91,8 @@ class ChannelLowering {
     enter(false, remote);
     const std::int32_t first_local = most(remote);
     enter(true, local);
-    for (auto& [pair, number] : semaphores_) {
+    for (auto& [pair, number] : semaphores_)
       if (lanes_[index(pair.first)].rank == lanes_[index(pair.second)].rank) number += first_local;
-    }
     for (std::int32_t i = 0; i < first_local + most(local); ++i)
       program_.semaphores.push_back({.name = i < first_local
                                                  ? fmt::format("channel {}", i)

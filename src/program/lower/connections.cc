@@ -41,9 +41,8 @@ class ConnectionLowering {
   msccl::Algorithm make() {
     for (const Movement* movement : list_.order) {
       if (full_) break;
-      for (const Row& row : list_.rows_of(*movement)) {
+      for (const Row& row : list_.rows_of(*movement))
         for (part_ = 0; part_ < parts_; ++part_) add(*movement, row);
-      }
     }
     for (std::size_t rank = 0; rank < algorithm_.gpus.size(); ++rank) {
       msccl::Gpu& gpu = algorithm_.gpus[rank];
@@ -138,11 +137,10 @@ class ConnectionLowering {
     const bool reads_destination = kind == OpKind::reduce;
     const auto touch = [&](const msccl::Place& place, bool writes) {
       const auto [kind, chunk] = in_memory(rank, place);
-      if (writes) {
+      if (writes)
         hazards_.write({rank, kind}, chunk, count, who, before);
-      } else {
+      else
         hazards_.read({rank, kind}, chunk, count, who, before);
-      }
     };
     if (source != nullptr) touch(*source, false);
     if (reads_destination) touch(*destination, false);
@@ -225,13 +223,11 @@ class ConnectionLowering {
     const msccl::Place result = place_of(target, chunk[sources]);
     std::vector<msccl::Place> local;
     std::vector<std::size_t> remote;
-    for (std::size_t s = 0; s < sources; ++s) {
-      if (movement.sources[s].rank == target.rank) {
+    for (std::size_t s = 0; s < sources; ++s)
+      if (movement.sources[s].rank == target.rank)
         local.push_back(place_of(movement.sources[s], chunk[s]));
-      } else {
+      else
         remote.push_back(s);
-      }
-    }
     std::stable_partition(local.begin(), local.end(), [&](const msccl::Place& place) {
       return in_memory(target.rank, place) == in_memory(target.rank, result);
     });
@@ -327,9 +323,8 @@ Program lower_connections(const plan::Plan& plan, const LowerOptions& options, P
   made.root = program.root;
   made.fixed_size = program.fixed_size;
   made.fixed_type = program.fixed_type;
-  for (Kernel& kernel : made.kernels) {
+  for (Kernel& kernel : made.kernels)
     if (options.threads > 0) kernel.threads = options.threads;
-  }
   return made;
 }
 

@@ -82,10 +82,9 @@ class Arranger {
   template <class Visit>
   void each(Visit&& visit) {
     for (std::size_t rank = 0; rank < movements_.size(); ++rank) {
-      for (std::size_t s = 0; s < movements_[rank].size(); ++s) {
+      for (std::size_t s = 0; s < movements_[rank].size(); ++s)
         for (std::size_t i = 0; i < movements_[rank][s].size(); ++i)
           visit(id_of(static_cast<int>(rank), s, i), movements_[rank][s][i]);
-      }
     }
   }
 

@@ -16,11 +16,10 @@ std::set<int> touched(const plan::Plan& plan, const std::vector<Place>& places, 
   std::set<int> ranks;
   for (const Place& place : places) {
     if (place.packets && plain) continue;
-    if (place.group < 0) {
+    if (place.group < 0)
       ranks.insert(place.rank);
-    } else {
+    else
       ranks.insert(plan.groups[index(place.group)].begin(), plan.groups[index(place.group)].end());
-    }
   }
   ranks.erase(own);
   return ranks;
@@ -115,14 +114,13 @@ class Finder {
       return segments;
     };
     const std::vector<plan::Segment> first = sorted(a), second = sorted(b);
-    for (auto x = first.begin(), y = second.begin(); x != first.end() && y != second.end();) {
+    for (auto x = first.begin(), y = second.begin(); x != first.end() && y != second.end();)
       if (x->offset + x->count <= y->offset)
         ++x;
       else if (y->offset + y->count <= x->offset)
         ++y;
       else
         return true;
-    }
     return false;
   }
 

@@ -33,15 +33,13 @@ std::vector<ExchangeStep> steps_of(const std::vector<Run>& runs) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     ExchangeStep step{.run = runs[i]};
     const plan::Region& result = runs[i].transfer->destination;
-    if (runs[i].transfer->kind == plan::TransferKind::copy && runs[i].count == 1) {
+    if (runs[i].transfer->kind == plan::TransferKind::copy && runs[i].count == 1)
       while (i + 1 < runs.size() && accumulates_into(runs[i + 1], result))
         step.terms.push_back(runs[++i]);
-    }
     if (step.reduces() && i + 1 < runs.size()) {
       const plan::Transfer& next = *runs[i + 1].transfer;
-      if (next.kind == plan::TransferKind::push && next.source == result && next.after.empty()) {
+      if (next.kind == plan::TransferKind::push && next.source == result && next.after.empty())
         step.send.push_back(runs[++i]);
-      }
     }
     steps.push_back(std::move(step));
   }
@@ -119,10 +117,9 @@ class ExchangeWriter {
   void check_steps() const {
     for (const ExchangeStep& step : steps_) {
       each_run(step, [&](const Run& run) {
-        if (packets_ && run.transfer->kind == plan::TransferKind::pull) {
+        if (packets_ && run.transfer->kind == plan::TransferKind::pull)
           fail("pulls, and packets can only be pushed",
                "choose transfer=push and gather=push, or protocol=simple", run);
-        }
       });
     }
   }
@@ -130,9 +127,8 @@ class ExchangeWriter {
   /// Scratch of an exchange that starts without a barrier alternates between two halves: a peer may
   /// be one repetition ahead, and not more, because every repetition waits for all peers.
   void prepare_buffers() {
-    for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
+    for (std::size_t i = 0; i < plan_.tensors.size(); ++i)
       if (is_scratch(static_cast<std::int32_t>(i))) program_.buffers[i].rotation = barrier_ ? 1 : 2;
-    }
     if (!packets_) return;
     for (const ExchangeStep& step : steps_) {
       each_run(step, [&](const Run& run) {
@@ -233,9 +229,8 @@ class ExchangeWriter {
   Operand destination_of(const Run& run) const {
     const plan::Transfer& transfer = *run.transfer;
     const bool push = transfer.kind == plan::TransferKind::push;
-    for (const Staging& staging : stagings_) {
+    for (const Staging& staging : stagings_)
       if (staging.run.transfer == &transfer && push) return slot(staging, transfer.peer);
-    }
     return operand(transfer.destination, push ? transfer.peer : own_rank());
   }
 
@@ -313,9 +308,8 @@ class ExchangeWriter {
       if (!more_pushes_) signal();
       return;
     }
-    for (const Staging& staging : stagings_) {
+    for (const Staging& staging : stagings_)
       if (staging.run.transfer == run.transfer) staged_.push_back(staging);
-    }
   }
 
   void pull(const Run& run) {

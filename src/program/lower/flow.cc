@@ -108,10 +108,9 @@ std::vector<bool> observed_tensors(const plan::Plan& plan) {
   std::vector<bool> observed;
   for (const plan::Tensor& tensor : plan.tensors)
     observed.push_back(tensor.role == plan::Role::input || tensor.role == plan::Role::output);
-  for (const plan::Code& code : plan.codes) {
+  for (const plan::Code& code : plan.codes)
     for (const plan::Expectation& expected : code.expected)
       observed[index(expected.region.tensor)] = true;
-  }
   return observed;
 }
 

@@ -36,10 +36,9 @@ class Fuser {
       : packets_(options.protocol != Protocol::simple),
         movements_(movements),
         observed_(observed_tensors(plan)) {
-    for (const Reading& reading : flow_of(plan, movements).readings) {
+    for (const Reading& reading : flow_of(plan, movements).readings)
       if (reading.writer.index >= 0)
         readers_[{reading.writer, reading.destination}].insert(reading.reader);
-    }
   }
 
   void fuse() {
@@ -50,9 +49,8 @@ class Fuser {
     }
     renumber(movements_, new_index_);
     for (auto& streams : movements_) {
-      for (auto& stream : streams) {
+      for (auto& stream : streams)
         for (Movement& movement : stream) movement.level = -1;
-      }
     }
   }
 
@@ -121,13 +119,12 @@ class Fuser {
       const auto from = std::find_if(
           both.destinations.begin(), both.destinations.end(),
           [&](const Place& place) { return is_own(both, place) && same(place, source); });
-      if (from != both.destinations.end() && taken == both.destinations.size()) {
+      if (from != both.destinations.end() && taken == both.destinations.size())
         taken = static_cast<std::size_t>(from - both.destinations.begin());
-      } else if (overlaps_any(source, both.destinations)) {
+      else if (overlaps_any(source, both.destinations))
         return false;
-      } else {
+      else
         others.push_back(source);
-      }
     }
     if (taken == both.destinations.size()) return false;
     const bool reduces = !others.empty();
@@ -145,9 +142,8 @@ class Fuser {
       return false;
     }
     both.sources.insert(both.sources.end(), others.begin(), others.end());
-    for (const Place& destination : second.destinations) {
+    for (const Place& destination : second.destinations)
       if (overlaps_any(destination, both.destinations)) return false;
-    }
     append(both, held, second, readers);
     if (dead) stage(both, held, value);
     return true;
@@ -172,21 +168,18 @@ class Fuser {
   bool join_copies(Movement& both, std::vector<Readers>& held, const Movement& second,
                    const std::vector<Readers>& readers) const {
     if (both.sources.size() != second.sources.size()) return false;
-    for (std::size_t s = 0; s < both.sources.size(); ++s) {
+    for (std::size_t s = 0; s < both.sources.size(); ++s)
       if (!same(both.sources[s], second.sources[s])) return false;
-    }
     const auto remote = [](const Movement& movement) {
       return std::count_if(movement.destinations.begin(), movement.destinations.end(),
                            [&](const Place& place) { return !is_own(movement, place); });
     };
     if (observed_[index(both.sources.front().area.tensor)]) return false;
     if (!packets_ && remote(both) + remote(second) != 1) return false;
-    for (const Place& destination : second.destinations) {
+    for (const Place& destination : second.destinations)
       if (overlaps_any(destination, both.destinations)) return false;
-    }
-    for (const Place& source : second.sources) {
+    for (const Place& source : second.sources)
       if (overlaps_any(source, both.destinations)) return false;
-    }
     append(both, held, second, readers);
     return true;
   }
@@ -212,9 +205,8 @@ class Fuser {
     if (by_switch && (movement.sources.size() > 1 || movement.destinations.size() > 1))
       return false;
     for (const Place& source : movement.sources) {
-      for (const Place& destination : movement.destinations) {
+      for (const Place& destination : movement.destinations)
         if (overlaps(source, destination) && !same(source, destination)) return false;
-      }
     }
     return true;
   }
@@ -243,14 +235,13 @@ bool join_sum(Movement& first, const Movement& second) {
   if (!second.reduces() || !same(sum, second.destinations.front())) return false;
   std::vector<Place> added;
   bool goes_on = false;
-  for (const Place& source : second.sources) {
+  for (const Place& source : second.sources)
     if (!goes_on && same(source, sum))
       goes_on = true;
     else if (plan::overlap(source.area, sum.area))
       return false;
     else
       added.push_back(source);
-  }
   if (!goes_on) return false;
   first.sources.insert(first.sources.end(), added.begin(), added.end());
   return true;
@@ -267,10 +258,9 @@ void join_sums(Movements& movements) {
   std::set<MovementId> awaited;
   for (const auto& streams : movements) {
     for (const auto& stream : streams) {
-      for (const Movement& movement : stream) {
+      for (const Movement& movement : stream)
         for (const Movement::After& after : movement.after)
           awaited.insert({after.rank, after.stream, after.index});
-      }
     }
   }
   NewIndices new_index(movements.size());

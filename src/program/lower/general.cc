@@ -42,16 +42,14 @@ class Assigner {
     first_.resize(index(symmetry_.period));
     for (const auto& streams : movements_) {
       for (const auto& stream : streams) {
-        for (const Movement& movement : stream) {
+        for (const Movement& movement : stream)
           for (const auto& [rank, launch] : awaited_launches(plan_, movement))
             awaited_.emplace(symmetry_.representative(rank), launch);
-        }
       }
     }
     for (int rank = 0; rank < symmetry_.period; ++rank) add_rank(rank);
-    for (Actor& actor : actors_) {
+    for (Actor& actor : actors_)
       for (Actor::Item& item : actor.items) connect(actor, item);
-    }
     const Ends ends = ends_of(plan_, movements_);
     if (options_.barrier.value_or(true)) connect_starts(ends);
     connect_ends(ends);
@@ -184,10 +182,9 @@ class Assigner {
     std::vector<const Movement*> list;
     for (const Movement& movement : stream) list.push_back(&movement);
     const std::vector<bool> join = joins(list, slices);
-    for (std::size_t i = 0; i < list.size(); ++i) {
+    for (std::size_t i = 0; i < list.size(); ++i)
       for (std::int32_t w = 0; w < slices; ++w)
         append(first + w, {.movement = list[i], .joins = join[i]});
-    }
   }
 
   /// -1: those of the persistent kernel.
@@ -285,9 +282,8 @@ class Assigner {
       new_actor(Actor::Kind::communication, rank, 0, w, count);
     append(first, {.kind = Item::Kind::start});
     std::vector<const Movement*> list;
-    for (const auto& stream : movements_[index(rank)]) {
+    for (const auto& stream : movements_[index(rank)])
       for (const Movement& movement : stream) list.push_back(&movement);
-    }
     std::stable_sort(list.begin(), list.end(),
                      [](const Movement* a, const Movement* b) { return a->level < b->level; });
     const std::vector<bool> join = joins(list, count);
@@ -390,9 +386,8 @@ class Assigner {
   void connect_ends(const Ends& ends) {
     KnownMoves last;
     for (const auto& list : ends.last) {
-      for (const Movement::After& after : list) {
+      for (const Movement::After& after : list)
         if (!after.loads_only) last.learn({after.rank, after.stream}, after.index);
-      }
     }
     for (std::size_t rank = 0; rank < first_.size(); ++rank) {
       Item& end = actors_[index(first_[rank])].items.back();
@@ -485,9 +480,8 @@ Program lower_general(const plan::Plan& original, const LowerOptions& options, P
     program.buffers.push_back(
         {.name = "packets", .chunks = packets, .packets = true, .rotation = 2});
   if (!options.barrier.value_or(true)) {
-    for (Buffer& buffer : program.buffers) {
+    for (Buffer& buffer : program.buffers)
       if (buffer.kind == BufferKind::scratch) buffer.rotation = 2;
-    }
   }
   write_actors(program, plan, options, assigner.assign(), unit, symmetry);
   return program;

@@ -99,9 +99,8 @@ void each_written(const plan::Plan& plan, const Movements& movements, int period
         for (const Place& place : movement.destinations) {
           const std::vector<int> one{place.rank};
           for (const int rank :
-               place.group < 0 ? one : plan.groups[static_cast<std::size_t>(place.group)]) {
+               place.group < 0 ? one : plan.groups[static_cast<std::size_t>(place.group)])
             if (rank < period) visit(rank, place, movement);
-          }
         }
       }
     }

@@ -95,9 +95,8 @@ class GroupMaker {
     const plan::ComputeAxis& axis = compute.axes[index(a)];
     const std::int64_t count = tiles_along(axis);
     std::set<std::int64_t> cuts{0, axis.extent / axis.tile, count};  // the last one may be smaller
-    if (axis.reduced && !has_steps(compute, a)) {
+    if (axis.reduced && !has_steps(compute, a))
       for (std::int64_t tile = 0; tile < count; ++tile) cuts.insert(tile);
-    }
     for (const ComputeOperand& operand : compute.operands) {
       for (std::size_t i = 0; i < operand.axes.size(); ++i) {
         if (operand.axes[i] != a) continue;
@@ -155,9 +154,8 @@ class GroupMaker {
     }
     if (!symmetry_.folds()) return borders;
     const TensorTurn& turn = symmetry_.turns[index(operand.tensor)];
-    if (turn.axis == static_cast<std::int32_t>(axis)) {
+    if (turn.axis == static_cast<std::int32_t>(axis))
       for (std::int64_t at = 0; at < turn.extent; at += turn.step) borders.insert(at);
-    }
     return borders;
   }
 

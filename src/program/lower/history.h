@@ -71,11 +71,10 @@ class Known {
   }
   void learn(const Actor& actor, Number last) {
     const auto found = find(newest_, actor);
-    if (found == newest_.end() || found->first != actor) {
+    if (found == newest_.end() || found->first != actor)
       newest_.insert(found, {actor, last});
-    } else if (found->second < last) {
+    else if (found->second < last)
       found->second = last;
-    }
   }
   void learn(const Known& other) {
     Entries both;

@@ -148,11 +148,10 @@ void Lanes::note_hazards(Hazards& hazards, std::size_t j) {
       if (writes != now) return;
       for (const Row& row : job.rows) {
         const auto [memory, begin] = where(job, row, p, rank);
-        if (writes) {
+        if (writes)
           hazards.write(memory, begin, row.chunks, who, job.after);
-        } else {
+        else
           hazards.read(memory, begin, row.chunks, who, job.after);
-        }
       }
     });
   }
@@ -212,9 +211,8 @@ void Lanes::deal(std::size_t most) {
 std::int32_t Lanes::host_of(int rank, std::int32_t lane) const {
   const auto lanes_between = [&](int owner, int peer) {
     std::vector<std::int32_t> found;
-    for (const std::int32_t l : of_rank_[index(owner)]) {
+    for (const std::int32_t l : of_rank_[index(owner)])
       if (peer < 0 || lanes_[index(l)].peer == peer) found.push_back(l);
-    }
     return found;
   };
   const Lane& self = lanes_[index(lane)];

@@ -28,11 +28,10 @@ std::set<std::pair<int, std::int32_t>> awaited_launches(const plan::Plan& plan,
     for (std::size_t c = 0; c < computes.size(); ++c) {
       if (!is_whole(plan, rank, static_cast<std::int32_t>(c))) continue;
       const plan::Rect all = plan::whole_box(computes[c]);
-      for (const plan::ComputeOperand& operand : computes[c].operands) {
+      for (const plan::ComputeOperand& operand : computes[c].operands)
         if (plan::makes(operand.use) &&
             plan::overlap(plan::operand_area(plan, operand, all, rank), area))
           awaited.emplace(rank, static_cast<std::int32_t>(c));
-      }
     }
   }
   return awaited;
@@ -51,24 +50,21 @@ std::vector<Stream> streams_of_launches(Program& program, const plan::Code& code
                                         const Kernel& kernel) {
   const plan::LaunchOrder order(code);
   std::map<std::int32_t, std::size_t> stream_of;
-  for (std::size_t s = 0; s < order.streams().size(); ++s) {
+  for (std::size_t s = 0; s < order.streams().size(); ++s)
     for (const std::int32_t launch : order.streams()[s]) stream_of[launch] = s;
-  }
   std::set<std::int32_t> awaited;  // on other streams
   for (const auto& [launch, stream] : stream_of) {
-    for (const std::int32_t before : order.directly_before(launch)) {
+    for (const std::int32_t before : order.directly_before(launch))
       if (stream_of.at(before) != stream) awaited.insert(before);
-    }
   }
   std::vector<Stream> streams;
   for (const auto& in_order : order.streams()) {
     Stream& stream = streams.emplace_back();
     for (const std::int32_t launch : in_order) {
       const LaunchBodies& bodies = launches.at(launch);
-      for (const std::int32_t before : order.directly_before(launch)) {
+      for (const std::int32_t before : order.directly_before(launch))
         if (stream_of.at(before) != streams.size() - 1)
           stream.push_back(item_of(StreamItem::Kind::event_wait, before));
-      }
       if (bodies.gate >= 0) stream.push_back(item_of(StreamItem::Kind::engine, bodies.gate));
       stream.push_back(
           item_of(StreamItem::Kind::kernel, static_cast<std::int32_t>(program.kernels.size())));

@@ -125,9 +125,8 @@ namespace {
 bool crosses_network(const plan::Plan& plan, const LowerOptions& options) {
   const machine::Machine* machine = options.machine;
   if (machine == nullptr) return false;
-  for (int rank = 1; rank < std::min(plan.ranks, machine->ranks()); ++rank) {
+  for (int rank = 1; rank < std::min(plan.ranks, machine->ranks()); ++rank)
     if (machine->reach(0, rank) == machine::Reach::network) return true;
-  }
   return false;
 }
 
@@ -166,9 +165,8 @@ bool general_does(const LowerOptions& options) {
 Program lower(const plan::Plan& plan, const LowerOptions& wanted) {
   LowerOptions options = wanted;
   options.in_place = wanted.in_place || plan::is_in_place(plan);  // there is no other way
-  if (options.workgroups < 0 || options.threads < 0) {
+  if (options.workgroups < 0 || options.threads < 0)
     throw Failure("numbers of workgroups and threads are not negative", kOption);
-  }
   check_copies(plan, options);
   const bool general = options.realization != Realization::load_store;
   const bool over_nics = general_does(options) && crosses_network(plan, options);
@@ -239,9 +237,8 @@ Affine seen_from(const Affine& value, std::int64_t distance, std::int64_t step,
   // The other rank is itself taken modulo `ranks`: that only goes unnoticed under the same modulus.
   if (value == Affine{.rank = 1, .scale = value.scale, .offset = value.offset})
     seen.modulus = ranks;
-  if (seen.modulus == 0 || ranks % seen.modulus != 0) {
+  if (seen.modulus == 0 || ranks % seen.modulus != 0)
     throw Failure("a chunk of the plan is not cyclic in the rank, which cannot be lowered yet");
-  }
   seen.constant -= value.rank * distance;
   seen.loop[0] -= value.rank * step;
   return seen;

@@ -53,9 +53,8 @@ class Machine {
           program
               .codes()[static_cast<std::size_t>(program.code_of()[static_cast<std::size_t>(rank)])];
       for (const std::int32_t body :
-           program.kernels()[static_cast<std::size_t>(code.streams[0][0].index)].bodies) {
+           program.kernels()[static_cast<std::size_t>(code.streams[0][0].index)].bodies)
         state.workgroups.push_back({Cursor(program, rank, body), {}, false, false});
-      }
       ranks_.push_back(std::move(state));
       launch(rank);
     }
@@ -66,9 +65,8 @@ class Machine {
       std::vector<std::pair<int, std::size_t>> alive;
       for (int rank = 0; rank < program_.ranks(); ++rank) {
         const Rank& state = ranks_[static_cast<std::size_t>(rank)];
-        for (std::size_t i = 0; i < state.workgroups.size(); ++i) {
+        for (std::size_t i = 0; i < state.workgroups.size(); ++i)
           if (!state.workgroups[i].done) alive.emplace_back(rank, i);
-        }
       }
       if (alive.empty()) return;
       std::shuffle(alive.begin(), alive.end(), random_);
@@ -194,9 +192,8 @@ class Machine {
 
   void end_of_workgroup(int rank) {
     Rank& state = ranks_[static_cast<std::size_t>(rank)];
-    for (const Workgroup& workgroup : state.workgroups) {
+    for (const Workgroup& workgroup : state.workgroups)
       if (!workgroup.done) return;
-    }
     verify(rank);
     if (++state.repetition == repetitions_) return;
     launch(rank);
@@ -217,9 +214,8 @@ class Machine {
           semaphores_[primitive.semaphores[i]] += primitive.values[i];
         return true;
       case PrimitiveKind::wait:
-        for (std::size_t i = 0; i < primitive.semaphores.size(); ++i) {
+        for (std::size_t i = 0; i < primitive.semaphores.size(); ++i)
           if (semaphores_[primitive.semaphores[i]] < primitive.values[i]) return false;
-        }
         return true;
       case PrimitiveKind::move:
         return move(primitive);
@@ -243,10 +239,8 @@ class Machine {
 
   bool move(const Primitive& primitive) {
     for (const Span& source : primitive.src) {
-      for (std::int64_t byte = 0; source.access != Access::plain && byte < primitive.bytes;
-           ++byte) {
+      for (std::int64_t byte = 0; source.access != Access::plain && byte < primitive.bytes; ++byte)
         if (memory(source).full.get()[address(source, byte)] == 0) return false;
-      }
     }
     for (std::int64_t element = 0; element < primitive.bytes / 4; ++element) {
       std::uint32_t sum = 0;
@@ -330,10 +324,9 @@ std::vector<Case> exchange_cases() {
       cases.push_back({name, {{"transfer", transfer}, {"in_place", "1"}}});
     cases.push_back({name, {{"protocol", "ll"}, {"in_place", "1"}}});
   }
-  for (const char* transfer : {"push", "pull"}) {
+  for (const char* transfer : {"push", "pull"})
     for (const char* name : {"all-gather/direct", "all-to-all/direct"})
       cases.push_back({name, {{"transfer", transfer}, {"order", "counter-clockwise"}}});
-  }
   cases.push_back({"reduce-scatter/direct", {{"transfer", "push"}, {"barrier", "0"}}});
   cases.push_back(
       {"all-reduce/one-shot", {{"transfer", "push"}, {"barrier", "0"}, {"in_place", "1"}}});
@@ -408,9 +401,8 @@ bool breaks_without(Program program, OpKind kind, std::size_t number) {
     ::testing::ScopedFakeTestPartResultReporter quiet(
         ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &failures);
     expect_right(program, 6, seed);
-    for (int i = 0; i < failures.size(); ++i) {
+    for (int i = 0; i < failures.size(); ++i)
       if (failures.GetTestPartResult(i).failed()) return true;
-    }
   }
   return false;
 }

@@ -143,10 +143,9 @@ class MovementMaker {
       gate.stream = stream;
       gate.where = "/" + code.computes[index(compute)].name;
       movements_[index(rank)].push_back({std::move(gate)});
-      for (const plan::Dependency& d : code.computes[index(compute)].after) {
+      for (const plan::Dependency& d : code.computes[index(compute)].after)
         if (d.on_transfer())
           link(at, stream, static_cast<int>(d.rank(at)), d.stream, d.transfer(at), Mark::end);
-      }
     }
   }
 
@@ -198,9 +197,8 @@ class MovementMaker {
       many.push_back(through_switch(shared, transfer.group));
     } else {
       many.push_back(shared);
-      for (const int member : members) {
+      for (const int member : members)
         if (member != movement.rank) many.push_back(moved_to(shared, member));
-      }
       if (pushes && same(source, destination)) many.erase(many.begin());
     }
     (pushes ? movement.sources : movement.destinations).push_back(pushes ? source : destination);
@@ -263,9 +261,8 @@ class MovementMaker {
     }
     const auto by_switch = [&](const auto& place_of) {
       if (options_.realization != Realization::multicast) return false;
-      for (std::int64_t m = 1; m < size; ++m) {
+      for (std::int64_t m = 1; m < size; ++m)
         if (place_of(m).rows != place_of(0).rows) return false;
-      }
       return true;
     };
     const bool loads = by_switch(source), stores = by_switch(target);

@@ -304,10 +304,9 @@ class Rewriter {
       const Movement& m = added_[added].movement;
       return Movement::After{m.rank, m.stream, added_[added].place};
     };
-    for (auto& streams : movements_) {
+    for (auto& streams : movements_)
       for (auto& stream : streams)
         std::for_each(stream.begin(), stream.end(), [&](auto& m) { complete(m); });
-    }
     for (Added& added : added_) {
       complete(added.movement, added.of);
       for (const std::size_t other : added.after) added.movement.after.push_back(place_of(other));

@@ -83,9 +83,8 @@ std::vector<std::int64_t> OperandWriter::places(const TileGroup& group,
   std::vector<std::int64_t> places;
   places.reserve(tiles.size() * (group.reads.size() + group.adds.size() + group.writes.size()));
   for (const std::int32_t tile : tiles) {
-    for (const auto* list : {&group.reads, &group.adds, &group.writes}) {
+    for (const auto* list : {&group.reads, &group.adds, &group.writes})
       for (const Touched& touched : *list) places.push_back(group.distance(touched, tile) / unit);
-    }
   }
   return places;
 }

@@ -109,9 +109,8 @@ Ordered ordered(const plan::Plan& plan, const LowerOptions& options, Program& pr
   if (list.in_place) share_memory(program, plan);
   for (const auto& streams : list.movements) {
     for (const auto& stream : streams) {
-      for (const Movement& movement : stream) {
+      for (const Movement& movement : stream)
         if (!movement.strips.empty()) list.order.push_back(&movement);
-      }
     }
   }
   std::stable_sort(list.order.begin(), list.order.end(),
@@ -132,9 +131,8 @@ void Hazards::write(const Memory& memory, std::int64_t begin, std::int64_t count
   MemoryMap<Writer, std::int64_t>& map = memory_[memory];
   map.each(begin, begin + count, [&](std::int64_t, auto& cell) {
     if (cell.writer.who >= 0 && cell.writer.who != who) before.insert(cell.writer.who);
-    for (const std::int64_t reader : cell.readers) {
+    for (const std::int64_t reader : cell.readers)
       if (reader != who) before.insert(reader);
-    }
   });
   map.write(begin, begin + count, {who});
 }

@@ -63,15 +63,13 @@ class Packer {
   /// A source is packets altogether or not at all.
   bool drop_mixed() {
     std::set<std::pair<MovementId, std::size_t>> plain;
-    for (const Reading& reading : readings_) {
+    for (const Reading& reading : readings_)
       if (!candidates_.contains({reading.writer, reading.destination}))
         plain.insert({reading.reader, reading.source});
-    }
     const std::size_t before = candidates_.size();
-    for (const Reading& reading : readings_) {
+    for (const Reading& reading : readings_)
       if (plain.contains({reading.reader, reading.source}))
         candidates_.erase({reading.writer, reading.destination});
-    }
     return candidates_.size() < before;
   }
 
@@ -98,12 +96,11 @@ class Packer {
     }
     for (const auto& [source, by_place] : parts) {
       std::vector<plan::Segment> segments;
-      for (const auto& [first, segment] : by_place) {
+      for (const auto& [first, segment] : by_place)
         if (!segments.empty() && segments.back().offset + segments.back().count == segment.offset)
           segments.back().count += segment.count;
         else
           segments.push_back(segment);
-      }
       put(at(movements_, source.first).sources[source.second], segments);
     }
   }

@@ -44,12 +44,11 @@ bool is_in_place(const Program& program, const plan::Transfer& copy);
 
 template <class Visit>
 void each_transfer(const std::vector<plan::Item>& items, Visit&& visit) {
-  for (const plan::Item& item : items) {
+  for (const plan::Item& item : items)
     if (const auto* transfer = std::get_if<plan::Transfer>(&item))
       visit(*transfer);
     else
       each_transfer(std::get<plan::Loop>(item).items, visit);
-  }
 }
 
 /// Plans of chunks in rows and nothing else, with loops of one transfer.

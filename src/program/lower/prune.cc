@@ -21,10 +21,9 @@ class Trails {
   bool lead(const MovementId& from, const MovementId& to) const {
     if (!readings_.contains(to)) return false;
     bool all = true;
-    for (const Place& source : at(movements_, from).sources) {
+    for (const Place& source : at(movements_, from).sources)
       for (const Place& destination : at(movements_, to).destinations)
         all = all && lead(from, source, to, destination);
-    }
     return all;
   }
 
@@ -70,9 +69,8 @@ class Trails {
     }
     std::sort(led.begin(), led.end());
     std::int64_t up_to = at;
-    for (const auto& [begin, end] : led) {
+    for (const auto& [begin, end] : led)
       if (begin <= up_to) up_to = std::max(up_to, end);
-    }
     return up_to >= at + count;
   }
 

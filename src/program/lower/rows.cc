@@ -70,10 +70,9 @@ std::vector<Strip> part_of(const std::vector<Strip>& rows, std::int64_t begin, s
 
 std::vector<plan::Segment> segments_of(const Place& place) {
   std::vector<plan::Segment> segments;
-  for (const Strip& strip : place.rows) {
+  for (const Strip& strip : place.rows)
     for (std::int64_t r = 0; r < strip.rows; ++r)
       segments.push_back({strip.offset[0] + r * strip.pitch[0], strip.run});
-  }
   return segments;
 }
 
@@ -171,9 +170,8 @@ std::vector<Strip> rows_of(const plan::Tensor& tensor, const plan::Area& area) {
 
 void cut_into_strips(Movements& movements) {
   const auto rows_of_packets = [](const std::vector<const Place*>& places, const Strip& strip) {
-    for (std::size_t p = 0; p < places.size(); ++p) {
+    for (std::size_t p = 0; p < places.size(); ++p)
       if (places[p]->packets && strip.rows > 1 && strip.pitch[p] != strip.run) return true;
-    }
     return false;
   };
   for (auto& streams : movements) {
@@ -208,10 +206,9 @@ DistinctRows::DistinctRows(const plan::Plan& plan, const Movements& movements)
       for (const auto& stream : streams) {
         for (const Movement& movement : stream) {
           for (const auto* places : {&movement.sources, &movement.destinations}) {
-            for (const Place& place : *places) {
+            for (const Place& place : *places)
               for (const Strip& strip : place.rows)
                 visit(memories_[index(place.area.tensor)], strip);
-            }
           }
         }
       }

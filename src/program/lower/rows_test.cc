@@ -90,10 +90,9 @@ TEST(Rows, of_an_area_are_its_segments) {
 std::vector<std::int64_t> units_of(const std::vector<Strip>& strips, std::size_t which) {
   std::vector<std::int64_t> units;
   for (const Strip& strip : strips) {
-    for (std::int64_t row = 0; row < strip.rows; ++row) {
+    for (std::int64_t row = 0; row < strip.rows; ++row)
       for (std::int64_t u = 0; u < strip.run; ++u)
         units.push_back(strip.offset[which] + row * strip.pitch[which] + u);
-    }
   }
   return units;
 }
@@ -150,10 +149,9 @@ TEST(DistinctRows, overlap_where_all_rows_do) {
       for (const Movement& b : movements[0][0]) {
         const Place &from = a.sources.front(), &to = b.destinations.front();
         bool overlaps = false;
-        for (const auto& [begin, end] : ranges_of(from)) {
+        for (const auto& [begin, end] : ranges_of(from))
           for (const auto& [other_begin, other_end] : ranges_of(to))
             overlaps = overlaps || (begin < other_end && other_begin < end);
-        }
         EXPECT_EQ(overlaps, plan::overlap(intersection(from.area, to.area), to.area));
       }
     }

@@ -281,9 +281,8 @@ TEST(LowerStructure, peers_are_told_once_of_pushes_that_follow_each_other) {
   plan::Plan plan = plan::make("all-gather/direct", 3);
   const plan::Region own = plan::chunk_of(0), gathered = plan::chunk_of(1, own_rank());
   plan::Stream stream{"exchange", {}};
-  for (const std::int64_t distance : {2, 1}) {
+  for (const std::int64_t distance : {2, 1})
     stream.items.push_back(plan::push(neighbour(distance, 3), own, gathered));
-  }
   stream.items.push_back(plan::copy(own, gathered));
   plan::run_everywhere(plan, stream);
   const Program program = lower(plan, {.workgroups = 1, .barrier = false});

@@ -102,9 +102,8 @@ class SymmetryFinder {
   template <class Holds>
   bool leave(std::int32_t tensor, Holds&& holds) {
     Ways& ways = ways_[index(tensor)];
-    for (std::size_t way = 0; way < turns_[index(tensor)].size(); ++way) {
+    for (std::size_t way = 0; way < turns_[index(tensor)].size(); ++way)
       if ((ways >> way & 1) != 0 && !holds(turn(tensor, way))) ways &= ~(Ways{1} << way);
-    }
     return ways != 0;
   }
 
@@ -126,13 +125,11 @@ class SymmetryFinder {
         here.strips.size() != there.strips.size() || dependencies(here) != dependencies(there) ||
         launches(here) != launches(there))
       return false;
-    for (std::size_t s = 0; s < here.sources.size(); ++s) {
+    for (std::size_t s = 0; s < here.sources.size(); ++s)
       if (!alike(here, here.sources[s], there, there.sources[s], s)) return false;
-    }
-    for (std::size_t d = 0; d < here.destinations.size(); ++d) {
+    for (std::size_t d = 0; d < here.destinations.size(); ++d)
       if (!alike(here, here.destinations[d], there, there.destinations[d], here.sources.size() + d))
         return false;
-    }
     return alike_computed(here, there);
   }
 
@@ -166,9 +163,8 @@ class SymmetryFinder {
       return false;
     return leave(a.area.tensor, [&](const TensorTurn& turn) {
       if (!turns_into(a.area, b.area, turn)) return false;
-      for (std::size_t i = 0; i < here.strips.size(); ++i) {
+      for (std::size_t i = 0; i < here.strips.size(); ++i)
         if (!turns_into(here.strips[i], there.strips[i], which, turn)) return false;
-      }
       return true;
     });
   }
@@ -306,9 +302,8 @@ class SymmetryFinder {
         const auto& operands = all.compute->operands;
         const std::size_t before = all.choices.size();
         std::erase_if(all.choices, [&](const Choice& choice) {
-          for (std::size_t o = 0; o < operands.size(); ++o) {
+          for (std::size_t o = 0; o < operands.size(); ++o)
             if ((choice.ways[o] & ways_[index(operands[o].tensor)]) == 0) return true;
-          }
           return false;
         });
         if (all.choices.empty()) return false;

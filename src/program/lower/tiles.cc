@@ -171,9 +171,8 @@ class TileMaker {
 
   void assign_levels() {
     for (auto& streams : movements_) {
-      for (auto& stream : streams) {
+      for (auto& stream : streams)
         for (Movement& movement : stream) movement.level = -1;
-      }
     }
     std::map<std::pair<std::size_t, std::size_t>, std::size_t> next;
     bool progress = true;
@@ -266,11 +265,10 @@ class TileMaker {
       std::size_t write = 0;
       for (const plan::ComputeOperand& operand : computes[index(group.compute)].operands) {
         if (operand.use == plan::Use::read) continue;
-        if (plan::sums(operand.use)) {
+        if (plan::sums(operand.use))
           group.writes.erase(group.writes.begin() + static_cast<std::ptrdiff_t>(write));
-        } else {
+        else
           ++write;
-        }
       }
     }
   }

@@ -73,9 +73,8 @@ std::int64_t data_per_thread(Access access, std::int64_t grain) {
 }
 
 std::int64_t data_per_thread(const Primitive& move, std::int64_t grain) {
-  for (const auto* spans : {&move.src, &move.dst}) {
+  for (const auto* spans : {&move.src, &move.dst})
     for (const Span& span : *spans) grain = data_per_thread(span.access, grain);
-  }
   return grain;
 }
 

@@ -164,9 +164,8 @@ bool Cursor::behind_nic(const Op& op, std::int64_t peer) const {
 /// One signal to all whom stores reach, and a descriptor for each of the others.
 bool Cursor::expand_signal_any(const Op& op, Primitive& out) {
   if (once()) {
-    for (const SemaphoreRef& ref : op.semaphores) {
+    for (const SemaphoreRef& ref : op.semaphores)
       if (!behind_nic(op, ref.rank(indices_))) out.semaphores.push_back(semaphore(ref));
-    }
     out.kind = PrimitiveKind::signal;
     out.values.assign(out.semaphores.size(), 1);
     out.release = op.kind != OpKind::relaxed_signal && !op.relaxed;

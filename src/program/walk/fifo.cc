@@ -122,9 +122,8 @@ bool Cursor::expand_connection(const Op& op, Primitive& out) {
   for (; part_ < transfer_.slices; ++part_) {
     if (stage_ == waiting) begin_slice(op, local);
     const auto stages = static_cast<std::int32_t>(crediting + 2 + transfer_.ends.size());
-    while (stage_ < stages) {
+    while (stage_ < stages)
       if (fifo_stage(op, out)) return true;
-    }
     end_slice();
     stage_ = waiting;
   }

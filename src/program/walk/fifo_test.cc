@@ -37,9 +37,8 @@ TEST(Pieces, that_are_empty_yield_nothing) {
 
 TEST(Pieces, of_a_folded_buffer_take_turns_in_its_memory) {
   Program program = pieces(Pieces::of_region, 16);
-  for (Op& op : program.bodies[0].ops) {
+  for (Op& op : program.bodies[0].ops)
     if (op.kind == OpKind::copy) op.src = {local(0, 1)}, op.dst = {local(2, 1)};
-  }
   program.buffers[2].chunk_limit = {32};
   EXPECT_EQ(expand(bound(program)),
             (Lines{"move 16 0.input@64 -> 0.scratch@32", "move 16 0.input@80 -> 0.scratch@48",
@@ -196,9 +195,8 @@ TEST(Fifo, pieces_of_several_chunks_send_each_chunk_apart) {
                                 {.kind = OpKind::send, .src = {local(0, 2, 2)}, .send_to = link(1)},
                                 {.kind = OpKind::end_loop}});
   Lines moves;
-  for (const std::string& line : expand(bound(program))) {
+  for (const std::string& line : expand(bound(program)))
     if (line.starts_with("move")) moves.push_back(line);
-  }
   EXPECT_EQ(moves,
             (Lines{"move 32 0.input@128 -> 1.fifo 0@0", "move 32 0.input@192 -> 1.fifo 0@48",
                    "move 32 0.input@160 -> 1.fifo 0@0", "move 32 0.input@224 -> 1.fifo 0@48"}));
@@ -210,9 +208,8 @@ TEST(Fifo, calls_take_their_slices_whether_bytes_fill_them_or_not) {
       program_of({{.kind = OpKind::send, .src = {local(0, 0, 3)}, .send_to = link(1)}});
   program.fifo = {.slots = 8, .step = {96}, .slices = 2, .call = {160}};
   Lines lines;
-  for (const std::string& line : expand(bound(program))) {
+  for (const std::string& line : expand(bound(program)))
     if (line != "sync") lines.push_back(line);
-  }
   EXPECT_EQ(lines, (Lines{"move 64 0.input@0 -> 1.fifo 0@0", "signal 1:tail of fifo 0=1 release",
                           "move 64 0.input@64 -> 1.fifo 0@96", "signal 1:tail of fifo 0=1 release",
                           "move 64 0.input@128 -> 1.fifo 0@192",
@@ -224,9 +221,8 @@ TEST(Fifo, empty_slices_wait_for_credit_and_give_it_back) {
     Program program = program_of(std::move(ops));
     program.fifo = {.slots = 1, .step = {64}, .slices = 2, .call = {64}};
     Lines lines;
-    for (const std::string& line : expand(bound(program))) {
+    for (const std::string& line : expand(bound(program)))
       if (!line.starts_with("move") && line != "sync") lines.push_back(line);
-    }
     return lines;
   };
   EXPECT_EQ(only_semaphores({{.kind = OpKind::send, .src = {local(0, 0)}, .send_to = link(1)}}),

@@ -43,10 +43,9 @@ class Check {
         seen_(program.buffers().size(), false) {}
 
   bool holds() {
-    for (int rank = 0; rank < ranks_; ++rank) {
+    for (int rank = 0; rank < ranks_; ++rank)
       if (program_.code_of()[index(rank)] != program_.code_of()[index((rank + period_) % ranks_)])
         return false;
-    }
     for (const Buffer& buffer : program_.buffers()) {
       const auto differs = [&](std::int64_t chunks) { return chunks != buffer.chunks.front(); };
       if (std::any_of(buffer.chunks.begin(), buffer.chunks.end(), differs)) return false;
@@ -170,10 +169,9 @@ class Check {
   const std::vector<int>& users() {
     if (users_.empty()) {
       users_.resize(program_.bodies().size());
-      for (int rank = 0; rank < period_; ++rank) {
+      for (int rank = 0; rank < period_; ++rank)
         for (const std::int32_t body : bodies_of(program_, rank))
           users_[index(body)].push_back(rank);
-      }
     }
     return users_[index(body_)];
   }

@@ -250,13 +250,12 @@ bool Cursor::skip_to_steps(ComputeSteps& out) {
     out.clear();
     if (take_run(out, 1) || take_steps(out)) return true;
     const Op& op = body_->ops[static_cast<std::size_t>(op_)];
-    if (op.kind == OpKind::loop) {
+    if (op.kind == OpKind::loop)
       enter_loop(op);
-    } else if (op.kind == OpKind::end_loop) {
+    else if (op.kind == OpKind::end_loop)
       leave_or_repeat_loop();
-    } else {
+    else
       ++op_;
-    }
   }
   return false;
 }

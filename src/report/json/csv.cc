@@ -10,9 +10,8 @@ std::string to_csv(const Run& run, const std::vector<sim::Result>& results) {
   std::string text =
       "size_bytes,count,type,redop,time_ns,algbw_GBps,busbw_GBps,bound_ns,percent_of_bound,checked,"
       "line_hops";
-  for (std::size_t i = 0; i < sim::kReasons; ++i) {
+  for (std::size_t i = 0; i < sim::kReasons; ++i)
     text += fmt::format(",{}_ns", sim::name_of(static_cast<sim::Reason>(i)));
-  }
   const std::vector<std::string> names = setting_names(results);
   for (const std::string& name : names) text += ',' + csv_cell(name);
   text += '\n';

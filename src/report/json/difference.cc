@@ -36,10 +36,9 @@ std::string figure_object(const FigureChange& change, std::string_view unit) {
 
 std::string rank_object(const RankChange& change) {
   std::vector<std::string> reasons;
-  for (const FigureChange& reason : change.reasons) {
+  for (const FigureChange& reason : change.reasons)
     if (reason.a != 0 || reason.b != 0)
       reasons.push_back(json_string(reason.name) + ": " + figure_object(reason, "_fs"));
-  }
   return fmt::format("{{\"a_rank\": {}, \"b_rank\": {}, \"reasons\": {{{}}}}}", change.a_rank,
                      change.b_rank, fmt::join(reasons, ", "));
 }

@@ -24,8 +24,8 @@ std::vector<std::string> keys(const json& object) {
 
 TEST(Json, has_exactly_the_keys_of_the_schema) {
   const json object = json::parse(to_json(kRun, {two_rank_result()}));
-  EXPECT_THAT(keys(object),
-              ElementsAre("command", "engine", "machine", "models", "program", "results", "schema"));
+  EXPECT_THAT(keys(object), ElementsAre("command", "engine", "machine", "models", "program",
+                                        "results", "schema"));
   EXPECT_EQ(object["schema"], "hemiola/1");
   EXPECT_EQ(object["command"], "hemiola run \"a b\"");
   const json& result = object["results"][0];

@@ -103,10 +103,9 @@ std::string micro_object(const study::MicroResult& one) {
 template <typename Name>
 std::string distinct(const std::vector<Judgement>& judgements, Name name) {
   std::vector<std::string> names;
-  for (const Judgement& judgement : judgements) {
+  for (const Judgement& judgement : judgements)
     if (std::find(names.begin(), names.end(), name(judgement)) == names.end())
       names.push_back(name(judgement));
-  }
   return json_string(joined(names));
 }
 

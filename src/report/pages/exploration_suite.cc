@@ -87,9 +87,8 @@ page::Table scenarios_table(const std::vector<ScenarioRow>& rows) {
 page::Table not_explored(const std::vector<ScenarioRow>& rows) {
   page::Table table{
       .heading = "Not explored", .columns = {{"scenario", false}, {"why", false}}, .rows = {}};
-  for (const ScenarioRow& row : rows) {
+  for (const ScenarioRow& row : rows)
     if (row.status != ScenarioStatus::done) table.rows.push_back({row.scenario.name, row.error});
-  }
   return table;
 }
 

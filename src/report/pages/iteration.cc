@@ -35,10 +35,9 @@ page::Bars where_time_goes(const IterationOutcome& outcome) {
     const ClassTime& times = outcome.result.classes[c];
     page::Bars::Row row{.label = outcome.workload->classes[c].name};
     row.parts.push_back({"compute", ms(times.compute)});
-    for (const auto& [key, call] : times.calls) {
+    for (const auto& [key, call] : times.calls)
       if (call.exposed.fs > 0)
         row.parts.push_back({"exposed: " + call_name(*outcome.workload, key), ms(call.exposed)});
-    }
     row.parts.push_back({"copies", ms(times.memory)});
     row.parts.push_back({"waiting", ms(times.waiting())});
     row.parts.push_back({"host", ms(times.host)});
@@ -83,9 +82,8 @@ page::Timelines timelines(const IterationOutcome& outcome) {
     const auto& nodes = workload.classes[c].trace->nodes;
     const auto& times = outcome.result.nodes[c];
     std::vector<std::size_t> shown;
-    for (std::size_t n = 0; n < nodes.size(); ++n) {
+    for (std::size_t n = 0; n < nodes.size(); ++n)
       if (times[n].end > times[n].begin) shown.push_back(n);
-    }
     const std::size_t room = kSpansOfPage / classes;
     if (shown.size() > room) {
       left_out += shown.size() - room;

@@ -149,11 +149,10 @@ class Drawing {
       ++components[{box.frame, parts_of_name(tail_of(node)).first}];
     }
     std::string most;
-    for (const auto& [instance, boxes] : boxes_of_instance) {
+    for (const auto& [instance, boxes] : boxes_of_instance)
       if (instances[instance].size() > 2 && folded_instances_.count(instance) == 0 &&
           (most.empty() || boxes > boxes_of_instance[most]))
         most = instance;
-    }
     if (!most.empty()) return folded_instances_.insert(most).second;
     const auto component =
         std::max_element(components.begin(), components.end(),
@@ -168,9 +167,8 @@ class Drawing {
     std::map<int, std::vector<std::size_t>> outside;
     std::vector<std::string> order;
     std::set<std::string> with_gpus;
-    for (const Box& box : boxes_) {
+    for (const Box& box : boxes_)
       if (box.depth == 0 && with_gpus.insert(box.frame).second) order.push_back(box.frame);
-    }
     std::set<int, std::greater<>> depths;
     for (std::size_t b = 0; b < boxes_.size(); ++b) {
       const Box& box = boxes_[b];
@@ -184,10 +182,9 @@ class Drawing {
     places_.resize(boxes_.size());
     const auto spread = [&](const std::vector<std::size_t>& boxes, double left, double width) {
       const double step = width / static_cast<double>(boxes.size());
-      for (std::size_t i = 0; i < boxes.size(); ++i) {
+      for (std::size_t i = 0; i < boxes.size(); ++i)
         places_[boxes[i]] = {left + (static_cast<double>(i) + 0.5) * step,
                              rows.at(boxes_[boxes[i]].depth)};
-      }
     };
     double sum = -kGap, width = 1;
     std::vector<double> widths;
@@ -235,9 +232,8 @@ class Drawing {
   void place_in_grid() {
     const std::size_t all = machine_.nodes.size(), shown = std::min(all, kMostInGrid);
     std::map<std::size_t, std::size_t> steps;
-    for (const machine::Link& link : machine_.links) {
+    for (const machine::Link& link : machine_.links)
       if (link.to > link.from) ++steps[at(link.to) - at(link.from)];
-    }
     std::size_t width =
         all <= kMostInRow
             ? all
@@ -309,9 +305,8 @@ class Drawing {
 
   void add_edges() {
     std::vector<std::size_t> box_of(machine_.nodes.size(), boxes_.size());
-    for (std::size_t b = 0; b < boxes_.size(); ++b) {
+    for (std::size_t b = 0; b < boxes_.size(); ++b)
       for (const NodeId node : boxes_[b].nodes) box_of[at(node)] = b;
-    }
     struct Count {
       std::int64_t there = 0, back = 0;
     };

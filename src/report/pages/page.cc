@@ -15,7 +15,7 @@ namespace {
 /// Text between tags.
 std::string html_text(std::string_view text) {
   std::string escaped;
-  for (const char c : text) {
+  for (const char c : text)
     if (c == '&')
       escaped += "&amp;";
     else if (c == '<')
@@ -24,7 +24,6 @@ std::string html_text(std::string_view text) {
       escaped += "&gt;";
     else
       escaped += c;
-  }
   return escaped;
 }
 
@@ -33,12 +32,11 @@ std::string html_text(std::string_view text) {
 std::string script_text(std::string_view json) {
   std::string escaped;
   escaped.reserve(json.size());
-  for (const char c : json) {
+  for (const char c : json)
     if (c == '<')
       escaped += "\\u003c";
     else
       escaped += c;
-  }
   return escaped;
 }
 

@@ -58,10 +58,9 @@ void print_works(std::ostream& out, const Workload& workload, const AstraCompari
     if (work.rank != 0) continue;
     std::string aware = "-", ours = "-";
     if (comparison.aware) {
-      for (const AstraWork& other : comparison.aware->works) {
+      for (const AstraWork& other : comparison.aware->works)
         if (other.rank == 0 && other.kind == work.kind && other.work == work.work)
           aware = mean(other);
-      }
     }
     if (comparison.ours) {
       for (const workload::CallRow& row : comparison.ours->calls) {

@@ -141,9 +141,8 @@ std::vector<AlikeRanks> alike(const std::vector<RankChange>& changes) {
   std::vector<AlikeRanks> groups;
   for (const RankChange& change : changes) {
     std::map<std::string, std::int64_t> moved;
-    for (const FigureChange& reason : change.reasons) {
+    for (const FigureChange& reason : change.reasons)
       if (reason.difference() != 0) moved[reason.name] = reason.difference();
-    }
     const auto [found, is_new] = known.emplace(std::move(moved), groups.size());
     if (is_new) groups.push_back({&change, {}});
     groups[found->second].ranks.push_back(change.a_rank);
@@ -243,9 +242,8 @@ void print_difference(std::ostream& out, const Difference& difference, const Dif
   print_only(out, "A", difference.only_a);
   print_only(out, "B", difference.only_b);
   if (view.details == Details::most) print_details(out, moved_most(difference.results), view.top);
-  if (view.details == Details::all) {
+  if (view.details == Details::all)
     for (const ResultChange& change : difference.results) print_details(out, change, view.top);
-  }
   if (!view.limit) return;
   const std::string exceeded = exceeded_text(difference, *view.limit);
   out << "#\n# "

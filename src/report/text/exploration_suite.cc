@@ -33,10 +33,9 @@ void print_summary(std::ostream& out, const SuiteExploration& found) {
 }
 
 void print_rest(std::ostream& out, const SuiteExploration& found) {
-  for (const ScenarioRow& row : found.rows) {
+  for (const ScenarioRow& row : found.rows)
     if (row.status != ScenarioStatus::done)
       out << fmt::format("# {}: {}: {}\n", row.scenario.name, name_of(row.status), row.error);
-  }
 }
 
 }  // namespace

@@ -44,10 +44,9 @@ void print_iteration_validation(std::ostream& out, const IterationValidation& fo
                error_cell(check.error), error_cell(check.regression_error)});
   }
   table.print(out, "  ");
-  for (const IterationCheck& check : found.rows) {
+  for (const IterationCheck& check : found.rows)
     if (!check.refused.empty())
       out << fmt::format("# line {} was not simulated: {}\n", check.row.line, check.refused);
-  }
   const study::Summary& summary = found.summary;
   out << fmt::format(
       "#\n# regime iteration: {} rows, median {:.1f} %, worst {:.1f} %, geometric mean {:.1f} %, "

@@ -59,9 +59,8 @@ void print_matrix(std::ostream& out, const Machine& machine, std::string_view ti
   columns.add(heading);
   for (int from = 0; from < machine.ranks(); ++from) {
     std::vector<std::string> row{std::to_string(from)};
-    for (int to = 0; to < machine.ranks(); ++to) {
+    for (int to = 0; to < machine.ranks(); ++to)
       row.push_back(from == to ? "-" : cell(pair_figures(machine, from, to)));
-    }
     columns.add(row);
   }
   columns.print(out, "  ");
@@ -107,9 +106,8 @@ void print_machine(std::ostream& out, const Machine& machine) {
   print_devices(out, machine);
   print_pairs(out, machine);
   const std::set<std::int32_t> used(machine.gpu_models.begin(), machine.gpu_models.end());
-  for (const std::int32_t model : used) {
+  for (const std::int32_t model : used)
     print_parameters(out, machine.models[static_cast<std::size_t>(model)]);
-  }
   out << "\nwindow (smallest feedback latency): " << to_string(machine.smallest_feedback_latency())
       << '\n';
   if (!machine.warnings.empty()) out << '\n' << machine.warnings.render() << '\n';

@@ -196,9 +196,8 @@ std::string with_breaks(std::string label, const char* line_break) {
 
 void print_plan(std::ostream& out, const Plan& plan, std::optional<int> rank) {
   print_head(out, plan);
-  for (int r = 0; r < plan.ranks; ++r) {
+  for (int r = 0; r < plan.ranks; ++r)
     if (!rank || *rank == r) print_rank(out, plan, r);
-  }
 }
 
 void print_waves(std::ostream& out, const Plan& plan, int rank, std::int32_t tensor) {
@@ -227,10 +226,9 @@ std::string to_mermaid(const Plan& plan, std::optional<int> rank) {
     text += fmt::format("    {}[\"{}\"]\n", node.name, with_breaks(node.label, "<br/>"));
   }
   if (open >= 0) text += "  end\n";
-  for (const TransferNode& node : nodes) {
+  for (const TransferNode& node : nodes)
     for (const std::string& from : node.after)
       text += fmt::format("  {} --> {}\n", from, node.name);
-  }
   return text;
 }
 
@@ -247,10 +245,9 @@ std::string to_dot(const Plan& plan, std::optional<int> rank) {
     text += fmt::format("    {} [label=\"{}\"];\n", node.name, with_breaks(node.label, "\\n"));
   }
   if (open >= 0) text += "  }\n";
-  for (const TransferNode& node : nodes) {
+  for (const TransferNode& node : nodes)
     for (const std::string& from : node.after)
       text += fmt::format("  {} -> {};\n", from, node.name);
-  }
   return text + "}\n";
 }
 

@@ -35,9 +35,8 @@ void print_proof(std::ostream& out, const verify::Proof& proof, std::string_view
       out << prefix << "  not proven: " << reason << '\n';
     }
   }
-  for (std::size_t i = 0; i < proof.counterexample.size(); ++i) {
+  for (std::size_t i = 0; i < proof.counterexample.size(); ++i)
     out << prefix << fmt::format("  {}. {}\n", i + 1, step_text(proof.counterexample[i]));
-  }
   if (!proof.warnings.empty()) out << proof.warnings.render() << '\n';
 }
 

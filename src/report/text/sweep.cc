@@ -58,9 +58,8 @@ void print_sweep(std::ostream& out, const std::string& file, const study::SweepD
                  std::span<const SweepRow> rows) {
   print_head(out, file, head, rows);
   std::vector<SweepKey> keys;
-  for (const SweepKey& key : kSweepKeys) {
+  for (const SweepKey& key : kSweepKeys)
     if (differs(rows, key)) keys.push_back(key);
-  }
   std::vector<Align> alignment(keys.size(), Align::left);
   std::vector<std::string> names, units(keys.size());
   for (const SweepKey& key : keys) names.emplace_back(key.name);

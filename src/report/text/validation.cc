@@ -43,12 +43,11 @@ std::string trivial_text(const study::Validation& validation) {
 std::string simulated_text(const std::vector<RowResult>& rows) {
   std::map<std::string, int> reasons;
   int simulated = 0;
-  for (const RowResult& row : rows) {
+  for (const RowResult& row : rows)
     if (row.skipped.empty())
       ++simulated;
     else
       ++reasons[row.skipped];
-  }
   std::string text = fmt::format("{} of {} rows", simulated, rows.size());
   for (const auto& [reason, count] : reasons)
     text += fmt::format("{} {} {}", reason == reasons.begin()->first ? ":" : ",", count, reason);

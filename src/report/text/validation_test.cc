@@ -53,10 +53,9 @@ TEST(ValidationJson, has_the_keys_of_the_design) {
   EXPECT_EQ(json["rows"][0]["trivial_error"], -0.5);
   EXPECT_TRUE(json["rows"][2]["simulated_us"].is_null());
   EXPECT_EQ(json["rows"][2]["not_simulated"], "larger than 16 MiB");
-  for (const char* regime : {"<1MB", "1-64MB", "64-128MB", ">=128MB"}) {
+  for (const char* regime : {"<1MB", "1-64MB", "64-128MB", ">=128MB"})
     for (const char* key : {"n", "bias", "median", "worst", "geomean", "trivial_median"})
       EXPECT_TRUE(json["summary"][regime].contains(key)) << regime << ' ' << key;
-  }
   EXPECT_EQ(json["summary"]["<1MB"]["n"], 2);
   EXPECT_EQ(json["summary"]["<1MB"]["median"], 0.125);
   EXPECT_NEAR(json["summary"]["<1MB"]["bias"].get<double>(), std::sqrt(1.25) - 1, 1e-12);

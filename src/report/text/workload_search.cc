@@ -65,13 +65,11 @@ void print_workload(std::ostream& out, const Workload& workload) {
 void print_search(std::ostream& out, const SearchOutcome& outcome, std::size_t top) {
   std::size_t run = 0;
   std::map<std::string, std::size_t> refused;
-  for (const SearchRow& row : outcome.rows) {
-    if (row.refused.empty()) {
+  for (const SearchRow& row : outcome.rows)
+    if (row.refused.empty())
       ++run;
-    } else {
+    else
       ++refused[row.refused];
-    }
-  }
   out << fmt::format("# model     {}\n# machine   {}: {} GPUs of {:.1f} GB\n", outcome.model,
                      outcome.machine, outcome.ranks, giga(static_cast<double>(outcome.memory)));
   out << fmt::format("# searched  {} parallelisms, {} fit and were run\n#\n", outcome.rows.size(),

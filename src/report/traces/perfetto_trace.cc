@@ -67,9 +67,8 @@ std::vector<Slices> deal_to_rows(const Slices& slices) {
   std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> idle;
   std::vector<Slices> rows;
   for (const Slice& slice : slices) {
-    for (; !busy.empty() && busy.top().first <= slice.begin; busy.pop()) {
+    for (; !busy.empty() && busy.top().first <= slice.begin; busy.pop())
       idle.push(busy.top().second);
-    }
     std::size_t row = rows.size();
     if (idle.empty()) {
       rows.emplace_back();
@@ -98,9 +97,7 @@ void write_history(PerfettoWriter& writer, std::uint64_t parent, const std::stri
         length.fs > 0 ? static_cast<double>(bins[i].bytes) * 1e6 / static_cast<double>(length.fs)
                       : 0;
     if (rate != last_use) writer.value(use, begin, rate);
-    if (bins[i].queue != last_queue) {
-      writer.value(queue, begin, static_cast<double>(bins[i].queue));
-    }
+    if (bins[i].queue != last_queue) writer.value(queue, begin, static_cast<double>(bins[i].queue));
     last_use = rate;
     last_queue = bins[i].queue;
   }
@@ -241,10 +238,9 @@ void PerfettoTrace::State::write_workgroup(PerfettoWriter& writer, std::uint64_t
 void PerfettoTrace::State::write_process(PerfettoWriter& writer, std::uint64_t parent,
                                          const Process& process) const {
   const auto write_workgroups = [&](std::uint64_t above, int stream) {
-    for (const auto& [number, workgroup] : process.workgroups) {
+    for (const auto& [number, workgroup] : process.workgroups)
       if (workgroup.stream == stream)
         write_workgroup(writer, above, fmt::format("workgroup {}", number), workgroup);
-    }
   };
   for (const auto& [number, slices] : process.streams) {
     const std::uint64_t track = writer.track(parent, fmt::format("stream {}", number));

@@ -20,11 +20,9 @@ void Columns::add_heading(std::vector<std::string> cells) {
 
 void Columns::print(std::ostream& out, std::string_view indent) const {
   std::vector<std::size_t> width(alignment_.size(), 0);
-  for (const Row& row : rows_) {
-    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+  for (const Row& row : rows_)
+    for (std::size_t i = 0; i < row.cells.size(); ++i)
       width[i] = std::max(width[i], row.cells[i].size());
-    }
-  }
   for (const Row& row : rows_) {
     std::string line(indent);
     if (row.heading) line.replace(0, line.empty() ? 0 : 1, "#");

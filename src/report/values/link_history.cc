@@ -29,9 +29,8 @@ void LinkHistory::add(Time begin, Time end, std::int64_t bytes, std::int64_t que
   const std::int64_t first = begin.fs / width_.fs;
   // A request that ends on the edge of a bin leaves nothing in the next one.
   const std::int64_t last = end > begin ? (end.fs - 1) / width_.fs : first;
-  if (static_cast<std::int64_t>(bins_.size()) <= last) {
+  if (static_cast<std::int64_t>(bins_.size()) <= last)
     bins_.resize(static_cast<std::size_t>(last) + 1);
-  }
   // Differences of the running share, so that the parts of any merged bins add up to the same.
   std::int64_t before = 0;
   for (std::int64_t i = first; i <= last; ++i) {

@@ -57,9 +57,8 @@ RC_GTEST_PROP(LinkHistory, does_not_depend_on_the_order_of_calls, (unsigned seed
   std::vector<Carried> requests = random_requests();
   const auto record = [&] {
     LinkHistory history;
-    for (const Carried& request : requests) {
+    for (const Carried& request : requests)
       history.add({request.begin}, {request.begin + request.length}, request.bytes, request.queue);
-    }
     return history;
   };
   const LinkHistory first = record();

@@ -56,11 +56,9 @@ std::vector<Row> gpu_rows(const Machine& machine) {
   std::vector<Row> rows;
   for (std::size_t model = 0; model < machine.models.size(); ++model) {
     std::vector<int> ranks;
-    for (int rank = 0; rank < machine.ranks(); ++rank) {
-      if (static_cast<std::size_t>(machine.gpu_models[static_cast<std::size_t>(rank)]) == model) {
+    for (int rank = 0; rank < machine.ranks(); ++rank)
+      if (static_cast<std::size_t>(machine.gpu_models[static_cast<std::size_t>(rank)]) == model)
         ranks.push_back(rank);
-      }
-    }
     if (ranks.empty()) continue;
     rows.push_back({(ranks.size() == 1 ? "rank " : "ranks ") + ranges(ranks),
                     machine.models[model].name, machine.models[model].description});
@@ -70,9 +68,8 @@ std::vector<Row> gpu_rows(const Machine& machine) {
 
 std::vector<Row> link_class_rows(const Machine& machine) {
   std::vector<std::size_t> links(machine.link_classes.size(), 0);
-  for (const machine::Link& link : machine.links) {
+  for (const machine::Link& link : machine.links)
     ++links[static_cast<std::size_t>(link.link_class)];
-  }
   std::vector<Row> rows;
   for (std::size_t i = 0; i < links.size(); ++i) {
     const machine::LinkClass& link = machine.link_classes[i];
@@ -86,13 +83,11 @@ std::vector<Row> link_class_rows(const Machine& machine) {
 
 std::vector<Row> device_rows(const Machine& machine) {
   std::map<std::tuple<machine::NodeKind, std::string, std::string>, std::size_t> devices;
-  for (const machine::Node& node : machine.nodes) {
-    if (node.kind == machine::NodeKind::switch_) {
+  for (const machine::Node& node : machine.nodes)
+    if (node.kind == machine::NodeKind::switch_)
       ++devices[{node.kind, node.device, switch_text(node.switch_model)}];
-    } else if (node.kind == machine::NodeKind::nic) {
+    else if (node.kind == machine::NodeKind::nic)
       ++devices[{node.kind, node.device, nic_text(node.nic_model)}];
-    }
-  }
   std::vector<Row> rows;
   for (const auto& [key, count] : devices) {
     const auto& [kind, device, text] = key;

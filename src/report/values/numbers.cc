@@ -19,9 +19,8 @@ std::string exact_ns(Time time) {
 std::string table_us(Time time) {
   int decimals = 3;
   for (std::int64_t smallest = 10'000'000; time.fs > 0 && time.fs < smallest && decimals < 9;
-       smallest /= 10) {
+       smallest /= 10)
     ++decimals;
-  }
   return fmt::format("{:.{}f}", time.us(), decimals);
 }
 
@@ -53,9 +52,8 @@ std::string csv_cell(const std::string& text) {
 
 std::vector<sim::Reason> by_share(const sim::Attribution& attribution) {
   std::vector<sim::Reason> reasons;
-  for (std::size_t i = 0; i < sim::kReasons; ++i) {
+  for (std::size_t i = 0; i < sim::kReasons; ++i)
     if (attribution[i] != 0) reasons.push_back(static_cast<sim::Reason>(i));
-  }
   std::stable_sort(reasons.begin(), reasons.end(), [&](sim::Reason a, sim::Reason b) {
     return attribution[static_cast<std::size_t>(a)] > attribution[static_cast<std::size_t>(b)];
   });

@@ -92,9 +92,8 @@ Signatures::Signatures(const machine::Machine& machine, const program::Bound& pr
     std::vector<std::int64_t> piece;  // of the piece loops around
     for (const Op& op : body.ops) {
       colour = mix(colour, colour_of(op));
-      if (by == AlikeBy::addresses) {  // of what tiles store at others
+      if (by == AlikeBy::addresses)  // of what tiles store at others
         for (const std::int64_t place : op.places) colour = mix(colour, static_cast<Colour>(place));
-      }
       if (op.kind == OpKind::loop) {
         piece.push_back(op.unit.count);
       } else if (op.kind == OpKind::end_loop) {

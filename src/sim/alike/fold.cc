@@ -174,9 +174,8 @@ std::string differing_ways(Fabric& fabric, const program::Rotation& rotation, in
 }  // namespace
 
 bool same_models(const machine::Machine& machine, int period, int ranks) {
-  for (int rank = period; rank < ranks; ++rank) {
+  for (int rank = period; rank < ranks; ++rank)
     if (machine.gpu_models[index(rank)] != machine.gpu_models[index(rank - period)]) return false;
-  }
   return true;
 }
 

@@ -36,13 +36,12 @@ BoundWalk::BoundWalk(const machine::Machine& machine, const program::Bound& prog
 }
 
 LowerBound BoundWalk::run() {
-  if (program_.linked() != nullptr) {
+  if (program_.linked() != nullptr)
     start_hosts();
-  } else if (classes_ != nullptr) {
+  else if (classes_ != nullptr)
     add_classes();
-  } else {
+  else
     for (int rank = 0; rank < period_; ++rank) add_rank(rank);
-  }
   bool moved = true;
   while (moved) {
     moved = false;
@@ -261,9 +260,8 @@ void BoundWalk::pass_tiles(Agent& agent) {
 void BoundWalk::count_posts() {
   std::set<std::pair<std::size_t, int>> awaited;
   for (auto post = posts_.rbegin(); post != posts_.rend(); ++post) {
-    for (const auto& [id, ordinal] : post->signals) {
+    for (const auto& [id, ordinal] : post->signals)
       if (signals_of(id).needed > ordinal) awaited.insert({post->agent, post->to});
-    }
     if (post->flushed) awaited.insert({post->agent, post->to});
     if (awaited.contains({post->agent, post->to}))
       carry(agents_[post->agent], post->from, post->to, post->bytes, 1);

@@ -35,9 +35,8 @@ class Latencies {
     const int ranks = program_.ranks(), first = from % period_;
     const int other = (to - from + first + ranks) % ranks;
     std::vector<Known>& known = known_[pair_number(first, other)];
-    for (const Known& one : known) {
+    for (const Known& one : known)
       if (one.payload == payload) return one.time;
-    }
     std::int64_t best = INT64_MAX;
     for (int by = 0; by < ranks; by += period_)
       best = std::min(best, shortest((first + by) % ranks, (other + by) % ranks, payload));
@@ -105,11 +104,10 @@ class Latencies {
         sum += c.latency.fs + c.bandwidth.time_for(c.wire_bytes(payload)).fs;
         const machine::Node& node = machine_.nodes[static_cast<std::size_t>(
             machine_.links[static_cast<std::size_t>(path[h])].to)];
-        if (node.kind == machine::NodeKind::nic) {
+        if (node.kind == machine::NodeKind::nic)
           sum += node.nic_model.latency.fs;
-        } else if (node.kind != machine::NodeKind::xpu) {
+        else if (node.kind != machine::NodeKind::xpu)
           sum += node.switch_model.latency.fs;
-        }
       }
       best = best < 0 ? sum : std::min(best, sum);
     }

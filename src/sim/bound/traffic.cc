@@ -226,10 +226,9 @@ std::vector<LinkTraffic::Crossing> LinkTraffic::lanes_of(int rank,
                                                          bool leaves) const {
   const NodeId gpu = machine_.gpus[index(rank)];
   std::vector<Crossing> lanes;
-  for (const NodeId node : switches) {
+  for (const NodeId node : switches)
     for (const LinkId link : leaves ? machine_.lanes(gpu, node) : machine_.lanes(node, gpu))
       lanes.emplace_back(gpu, link);
-  }
   return lanes;
 }
 

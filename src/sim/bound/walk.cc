@@ -39,11 +39,10 @@ bool BoundWalk::interpret(Agent& agent) {
       return true;
     }
     case PrimitiveKind::move:
-      if (p.posted) {
+      if (p.posted)
         overhead(agent, true);
-      } else if (!move(agent)) {
+      else if (!move(agent))
         return false;
-      }
       for (const auto* spans : {&p.src, &p.dst})
         for (const Span& span : *spans) moved_bytes_ += memory(span, p.bytes) * agent.members();
       return true;
@@ -68,11 +67,10 @@ bool BoundWalk::interpret(Agent& agent) {
       return join(agent);
     case PrimitiveKind::compute:
       overhead(agent, false);
-      if (p.posted) {
+      if (p.posted)
         agent.compute_end = std::max(agent.compute_end, agent.lead) + p.duration.fs;
-      } else {
+      else
         agent.lead += p.duration.fs;
-      }
       return true;
   }
   return true;
@@ -124,9 +122,8 @@ bool BoundWalk::reached(const WalkedAgent& agent, const Primitive& p, std::int64
         p.semaphores[s].index >= program_.program().tail_semaphore(0))
       signals.forget_before(needed);
   }
-  for (const program::SemaphoreId id : p.semaphores) {
+  for (const program::SemaphoreId id : p.semaphores)
     if (p.consume) signals_of(id).consumed += users(agent, id);
-  }
   return true;
 }
 
@@ -201,9 +198,8 @@ void BoundWalk::post(Agent& agent) {
                       (p.remote ? model.proxy_network_time.fs : model.proxy_request_time.fs);
   const auto number = static_cast<std::size_t>(&agent - agents_.data());
   Post record{agent.rank, to, number, std::max<std::int64_t>(1, p.bytes * factor), false, {}};
-  for (const program::SemaphoreId id : p.semaphores) {
+  for (const program::SemaphoreId id : p.semaphores)
     record.signals.emplace_back(id, signals_of(id).count());
-  }
   if (to != agent.rank && (p.remote || p.bytes > 0)) {
     agent.posts.push_back(posts_.size());
     posts_.push_back(std::move(record));
@@ -214,9 +210,8 @@ void BoundWalk::post(Agent& agent) {
     agent.posted = std::max(agent.posted, time + latencies_.links(to, agent.rank, 0));
     return;
   }
-  if (p.bytes > 0 && to != agent.rank) {
+  if (p.bytes > 0 && to != agent.rank)
     time += latencies_.links(agent.rank, to, 1) + latencies_.links(to, agent.rank, 0);
-  }
   agent.posted = std::max(agent.posted, time);
   for (const program::SemaphoreId id : p.semaphores) flag(agent, id, 1, time);
 }

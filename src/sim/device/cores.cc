@@ -155,13 +155,12 @@ void Cores::handle_core(EventKind kind, std::int64_t now, std::int32_t a, std::i
       return;
     }
     case kWave:
-      if (b == 0) {
+      if (b == 0)
         run_wave(a, now);
-      } else if (b == 1) {
+      else if (b == 1)
         poll_round(a, Look::again, now);
-      } else {
+      else
         look_again(a, b - 2, now);
-      }
       return;
     case kWaves:
       run_waves(a, b, now);
@@ -174,11 +173,10 @@ void Cores::handle_core(EventKind kind, std::int64_t now, std::int32_t a, std::i
       return;
     case kKernelStart: {
       const LatencyBreakdown spent = take(b);
-      if (tag == ~0U >> 4) {
+      if (tag == ~0U >> 4)
         start_repetition(a, now, spent);
-      } else {
+      else
         start_item(a, static_cast<std::int32_t>(tag), now, spent);
-      }
       return;
     }
     case kStreamNext:

@@ -420,10 +420,9 @@ void Cores::engine_done(std::int32_t id, std::int32_t descriptor_id, std::int64_
   EngineRun& engine = engines_[index(id)];
   Descriptor descriptor = descriptors_[index(descriptor_id)];
   const LatencyBreakdown& spent = descriptor.spent;
-  if (!engine.pipelined) {
+  if (!engine.pipelined)
     for (const program::SemaphoreId semaphore : descriptor.semaphores)
       flag_of_copy(descriptor, spent, semaphore, now);
-  }
   if (tracing()) {
     descriptor.flow.released_at = {descriptor.began};
     options_.trace->engine(descriptor.rank, engine.name, descriptor.bytes > 0 ? "copy" : "signal",
@@ -433,11 +432,10 @@ void Cores::engine_done(std::int32_t id, std::int32_t descriptor_id, std::int64_
   if (!engine.pipelined) {
     SendQueue& queue = engine.queues[0];
     queue.descriptors.pop_front();
-    if (queue.descriptors.empty()) {
+    if (queue.descriptors.empty())
       queue.active = false;
-    } else {
+    else
       engine_start(id, queue, now);  // it waited for this one
-    }
   }
   if (descriptor.queue < 0) return;
   CopyQueue& queue = queues_[index(descriptor.queue)];

@@ -137,11 +137,10 @@ void Cores::start_item(int rank, std::int32_t stream, std::int64_t now,
       return;
     }
     case program::StreamItem::Kind::event_wait:
-      if (state.events.is_recorded(item.index, state.repetition)) {
+      if (state.events.is_recorded(item.index, state.repetition))
         item_done(rank, stream, now, spent);
-      } else {
+      else
         run.waits = true;
-      }
       return;
     case program::StreamItem::Kind::until: {
       const std::int64_t start = std::max(now, state.started + item.duration.fs);
@@ -173,11 +172,10 @@ void Cores::item_done(int rank, std::int32_t stream, std::int64_t now,
   later.charge(Reason::launch, next.alone - now);
   later.charge(Reason::software, next.start - next.alone);
   show_stream(rank, stream, "launch", now, next.start);
-  if (next.start == now) {
+  if (next.start == now)
     start_item(rank, stream, now, later);
-  } else {
+  else
     push(next.start, kKernelStart, rank, keep(later), static_cast<std::uint32_t>(stream));
-  }
 }
 
 void Cores::stream_done(int rank, std::int64_t now, const LatencyBreakdown& spent) {

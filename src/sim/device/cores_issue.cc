@@ -453,11 +453,10 @@ void Cores::acknowledged(Request& request, std::int64_t now) {
 bool Cores::drained(const Wave& wave) const {
   if (wave.own_stores > 0) return false;
   const Workgroup& group = groups_[index(wave.workgroup)];
-  for (std::int32_t e = group.first_epoch; e < wave.epoch; ++e) {
+  for (std::int32_t e = group.first_epoch; e < wave.epoch; ++e)
     if (index(e - group.first_epoch) < group.stores.size() &&
         group.stores[index(e - group.first_epoch)] > 0)
       return false;
-  }
   return true;
 }
 

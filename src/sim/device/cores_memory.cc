@@ -86,18 +86,16 @@ void Cores::take_effect(std::int32_t id, std::int64_t now, std::int64_t done) {
   if (request.detail >= 0) detail(request).accepted_at = now;
   const bool store = request.intent == Intent::store || request.intent == Intent::member_store;
   if (request.target != request.source &&
-      (store || (request.intent == Intent::burst && !request.reads_source))) {
+      (store || (request.intent == Intent::burst && !request.reads_source)))
     tally().counters.delivered += request.bytes;
-  }
   if (request.intent == Intent::burst && !request.reads_source) delivered(request, now);
   if (request.intent == Intent::flag) apply_flag(request, now, done);
   if (request.intent == Intent::poll) sample_poll(request, now, done);
   if (request.packet) {
-    if (store) {
+    if (store)
       store_packet(request, now);
-    } else {
+    else
       request.ready = load_packet(id);
-    }
   }
 }
 

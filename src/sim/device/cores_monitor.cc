@@ -33,11 +33,10 @@ std::int64_t Cores::serve_flag_line(Request& request, std::int64_t now) {
   ++tally().counters.hops;
   detail(request).accepted_at = now;
   // Whoever waits for it has it from now on, not from when the line is done with it.
-  if (request.intent == Intent::flag) {
+  if (request.intent == Intent::flag)
     apply_flag(request, now, done);
-  } else {
+  else
     sample_poll(request, now, done);
-  }
   request.spent.charge(Reason::hbm, done - now);
   return done;
 }
@@ -172,11 +171,10 @@ std::int64_t Cores::use_log(std::int32_t id, std::int64_t time, bool from_memory
   }
   Request& request = requests_[index(id)];
   const std::int64_t done = through_memory(request, time);
-  if (ends_in_memory(request)) {
+  if (ends_in_memory(request))
     release(id);
-  } else {
+  else
     answer_at(id, done);
-  }
   return done;
 }
 

@@ -22,10 +22,9 @@ bool Cores::is_idle(const Workgroup& group) const {
     if (wave.waiting == Waiting::sync || wave.waiting == Waiting::finished) continue;
     if (wave.waiting != Waiting::poll) return false;
     const auto count = static_cast<std::int32_t>(wave.watched.size());
-    for (std::int32_t first = 0; first < count; first = wave.watched[index(first)].end) {
+    for (std::int32_t first = 0; first < count; first = wave.watched[index(first)].end)
       if (!wave.watched[index(first)].asleep && wave.watched[index(first)].missing > 0)
         return false;
-    }
     sleeps = true;
   }
   return sleeps;
@@ -141,10 +140,9 @@ void Cores::state_moved(std::int32_t id, const LatencyBreakdown& spent, std::int
     Wave& wave = waves_[index(w)];
     if (wave.waiting != Waiting::poll) continue;
     const auto count = static_cast<std::int32_t>(wave.watched.size());
-    for (std::int32_t first = 0; first < count; first = wave.watched[index(first)].end) {
+    for (std::int32_t first = 0; first < count; first = wave.watched[index(first)].end)
       if (wave.watched[index(first)].asleep && wave.watched[index(first)].woken)
         look_again(w, first, now);
-    }
   }
 }
 

@@ -24,9 +24,8 @@ bool Cores::start_signal(std::int32_t id, const Step& step, std::int64_t now) {
     wave.step = 1;
     if (fence(id, primitive.system_scope, now)) return true;
   }
-  for (std::size_t s = 0; s < primitive.semaphores.size(); ++s) {
+  for (std::size_t s = 0; s < primitive.semaphores.size(); ++s)
     send_flag(id, primitive.semaphores[s], primitive.values[s], now);
-  }
   return false;
 }
 
@@ -110,11 +109,10 @@ bool Cores::start_wait(std::int32_t id, const Step& step, std::int64_t now) {
   wave.sleep = machine_.model(own).sync_backoff_start.fs;
   ++wave.wait;
   if (options_.replay != nullptr) peer_waits_.begin(id, wave.spent);
-  if (monitors_ && policy(own) >= machine::WaitPolicy::monitor) {
+  if (monitors_ && policy(own) >= machine::WaitPolicy::monitor)
     wait_by_line(id, now);
-  } else {
+  else
     poll_round(id, Look::first, now);
-  }
   return true;
 }
 

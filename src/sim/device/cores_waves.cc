@@ -260,11 +260,10 @@ void Cores::arrive(std::int32_t id, Step& step, std::int32_t count, std::int64_t
   step.arrived += count;
   if (step.arrived < step.waves) return;
   Workgroup& group = groups_[index(waves_[index(id)].workgroup)];
-  if (group.steps.empty()) {
+  if (group.steps.empty())
     release_sync(id, step, now);
-  } else {
+  else
     group.joining = id;
-  }
 }
 
 // Stores after a sync of movers only are not those that a signal is still waiting for, nor need it
@@ -322,9 +321,8 @@ bool Cores::move(std::int32_t id, const Step& step, std::int64_t now) {
     issue_stores(id, step, now);
     return true;
   }
-  if (wave.step == 3) {  // the last store of the batch has been issued
+  if (wave.step == 3)  // the last store of the batch has been issued
     wave.next += grain.group * unroll(groups_[index(wave.workgroup)]);
-  }
   if (sampling_ != nullptr && step.kind >= 0 && sample_batch(id, step, now)) return true;
   if (wave.next >= primitive.bytes) return false;
   wave.step = 1;

@@ -31,9 +31,8 @@ struct PacketLine {
   std::vector<std::int32_t> watches{};  ///< loads that found less than they need
   std::uint64_t granules(std::int64_t of) const {
     if (of == flag) return mask;
-    for (const auto& [other, held] : others) {
+    for (const auto& [other, held] : others)
       if (other == of) return held;
-    }
     return 0;
   }
 };

@@ -349,10 +349,9 @@ void Fluid::add_to(std::int32_t number, std::int64_t increment, std::int64_t now
     }
     seen(walker, now, spent);
     const Primitive& primitive = walker.present;
-    if (primitive.swap) {
+    if (primitive.swap)
       for (const program::SemaphoreId id : primitive.semaphores)
         add_to(semaphore_class(id), 1, now, spent);
-    }
     pass(walker);
     wake(agent);
   }
@@ -398,10 +397,9 @@ bool Fluid::wait(std::int32_t number) {
   if (walker.agent.kernel < 0) return true;
   const int owner =
       primitive.semaphores.empty() ? walker.agent.rank : primitive.semaphores.front().rank;
-  if (primitive.swap) {
+  if (primitive.swap)
     for (const program::SemaphoreId id : primitive.semaphores)
       add_to(semaphore_class(id), 1, now_, walker.spent);
-  }
   const Latency poll = ways_.load(walker.agent.rank, owner, Depth::l2);
   charge(walker.spent, poll);
   walker.time += poll.fs;

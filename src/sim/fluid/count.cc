@@ -141,13 +141,11 @@ void Counter::walk(const AgentClass& agents) {
   program::ComputeSteps steps;
   for (int repetition = 0; repetition < repetitions_; ++repetition) {
     if (repetition > 0) cursor.repeat();
-    while (cursor.next(primitive, steps, 1)) {
-      if (steps.steps > 0) {
+    while (cursor.next(primitive, steps, 1))
+      if (steps.steps > 0)
         count_steps(steps);
-      } else {
+      else
         count(primitive);
-      }
-    }
   }
   finish_ways();
 }
@@ -421,22 +419,19 @@ void Counter::count_descriptor(const Primitive& primitive, bool queue) {
       at += size;
     }
   }
-  for (const program::SemaphoreId id : primitive.semaphores) {
-    if (nic) {
+  for (const program::SemaphoreId id : primitive.semaphores)
+    if (nic)
       flags_ += members_;
-    } else {
+    else
       count_flag(rank_, id);
-    }
-  }
 }
 
 PairRequests& Counter::pair(int from, int to) {
   const bool own = from == rank_;  // nearly all are
   if (own && way_to_[index(to)] >= 0) return ways_[index(way_to_[index(to)])];
   if (!own) {
-    for (PairRequests& way : ways_) {
+    for (PairRequests& way : ways_)
       if (way.from == from && way.to == to) return way;
-    }
   }
   const machine::Routes& routes = machine_.routes(from, to);
   if (routes.count == 0)

@@ -94,11 +94,10 @@ Fluid::LoadLatency Fluid::demands_of(const Walker& walker, const Primitive& prim
       const bool again = !operands && walker.again == Walker::Again::in_l2;
       const Depth depth =
           again ? Depth::l2 : ways_.depth_of(span.rank, span.buffer, true, repetition);
-      if (operands && span.rank == rank) {
+      if (operands && span.rank == rank)
         ways_.at_operands(span.rank, bytes, depth, total, members, demands_);
-      } else {
+      else
         ways_.at_memory(span.rank, bytes, depth, total, members, demands_);
-      }
       if (span.rank != rank)
         ways_.over_links(span.rank, rank, requests.bytes, requests.count, 0, true, total, members,
                          demands_);
@@ -164,10 +163,9 @@ std::int64_t Fluid::limit_of(const Walker& walker, const Moved& moved, std::int6
   std::int64_t least = 0;
   const auto shared = [&](__int128 rate) { limit(least, rate / walker.sharing); };
   if (const std::int64_t time = unit_time(model, moved); time > 0) shared(total * kSecond / time);
-  for (const std::int64_t bytes : {moved.from_peers, moved.to_peers}) {
+  for (const std::int64_t bytes : {moved.from_peers, moved.to_peers})
     if (bytes > 0 && !model.cu_peer_rate.is_ideal())
       shared(total * model.cu_peer_rate.bytes_per_second / bytes);
-  }
   if (model.cu_max_outstanding > 0 && moved.loads > 0 && load_fs > 0)
     shared(total * kSecond * model.cu_max_outstanding /
            (static_cast<__int128>(load_fs) * moved.loads));

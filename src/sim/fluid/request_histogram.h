@@ -89,9 +89,8 @@ struct PairRequests {
   std::vector<Sent> sent{};
 
   std::vector<std::int64_t>& by_path(RequestSize there, RequestSize back) {
-    for (Sent& known : sent) {
+    for (Sent& known : sent)
       if (known.there == there && known.back == back) return known.by_path;
-    }
     sent.push_back({there, back, std::vector<std::int64_t>(index(choice.count), 0)});
     return sent.back().by_path;
   }

@@ -313,9 +313,8 @@ void Shares::collect() {
       touched_resources_.push_back(number);
     }
   }
-  for (std::size_t next = 0; next < touched_resources_.size(); ++next) {
+  for (std::size_t next = 0; next < touched_resources_.size(); ++next)
     for (const std::int32_t kind : resources_[index(touched_resources_[next])].kinds) visit(kind);
-  }
   dirty_.clear();
   fresh_.clear();
 }

@@ -21,10 +21,9 @@ int Fluid::number_in_rank(const Agent& agent) const {
   int before = 0;
   for (std::size_t s = 0; s <= index(agent.stream); ++s) {
     const std::size_t items = s < index(agent.stream) ? streams[s].size() : index(agent.item);
-    for (std::size_t i = 0; i < items; ++i) {
+    for (std::size_t i = 0; i < items; ++i)
       if (streams[s][i].kind == program::StreamItem::Kind::kernel)
         before += static_cast<int>(program_.kernels()[index(streams[s][i].index)].bodies.size());
-    }
   }
   return before + agent.workgroup;
 }
@@ -125,11 +124,10 @@ void Fluid::start_item(std::int32_t rank, std::int32_t number, std::int64_t now,
       item_done(rank, number, now, spent);
       return;
     case program::StreamItem::Kind::event_wait:
-      if (state.events.is_recorded(item.index, state.repetition)) {
+      if (state.events.is_recorded(item.index, state.repetition))
         item_done(rank, number, now, spent);
-      } else {
+      else
         stream.waits = true;
-      }
       return;
     case program::StreamItem::Kind::until: {
       const std::int64_t start = std::max(now, state.started + item.duration.fs);

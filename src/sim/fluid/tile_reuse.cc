@@ -42,10 +42,9 @@ TileReuse::TileReuse(const machine::Machine& machine, const program::Bound& prog
   used.erase(std::unique(used.begin(), used.end()), used.end());
   for (const auto& [body, frame] : used) {
     for (const program::Op& op : program.bodies()[index(body)].ops) {
-      for (const program::Operand& operand : op.dst) {
+      for (const program::Operand& operand : op.dst)
         if (operand.buffer >= 0)
           written_[index(program.frame(frame).buffer_of(operand.buffer))] = true;
-      }
     }
   }
   for (std::size_t c = 0; c < kernels.size(); ++c) {

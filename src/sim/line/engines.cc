@@ -187,11 +187,10 @@ void Line::answer_engine(int rank, std::int32_t id, std::int64_t now) {
   if (request.reads_source) {
     turn_to_destination(request);
     request.stage = Stage::out;
-    if (request.local) {
+    if (request.local)
       to_slices(id, now, kLocalBursts);
-    } else {
+    else
       gpu.io_out.push({now, kFromSlices, id});
-    }
     return;
   }
   if (request.train) now += end_lag(request);  // acknowledgements come together

@@ -14,9 +14,8 @@ std::string Line::refuses(const machine::Machine& machine, const program::Bound&
     if (std::any_of(machine.models.begin(), machine.models.end(), forwards)) return "multicast";
   }
   if (has_queues(program)) return "queues of copy engines";
-  for (const machine::Node& node : machine.nodes) {
+  for (const machine::Node& node : machine.nodes)
     if (watched && node.switch_model.queue > 0) return "finite queues";
-  }
   for (const machine::LinkClass& c : machine.link_classes) {
     if (watched && c.credits > 0) return "credits";
     if (watched && c.arbitration != machine::Arbitration::fifo) return "arbitration";
@@ -474,11 +473,10 @@ void Line::happen(std::vector<CoreEvent>& events) {
   const CoreEvent now = events.back();
   events.pop_back();
   if (is_progress(now.kind, now.b)) --tally().active;
-  if (now.kind == kComplete) {
+  if (now.kind == kComplete)
     complete(now.a, now.time);
-  } else {
+  else
     handle_core(now.kind, now.time, now.a, now.b, now.tag);
-  }
 }
 
 }  // namespace hemiola::sim

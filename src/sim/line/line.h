@@ -421,11 +421,10 @@ class Line : public Cores {
   }
   /// To a stage that may be another worker's.
   void push_far(int worker, Calendar& calendar, Arrival arrival) {
-    if (worker != this_worker) {
+    if (worker != this_worker)
       mine().out[phase_ % 2][index(worker)].push_back({&calendar, -1, arrival});
-    } else {
+    else
       calendar.push(arrival);
-    }
   }
 
   std::vector<int> simulated_;          ///< ranks, of one period, that are not others of a replay

@@ -60,9 +60,8 @@ template <bool kWatched>
     if (!at_merge) {
       if (kWatched && !carries_.empty() && !enters(id, request, leg, now)) return;
       const std::int32_t calendar = links_[index(hop.link)].calendar;
-      if (kWatched && held >= 0 && is_finite(calendar)) {
+      if (kWatched && held >= 0 && is_finite(calendar))
         request.in_link = fabric_.link_base + std::exchange(held, -1);  // until there is room
-      }
       leave_buffer(now);
       if (calendar >= 0) {
         push_merge(calendar, {now, hop.tag, id});
@@ -127,11 +126,10 @@ template <bool kWatched>
 
 void Line::walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now) {
   Counters& counters = tally().counters;
-  if (looks_closely()) {
+  if (looks_closely())
     travel<true>(id, request, carried(request), leg, now, false, counters);
-  } else {
+  else
     travel<false>(id, request, carried(request), leg, now, false, counters);
-  }
 }
 
 void Line::run_io_out(int rank, std::int64_t round) {
@@ -236,11 +234,10 @@ void Line::note_credit(Arbiter& arbiter, std::int64_t time) {
 std::int32_t Line::pick_from(Arbiter& arbiter) {
   if (arbiter.has_credits) {
     ++tally().counters.credits_taken;
-    if (arbiter.credits > 0) {
+    if (arbiter.credits > 0)
       --arbiter.credits;
-    } else {
+    else
       arbiter.returns.pop_front();
-    }
   }
   return take_next(arbiter);
 }

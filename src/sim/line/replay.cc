@@ -212,11 +212,10 @@ void Line::put_in(std::int64_t round) {
       continue;
     }
     --tally().active;
-    if (row.is_answer()) {
+    if (row.is_answer())
       put_in_passing(r);
-    } else {
+    else
       put_in_requests(r);
-    }
   }
 }
 
@@ -313,16 +312,14 @@ void Line::enter(std::int32_t id, std::int32_t r) {
                       std::to_string(leg.count),
                   {.file = options_.replay->file}, "was it recorded on this machine?");
   request.link = static_cast<std::uint8_t>(at_ports_ ? 0 : leg.count - row.links);
-  if (has_number(id)) {
+  if (has_number(id))
     peer_waits_.answers(request.spent, r, now);
-  } else {
+  else
     PeerWaits::comes(request.spent, r, now);
-  }
-  if (request.link == leg.count) {
+  if (request.link == leg.count)
     come_in(id, request, leg, now);
-  } else {
+  else
     walk(id, request, leg, now);
-  }
 }
 
 /// It has no number.
@@ -428,11 +425,10 @@ void Line::come_in(std::int32_t id, Request& request, const WayLeg& leg, std::in
   }
   const bool asks = request.stage == Stage::out && has_number(id);
   if (asks) signal(request, now);
-  if (asks && !answered_by_rows_[index(request.source)]) {
+  if (asks && !answered_by_rows_[index(request.source)])
     answer_from_afar(id, now);
-  } else {
+  else
     drop(id, now);
-  }
 }
 
 // It leaves what is simulated. A request of a watched rank waits for the row that answers it.

@@ -166,11 +166,10 @@ void Line::depart(std::int32_t id, Request& request, std::int64_t departure) {
     ++counters.l2_hits;
     request.queued_at = ready;
     if (fill->time < 0) {
-      if (fill->last < 0) {
+      if (fill->last < 0)
         fill->first = id;
-      } else {
+      else
         requests_[index(fill->last)].next_pending = id;
-      }
       fill->last = id;
       return false;
     }
@@ -223,16 +222,14 @@ void Line::run_slices(int rank, std::int64_t round) {
     request.accepted = ++state.accepted;
     if (options_.trace != nullptr && !operand && request.intent != Intent::flag)
       show(request, Reason::l2, now, ready - gpu.l2);
-    if (request.takes) {
+    if (request.takes)
       take_effect(id, now, ready);
-    } else if (!request.local && request.intent == Intent::store) {
+    else if (!request.local && request.intent == Intent::store)
       counters.delivered += std::int64_t{request.size} << sector_shift_;
-    }
-    if (!state.l2.exists() || request.uncached) {
+    if (!state.l2.exists() || request.uncached)
       gpu.memory.push({ready, 0, id});
-    } else if (look_up(rank, id, request, now, ready, counters)) {
+    else if (look_up(rank, id, request, now, ready, counters))
       answer(rank, id, request, ready);
-    }
   }
   gpu.slices_run = false;
 }

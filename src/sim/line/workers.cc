@@ -111,24 +111,21 @@ void Line::by_all(Work work) {
     work(workers_[index(number)]);
   };
   ++phase_;
-  if (at_once) {
+  if (at_once)
     team_->run(part);
-  } else {
+  else
     for (int number = 0; number < static_cast<int>(workers_.size()); ++number) part(number);
-  }
 }
 
 // An input has one sender, so its order is that of sending.
 void Line::collect() {
   for (Worker& from : workers_) {
     std::vector<Parcel>& parcels = from.out[(phase_ - 1) % 2][index(this_worker)];
-    for (const Parcel& parcel : parcels) {
-      if (parcel.merge >= 0) {
+    for (const Parcel& parcel : parcels)
+      if (parcel.merge >= 0)
         push_merge(parcel.merge, parcel.arrival);
-      } else {
+      else
         parcel.calendar->push(parcel.arrival);
-      }
-    }
     parcels.clear();
     std::vector<EngineParcel>& events = from.to_engines[(phase_ - 1) % 2][index(this_worker)];
     for (const EngineParcel& parcel : events) push_engine(parcel.stage, parcel.event);
@@ -144,10 +141,9 @@ void Line::note_next(Worker& worker) {
     for (const Calendar* stage : gpu.calendars()) next = std::min(next, stage->next());
   }
   for (const auto& [begin, end] : worker.words) {
-    for (std::size_t word = begin; word < end; ++word) {
+    for (std::size_t word = begin; word < end; ++word)
       for (std::uint64_t bits = busy_merges_[word]; bits != 0; bits &= bits - 1)
         next = std::min(next, merges_[word * 64 + index(std::countr_zero(bits))].next());
-    }
   }
   for (const std::int32_t stage : worker.engines)
     next = std::min(next,
@@ -214,13 +210,12 @@ void Line::run_links(Worker& worker, std::size_t level, std::int64_t round) {
       const std::size_t number = word * 64 + index(bit);
       Calendar& merge = merges_[number];
       const std::int32_t queued = queued_.empty() ? -1 : queued_[number];
-      if (queued >= 0) {
+      if (queued >= 0)
         choose_at_link(queued, merge, round);
-      } else if (queued < -1) {
+      else if (queued < -1)
         choose_at_switch(finite_switches_[index(-2 - queued)], merge, round);
-      } else {
+      else
         run_merge(merge, round);
-      }
       if (merge.next() == INT64_MAX) busy_merges_[word] &= ~(std::uint64_t{1} << bit);
     }
   }

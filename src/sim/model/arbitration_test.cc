@@ -13,9 +13,8 @@ PickFunction policy(const std::string& name) {
 }
 
 TEST(Arbitration, every_policy_but_fifo_has_a_function) {
-  for (const std::string_view name : machine::arbitration_names()) {
+  for (const std::string_view name : machine::arbitration_names())
     EXPECT_EQ(policy(std::string(name)) == nullptr, name == "fifo") << name;
-  }
 }
 
 TEST(Arbitration, fair_takes_turns_and_begins_with_control) {
@@ -38,9 +37,8 @@ TEST(Arbitration, priorities_do_not_depend_on_the_queues) {
 }
 
 TEST(Arbitration, names_are_parsed_back) {
-  for (const std::string_view name : machine::arbitration_names()) {
+  for (const std::string_view name : machine::arbitration_names())
     EXPECT_EQ(machine::name_of(*machine::parse_arbitration(name)), name);
-  }
   EXPECT_FALSE(machine::parse_arbitration("longest"));
 }
 

@@ -39,11 +39,10 @@ GpuLayout::GpuLayout(const machine::GpuModel& m, std::vector<Rate> rates)
                      : 0);
   servers = next;
   slice_of = Modulo(static_cast<std::uint32_t>(slices));
-  if (meshed) {
+  if (meshed)
     build_mesh();
-  } else {
+  else
     build_crossbar();
-  }
 }
 
 GpuLayout::Stored GpuLayout::store(std::vector<Hop> hops, std::uint32_t end_tag) {

@@ -67,11 +67,10 @@ class Tags {
     const std::size_t way = find(ways, static_cast<std::uint32_t>(line) << 1);
     if (way == kNowhere) return;
     ways[way] = kEmpty;
-    if (orders_.empty()) {
+    if (orders_.empty())
       std::rotate(ways + way, ways + way + 1, ways + ways_);
-    } else {
+    else
       make_last(orders_[set], way);
-    }
   }
 
   void prefetch(std::int32_t line) const {
@@ -147,11 +146,10 @@ class Tags {
   /// A way, or the last one, becomes the most recently used one. Which it is.
   std::size_t make_first(std::uint64_t& order, std::size_t way) const {
     int bit = last_;
-    if (way == kNowhere) {
+    if (way == kNowhere)
       way = order >> bit & 15;
-    } else {
+    else
       bit = bit_of(order, way);
-    }
     const std::uint64_t moved = (std::uint64_t{16} << bit) - 1;
     order ^= (order ^ (order << 4 | way)) & moved;
     return way;

@@ -15,11 +15,10 @@ void Reference::at_slice(std::int32_t id, std::int64_t now) {
     return;
   }
   const std::int64_t ready = accept(id, now);
-  if (request.intent == Intent::burst) {
+  if (request.intent == Intent::burst)
     look_up_burst(id, ready);
-  } else {
+  else
     look_up(id, ready);
-  }
 }
 
 void Reference::look_up(std::int32_t id, std::int64_t ready) {
@@ -79,14 +78,13 @@ void Reference::at_memory(std::int32_t id, std::int64_t now) {
   const int rank = request.place();
   const bool read = is_load(request.intent) || request.reads_source;
   const std::int64_t time = through_memory(request, now);
-  if (ends_in_memory(request)) {
+  if (ends_in_memory(request))
     release(id);
-  } else if (read && request.intent != Intent::burst && !request.uncached &&
-             this->gpu(rank).l2.exists()) {
+  else if (read && request.intent != Intent::burst && !request.uncached &&
+           this->gpu(rank).l2.exists())
     push(time, kFill, id);
-  } else {
+  else
     reply(id, time);
-  }
 }
 
 // The line is in the L2: everybody who waited for it goes on, in the order of acceptance.

@@ -84,11 +84,10 @@ void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
         default:
           break;
       }
-      if (request.stage == Stage::in || request.stage == Stage::out) {
+      if (request.stage == Stage::in || request.stage == Stage::out)
         push(time, kLegEnd, id, 0, request.end_tag);
-      } else {
+      else
         push(time, kComplete, id, 0, way_home(request));
-      }
       return;
     }
     const Hop& hop = request.hops[request.hop];
@@ -97,12 +96,10 @@ void Reference::travel(std::int32_t id, std::int64_t now, bool accepted) {
     if (fabric_.kinds[index(s.kind)].merges && !accepted) {
       // What the slices answer is one input, in the order in which they accepted it, whenever
       // their answers were ready.
-      if (request.hop == 0 &&
-          (request.stage == Stage::back_out || request.intent == Intent::burst)) {
+      if (request.hop == 0 && (request.stage == Stage::back_out || request.intent == Intent::burst))
         push_answer(time, id, kHop, hop.tag);
-      } else {
+      else
         push(time, kHop, id, 0, hop.tag);
-      }
       return;
     }
     accepted = false;

@@ -50,11 +50,10 @@ class LatencyBreakdown {
   void charge(Reason reason, std::int64_t fs) {
     assert(fs >= 0);
     const auto r = static_cast<std::size_t>(reason);
-    if (r < kLate && static_cast<std::uint64_t>(fs) <= kMost - late_[r]) {
+    if (r < kLate && static_cast<std::uint64_t>(fs) <= kMost - late_[r])
       late_[r] += static_cast<std::uint32_t>(fs);
-    } else {
+    else
       charge_old(r, fs);
-    }
   }
   /// Makes it sum to `time`, which is not before what it sums to now.
   void charge_until(Reason reason, std::int64_t time) { charge(reason, time - sum()); }
@@ -63,11 +62,10 @@ class LatencyBreakdown {
     const auto r = static_cast<std::size_t>(reason);
     const std::int64_t fs = sum() - time;
     assert(fs >= 0);
-    if (r < kLate && fs <= late_[r]) {
+    if (r < kLate && fs <= late_[r])
       late_[r] -= static_cast<std::uint32_t>(fs);
-    } else {
+    else
       charge_old(r, -fs);
-    }
   }
 
   /// Reason::peer, and which waits that makes in all (peer_waits.h).

@@ -115,11 +115,10 @@ std::vector<LaunchResult> LaunchLog::results(const std::vector<int>& home) const
       result.attribution = latest->inside;
       const std::int64_t from = std::exchange(result.attribution[kBefore], 0);
       const std::int64_t time = (result.end - result.begin).fs;
-      if (from >= result.begin.fs) {
+      if (from >= result.begin.fs)
         result.attribution[kLater] += from - result.begin.fs;
-      } else {
+      else
         scale_to_period(result.attribution, sum_of(result.attribution), {time});
-      }
     }
     results.push_back(std::move(result));
   }

@@ -42,11 +42,10 @@ class Calendar {
     const std::int64_t round = round_of(arrival.time);
     const std::size_t slot = slot_of(round);
     if (static_cast<std::uint64_t>(round - first_) < kRounds && (occupied_ >> slot & 1) != 0)
-        [[likely]] {
+        [[likely]]
       append(rounds_[slot], arrival);
-    } else {
+    else
       push_first(arrival);
-    }
   }
 
   /// The first round that holds anything; INT64_MAX: none.

@@ -59,15 +59,13 @@ class LineMap {
   /// In no particular order, which is always the same for the same lines in as many slots.
   template <typename Visit>
   void for_each(Visit visit) const {
-    for (const Slot& slot : slots_) {
+    for (const Slot& slot : slots_)
       if (slot.line != kFree) visit(slot.line, slot.value);
-    }
   }
   template <typename Visit>
   void for_each(Visit visit) {
-    for (Slot& slot : slots_) {
+    for (Slot& slot : slots_)
       if (slot.line != kFree) visit(slot.line, slot.value);
-    }
   }
 
  private:
@@ -86,9 +84,8 @@ class LineMap {
         std::exchange(slots_, std::vector<Slot>(slots_.empty() ? 16 : 2 * slots_.size()));
     mask_ = slots_.size() - 1;
     size_ = 0;
-    for (Slot& slot : old) {
+    for (Slot& slot : old)
       if (slot.line != kFree) (*this)[slot.line] = std::move(slot.value);
-    }
   }
   std::vector<Slot> slots_;
   std::size_t mask_ = 0;  ///< of their number, a power of two

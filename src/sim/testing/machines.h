@@ -246,9 +246,8 @@ inline program::Bound make(const machine::Machine& machine,
        .kind = program::BufferKind::scratch,
        .chunks = {shape.chunks},
        .packets = true}};
-  for (int i = 0; i < shape.semaphores; ++i) {
+  for (int i = 0; i < shape.semaphores; ++i)
     result.semaphores.push_back({.name = "channel " + std::to_string(i)});
-  }
   result.groups.emplace_back();
   for (int rank = 0; rank < result.ranks; ++rank) {
     program::Kernel kernel{.name = "kernel", .threads = shape.threads};

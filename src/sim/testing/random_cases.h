@@ -188,11 +188,10 @@ inline machine::Machine any_network(Queues queues) {
   const Settings engines = any_engine_costs();
   settings.insert(settings.end(), engines.begin(), engines.end());
   for (const auto& [parameter, value] : settings) machine.set(parameter, value);
-  if (between(0, 3) == 0) {  // much happens at the same time
+  if (between(0, 3) == 0)  // much happens at the same time
     for (const char* rate : {"gpu.noc.cu_rate", "gpu.noc.io_rate", "gpu.l2.slice_rate",
                              "gpu.hbm.rate", "link.*.bandwidth"})
       machine.set(rate, "inf");
-  }
   const std::vector<std::string> times = {"1 fs", "37 ns", "411 ns"};
   machine.set("nic.mtu", one_of<std::string>({"200 B", "1 KiB", "4 KiB"}));
   machine.set("nic.message_time", one_of(times));

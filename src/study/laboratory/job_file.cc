@@ -162,11 +162,10 @@ class JobReader : YamlFile {
 
   void resolve_after(std::int32_t number, const YAML::Node& node) {
     std::vector<YAML::Node> names;
-    if (node.IsSequence()) {
+    if (node.IsSequence())
       for (const auto& name : node) names.push_back(name);
-    } else {
+    else
       names.push_back(node);
-    }
     Launch& launch = job_.launches[static_cast<std::size_t>(number)];
     for (const YAML::Node& name : names) {
       if (!name.IsScalar()) fail(name, "'after' is the name of a launch, or a list of names");
@@ -186,9 +185,8 @@ class JobReader : YamlFile {
     if (known != by_name_.end()) return known->second;
     std::vector<std::string> names;
     for (const auto& [name, numbers] : by_name_) names.push_back(name);
-    for (std::size_t l = 0; l < job_.launches.size(); ++l) {
+    for (std::size_t l = 0; l < job_.launches.size(); ++l)
       if (job_.launches[l].name == node.Scalar()) return {static_cast<std::int32_t>(l)};
-    }
     fail(node, "there is no launch '" + node.Scalar() + "'", suggest(node.Scalar(), names));
   }
 
@@ -210,15 +208,14 @@ class JobReader : YamlFile {
     if (node["size"]) fail(node["size"], "'size' is that of a program that is run");
     launch.alone = true;
     try {
-      if (kind == "product") {
+      if (kind == "product")
         launch.program = product(node["product"], launch);
-      } else if (kind == "attention") {
+      else if (kind == "attention")
         launch.program = attention(node["attention"], launch);
-      } else if (kind == "compute") {
+      else if (kind == "compute")
         launch.program = compute(node["compute"]);
-      } else {
+      else
         copy(node["copy"], node, launch);
-      }
     } catch (const Failure& failure) {
       const Diagnostic& first = failure.diagnostics().items().front();
       if (!first.where.file.empty()) throw;

@@ -128,9 +128,8 @@ class MessageRunner {
   }
 
   MessageRun run(const std::string& name) {
-    for (std::size_t m = 0; m < waits_.size(); ++m) {
+    for (std::size_t m = 0; m < waits_.size(); ++m)
       if (waits_[m] == 0) ready_.push_back(static_cast<std::int32_t>(m));
-    }
     begin_ready(Time{});
     std::size_t arrived = copies_;
     while (const auto arrival = network_.next()) {
@@ -153,9 +152,8 @@ class MessageRunner {
 
  private:
   void satisfy(const std::vector<std::int32_t>& list) {
-    for (const std::int32_t other : list) {
+    for (const std::int32_t other : list)
       if (--waits_[at(other)] == 0) ready_.push_back(other);
-    }
   }
 
   void end(std::int32_t number, Time time) {

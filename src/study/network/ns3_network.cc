@@ -173,9 +173,8 @@ Ns3Network::Statistics Ns3Network::statistics() {
 
 std::string describe(const Machine& machine, const Ns3Options& options) {
   std::set<std::int64_t> packets;
-  for (const Node& node : machine.nodes) {
+  for (const Node& node : machine.nodes)
     if (node.kind == NodeKind::nic) packets.insert(node.nic_model.mtu.count);
-  }
   if (packets.empty()) packets.insert(kPacketWithoutNic);
   std::string text = "packets of ";
   for (const std::int64_t size : packets)

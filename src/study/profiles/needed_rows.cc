@@ -81,10 +81,9 @@ class Walk {
     after_ = {-1, 0};
     for (Primitive primitive; cursor.next(primitive);) {
       if (primitive.kind == PrimitiveKind::wait && !primitive.consume) note_wait(primitive);
-      if (tells(primitive)) {
+      if (tells(primitive))
         for (std::size_t s = 0; s < primitive.semaphores.size(); ++s)
           add(rank, primitive.semaphores[s], s < primitive.values.size() ? primitive.values[s] : 1);
-      }
       if (primitive.kind != PrimitiveKind::move) continue;
       for (const Span& span : primitive.dst)
         if (program::is_packet(span.access) && span.flag != 0) store(rank, span, primitive.bytes);

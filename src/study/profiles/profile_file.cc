@@ -373,10 +373,9 @@ ProfileText read_json_profile(std::string_view text, const std::string& file) {
   profile.unit = root.at("unit").text();
   if (root.has("clock")) profile.clock = root.at("clock").text();
   if (root.has("at")) profile.at = root.at("at").text();
-  if (root.has("recorded")) {
+  if (root.has("recorded"))
     for (const auto& [key, value] : json["recorded"].items())
       profile.recorded.emplace_back(key, root.at("recorded").at(key).text());
-  }
   if (root.has("origin")) profile.origin = as_text(json["origin"]);
   for (const JsonValue& buffer : root.items("buffers")) {
     buffer.allow_keys({"name", "bytes"});

@@ -167,10 +167,9 @@ class TrafficReader : YamlFile {
     }
     std::sort(peers.begin(), peers.end());
     const std::string key = node_["peer"] ? "peer" : "peers";
-    for (std::size_t p = 0; p < peers.size(); ++p) {
+    for (std::size_t p = 0; p < peers.size(); ++p)
       if (peers[p] >= ranks_ || peers[p] == to || (p > 0 && peers[p] == peers[p - 1]))
         refuse(key, fmt::format("rank {} does not write to rank {} of {}", peers[p], to, ranks_));
-    }
     if (peers.empty()) refuse(key, "no peer writes");
     return peers;
   }

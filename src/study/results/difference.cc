@@ -67,9 +67,8 @@ std::vector<const StoredRank*> latest_ranks(const StoredResult& result) {
   std::int64_t least = INT64_MAX;
   for (const StoredRank& rank : result.ranks) least = std::min(least, time_after(rank));
   std::vector<const StoredRank*> latest;
-  for (const StoredRank& rank : result.ranks) {
+  for (const StoredRank& rank : result.ranks)
     if (time_after(rank) == least) latest.push_back(&rank);
-  }
   return latest;
 }
 
@@ -77,9 +76,8 @@ std::optional<RankChange> latest_change(const StoredResult& a, const StoredResul
   if (a.ranks.empty() || b.ranks.empty()) return std::nullopt;
   const std::vector<const StoredRank*> of_a = latest_ranks(a), of_b = latest_ranks(b);
   for (const StoredRank* rank : of_a) {
-    for (const StoredRank* other : of_b) {
+    for (const StoredRank* other : of_b)
       if (rank->rank == other->rank) return rank_change(*rank, *other);
-    }
   }
   return rank_change(*of_a.front(), *of_b.front());
 }
@@ -104,9 +102,8 @@ std::vector<LinkChange> link_changes(const StoredResult& a, const StoredResult& 
                      magnitude(link.b_wire_bytes - link.a_wire_bytes));
   };
   std::vector<LinkChange> list;
-  for (auto& [name, link] : all) {
+  for (auto& [name, link] : all)
     if (key(link) != std::pair<std::int64_t, std::int64_t>()) list.push_back(std::move(link));
-  }
   std::stable_sort(list.begin(), list.end(),
                    [&](const LinkChange& x, const LinkChange& y) { return key(x) > key(y); });
   return list;
@@ -247,15 +244,13 @@ double share(const FigureChange& change) {
 Difference compare(ResultFile a, ResultFile b) {
   Difference difference;
   const Matches matches(a.results, b.results);
-  for (std::size_t i = 0; i < a.results.size(); ++i) {
+  for (std::size_t i = 0; i < a.results.size(); ++i)
     if (const auto j = matches.of_a(i))
       difference.results.push_back(change_of(a.results[i], b.results[*j]));
     else
       difference.only_a.push_back({a.results[i].size, a.results[i].settings});
-  }
-  for (std::size_t j = 0; j < b.results.size(); ++j) {
+  for (std::size_t j = 0; j < b.results.size(); ++j)
     if (!matches.taken(j)) difference.only_b.push_back({b.results[j].size, b.results[j].settings});
-  }
   if (difference.results.empty())
     throw Failure(fmt::format("no result has a counterpart in '{}'", b.file), {.file = a.file},
                   fmt::format("results meet by size and settings: here {} | there {}",

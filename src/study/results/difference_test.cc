@@ -171,9 +171,8 @@ TEST(Limit, is_exact) {
 
 TEST(Limit, is_a_share_in_percent) {
   for (const char* text : {"", "2", "%", "-1%", "two%", "1e3%", "0.1234567%", "2%%", ".5%", "1.%",
-                           "99999999999999999999%", "1000001%", "+2%", "2.-5%"}) {
+                           "99999999999999999999%", "1000001%", "+2%", "2.-5%"})
     EXPECT_THROW(read_limit(text, {.file = "--fail-above"}), Failure) << text;
-  }
   EXPECT_EQ(read_limit("0.000001%", {}).millionths, 1);
   EXPECT_EQ(read_limit("100%", {}).millionths, 100'000'000);
 }

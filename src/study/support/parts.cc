@@ -233,9 +233,8 @@ void Parts::join(const std::vector<std::string>& tasks,
 
 void Parts::touch_claims() {
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, kTouchEvery, [&] { return ends_; })) {
+  while (!changed_.wait_for(lock, kTouchEvery, [&] { return ends_; }))
     for (const std::string& file : claimed_) ::utimensat(AT_FDCWD, file.c_str(), nullptr, 0);
-  }
 }
 
 SharedTasks::SharedTasks(Parts& parts, std::vector<std::string> tasks)

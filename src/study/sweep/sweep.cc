@@ -229,10 +229,9 @@ class SweepReader : YamlFile {
     for (const auto& [name, values] : axes) {
       if (all.size() * values.size() > kMostPoints) too_many(node);
       std::vector<Settings> longer;
-      for (const Settings& settings : all) {
+      for (const Settings& settings : all)
         for (const std::string& value : values)
           longer.emplace_back(settings).emplace_back(name, value);
-      }
       all = std::move(longer);
     }
     return all;
@@ -259,9 +258,8 @@ class SweepReader : YamlFile {
     const auto multiply = [&](const auto& values, auto SweepPoint::*member) {
       if (points.size() * values.size() + sweep_.points.size() > kMostPoints) too_many(node);
       std::vector<SweepPoint> more;
-      for (const SweepPoint& point : points) {
+      for (const SweepPoint& point : points)
         for (const auto& value : values) more.emplace_back(point).*member = value;
-      }
       points = std::move(more);
     };
     multiply(axes.machines, &SweepPoint::machine);
@@ -276,9 +274,8 @@ class SweepReader : YamlFile {
     multiply(axes.engines, &SweepPoint::engine);
     multiply(axes.launches, &SweepPoint::launch);
     multiply(axes.skews, &SweepPoint::skew);
-    for (SweepPoint& point : points) {
+    for (SweepPoint& point : points)
       if (known_.insert(key(point)).second) sweep_.points.push_back(std::move(point));
-    }
   }
 
   static std::string key(const SweepPoint& p) {

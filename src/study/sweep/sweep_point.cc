@@ -67,9 +67,8 @@ std::string attribution_text(const sim::Result& result) {
   nlohmann::ordered_json reasons = nlohmann::ordered_json::object();
   if (!result.rank_end.empty()) {
     const sim::Attribution& fs = result.attribution[sim::latest_rank(result)];
-    for (std::size_t i = 0; i < sim::kReasons; ++i) {
+    for (std::size_t i = 0; i < sim::kReasons; ++i)
       if (fs[i] != 0) reasons[std::string(sim::name_of(static_cast<sim::Reason>(i)))] = fs[i];
-    }
   }
   return reasons.dump();
 }

@@ -133,9 +133,9 @@ class SweepRun {
       progress_.time_fs = monitor.time_fs.load();
       progress_.line_hops = monitor.line_hops.load();
     }
-    if (shared_) {  // others do their part
+    if (shared_)  // others do their part
       progress_.share = static_cast<double>(shared_->gone()) / static_cast<double>(begins_.size());
-    } else if (all_weight_ > 0)
+    else if (all_weight_ > 0)
       progress_.share = std::min(1.0, (done_weight_ + under_way) / all_weight_);
   }
 

@@ -78,9 +78,8 @@ struct Surroundings {
       per_process = *gpus * number_after(words, "nThread").value_or(1);
     if (words.size() > 3 && words[0] == "#" && words[1] == "Rank" && parse_count(words[2]))
       ++rank_lines;
-    for (const std::string_view word : words) {
+    for (const std::string_view word : words)
       if (collective.empty()) collective = collective_of(word);
-    }
   }
   std::int64_t ranks() const { return rank_lines > 0 ? rank_lines : per_process; }
 };

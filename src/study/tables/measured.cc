@@ -36,9 +36,8 @@ std::optional<std::size_t> find(const std::vector<std::string>& names, std::stri
 }
 
 std::optional<std::size_t> column_of(const MeasuredTable& table, std::string_view name) {
-  for (const auto& [role, index] : table.roles) {
+  for (const auto& [role, index] : table.roles)
     if (role == name) return index;
-  }
   return find(table.columns, name);
 }
 
@@ -68,9 +67,8 @@ void assign_roles(MeasuredTable& table, const ColumnNames& names, int heading_li
                                    [&](const auto& r) { return r.first == role.name; });
     if (given) continue;
     std::optional<std::size_t> index = find(table.columns, role.name);
-    for (const std::string_view other : role.others) {
+    for (const std::string_view other : role.others)
       if (!index && !other.empty()) index = find(table.columns, other);
-    }
     if (index) table.roles.emplace_back(role.name, *index);
     if (!index && role.needed) {
       throw Failure(
@@ -204,9 +202,8 @@ MeasuredTable select_sizes(const MeasuredTable& table, const std::vector<Bytes>&
   });
   if (selected.rows.empty()) {
     std::vector<std::string> known;
-    for (const MeasuredRow& row : table.rows) {
+    for (const MeasuredRow& row : table.rows)
       if (!find(known, to_string(row.size))) known.push_back(to_string(row.size));
-    }
     throw Failure("no row has a size that was asked for", {.file = table.file},
                   there_are(std::move(known)));
   }

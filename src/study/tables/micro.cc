@@ -68,10 +68,9 @@ std::vector<MicroResult> MicroRunner::run(const Suite& suite,
                                           const std::vector<std::string>& names) {
   const std::vector<MicroRow> rows = micro_rows();
   std::vector<std::pair<const MicroEntry*, MicroRow>> chosen;  // problems are found at once
-  for (const MicroEntry& entry : suite.micro) {
+  for (const MicroEntry& entry : suite.micro)
     if (std::find(names.begin(), names.end(), entry.name) != names.end())
       chosen.emplace_back(&entry, row_of(entry, rows));
-  }
   std::vector<MicroResult> results;
   try {
     for (const auto& [entry, row] : chosen) results.push_back(run(*entry, row));

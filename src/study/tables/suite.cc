@@ -230,9 +230,8 @@ MeasuredTable rows_of(const SuiteEntry& entry) {
   std::erase_if(table.rows, [&](const MeasuredRow& row) {
     return row.size < entry.from || row.size > entry.to;
   });
-  for (MeasuredRow& row : table.rows) {
+  for (MeasuredRow& row : table.rows)
     if (row.ranks == 0) row.ranks = entry.ranks;
-  }
   return table;
 }
 
@@ -251,9 +250,8 @@ MachineChoice choice_of(const std::string& machine, const machine::LoadOptions& 
 }
 
 bool in_default_sample(Bytes size) {
-  for (Bytes power = KiB(1); power <= MiB(4); power = power * 4) {
+  for (Bytes power = KiB(1); power <= MiB(4); power = power * 4)
     if (power == size) return true;
-  }
   return false;
 }
 

@@ -127,9 +127,8 @@ TEST(ShippedSuite, every_entry_has_rows_a_machine_and_a_program) {
     for (const MeasuredRow& row : table.rows) EXPECT_LE(row.ranks, machine.ranks());
     // Rows of one entry differ in size and collection, not in what was measured.
     std::set<std::string> kinds;
-    for (const MeasuredRow& row : table.rows) {
+    for (const MeasuredRow& row : table.rows)
       kinds.insert(std::to_string(row.ranks) + table.cell(row, "op") + table.cell(row, "dtype"));
-    }
     EXPECT_EQ(kinds.size(), 1u);
     const bool published = entry.calibrate == "ns3-flow";  // one flow and no more
     EXPECT_GT(rows_of(suite.entry(entry.calibrate)).rows.size(), published ? 0u : 1u);
@@ -151,9 +150,8 @@ TEST(ShippedSuite, every_table_that_is_carried_is_used) {
 
 TEST(ShippedSuite, the_default_sample_is_powers_of_four) {
   std::vector<std::int64_t> sample;
-  for (std::int64_t kib = 1; kib <= 8192; ++kib) {
+  for (std::int64_t kib = 1; kib <= 8192; ++kib)
     if (in_default_sample(KiB(kib))) sample.push_back(kib);
-  }
   EXPECT_THAT(sample, ElementsAre(1, 4, 16, 64, 256, 1024, 4096));
 }
 

@@ -72,18 +72,16 @@ struct Validator::Case {
 
 std::optional<Collective> collective_named(const std::string& program, const Settings& parameters) {
   if (!program::is_built_in(program)) return std::nullopt;
-  for (const auto& [name, value] : parameters) {
+  for (const auto& [name, value] : parameters)
     if (name == "collective") return parse_collective(value);
-  }
   return parse_collective(program.substr(0, program.find('/')));
 }
 
 Summaries summarise_regimes(std::span<const RowResult> rows) {
   std::array<std::vector<Errors>, kRegimes> errors;
-  for (const RowResult& row : rows) {
+  for (const RowResult& row : rows)
     if (row.skipped.empty())
       errors[static_cast<std::size_t>(regime_of(row.measured.size))].push_back(row.errors);
-  }
   Summaries summaries;
   for (std::size_t i = 0; i < kRegimes; ++i) summaries[i] = summarise(errors[i]);
   return summaries;
@@ -96,20 +94,18 @@ bool any_simulated(std::span<const RowResult> rows) {
 
 std::optional<double> fit_software(std::span<const RowResult> calibration) {
   std::vector<TimePair> times;
-  for (const RowResult& row : calibration) {
+  for (const RowResult& row : calibration)
     if (row.skipped.empty() && regime_of(row.measured.size) == Regime::below_1MB)
       times.push_back({row.measured.time_us, row.simulated.us()});
-  }
   if (times.empty()) return std::nullopt;
   return fit_constant(times);
 }
 
 void add_software(Validation& validation, double software_us) {
   validation.software_us = software_us;
-  for (RowResult& row : validation.rows) {
+  for (RowResult& row : validation.rows)
     if (row.skipped.empty())
       row.errors.with_software = row.errors.simulated + software_us / row.measured.time_us;
-  }
 }
 
 Validation Validator::validate(const MeasuredTable& table, const Configuration& configuration,

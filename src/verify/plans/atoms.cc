@@ -17,9 +17,8 @@ constexpr std::size_t kMostAxes = 16;
 
 std::vector<std::size_t> long_axes(const Rect& rect) {
   std::vector<std::size_t> axes;
-  for (std::size_t i = 0; i < rect.begin.size(); ++i) {
+  for (std::size_t i = 0; i < rect.begin.size(); ++i)
     if (rect.end[i] - rect.begin[i] > 1) axes.push_back(i);
-  }
   return axes;
 }
 
@@ -61,9 +60,8 @@ Atoms::Atoms(const Unrolled& unrolled, const Alignment& aligned) {
   }
   cut_everything(unrolled, aligned);
   const auto sort_all = [&] {
-    for (std::vector<Axis>& axes : axes_) {
+    for (std::vector<Axis>& axes : axes_)
       for (Axis& axis : axes) axis.sort();
-    }
   };
   sort_all();
   collect_pairs(unrolled, aligned);
@@ -125,9 +123,8 @@ void Atoms::cut_everything(const Unrolled& unrolled, const Alignment& aligned) {
       cut(transfer.source, at);
       cut(transfer.destination, at);
       if (transfer.reduce != ReduceOp::none && transfer.group < 0) cut(transfer.operand, at);
-      for (const plan::Dependency& dependency : transfer.after) {
+      for (const plan::Dependency& dependency : transfer.after)
         if (dependency.computed) cut(*dependency.computed, at);
-      }
     }
   }
   for (const Meeting& meeting : unrolled.meetings()) {
@@ -142,9 +139,8 @@ void Atoms::cut_everything(const Unrolled& unrolled, const Alignment& aligned) {
   }
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const plan::Code& code = plan.code(rank);
-    if (code.resident) {
+    if (code.resident)
       for (const plan::Region& region : *code.resident) cut(region, {.rank = rank});
-    }
     for (const plan::Compute& compute : code.computes) {
       for (const plan::ComputeOperand& operand : compute.operands) {
         std::vector<Axis>& own = axes(operand.tensor);
@@ -180,9 +176,8 @@ void Atoms::pair(const Area& a, const Area& b) {
     }
   }
   if (alike) {
-    for (std::size_t i = 0; i < a.rects.size(); ++i) {
+    for (std::size_t i = 0; i < a.rects.size(); ++i)
       if (a.rects[i].elements() > 1) pairs_.push_back({a.tensor, b.tensor, a.rects[i], b.rects[i]});
-    }
     return;
   }
   for (const Rect& rect : a.rects) divide(a.tensor, rect);
@@ -192,9 +187,8 @@ void Atoms::pair(const Area& a, const Area& b) {
 void Atoms::collect_pairs(const Unrolled& unrolled, const Alignment& aligned) {
   const auto add = [&](const std::vector<Movement>& movements) {
     for (const Movement& movement : movements) {
-      for (const auto& [rank, area] : movement.sources) {
+      for (const auto& [rank, area] : movement.sources)
         if (area.elements() > 1) pair(area, movement.destination);
-      }
     }
   };
   for (std::int32_t s = 0; s < unrolled.streams(); ++s) {
@@ -209,14 +203,12 @@ void Atoms::collect_pairs(const Unrolled& unrolled, const Alignment& aligned) {
                                        [](TransferId id) { return id.stream < 0; });
     if (complete && unrolled.disagreement(meeting).empty()) add(unrolled.movements(meeting));
   }
-  for (const auto& [a, b] : aligned) {
+  for (const auto& [a, b] : aligned)
     if (a.elements() > 1) pair(a, b);
-  }
   std::sort(pairs_.begin(), pairs_.end());
   pairs_.erase(std::unique(pairs_.begin(), pairs_.end()), pairs_.end());
-  for (std::vector<Axis>& axes : axes_) {
+  for (std::vector<Axis>& axes : axes_)
     for (Axis& axis : axes) axis.sort();
-  }
 }
 
 bool Atoms::carry(const Pair& pair) {

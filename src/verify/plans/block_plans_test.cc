@@ -26,11 +26,10 @@ std::vector<std::pair<const char*, plan::Parameters>> block_variants() {
       {"block-attention/sequence", {{"sequences", "2"}, {"degree", "2"}}},
       {"block-attention/sequence", {{"sequences", "2"}, {"degree", "4"}, {"steps", "hetero"}}}};
   for (const char* name : {"block-mlp/sequence", "block-attention/sequence"}) {
-    for (const char* steps : {"uniform", "hetero"}) {
+    for (const char* steps : {"uniform", "hetero"})
       for (const auto& [gather, scatter] :
            {std::pair("pull", "push"), std::pair("push", "pull"), std::pair("push", "push")})
         all.push_back({name, {{"steps", steps}, {"gather", gather}, {"scatter", scatter}}});
-    }
   }
   return all;
 }
@@ -51,12 +50,11 @@ TEST(BlockPlans, are_proven_and_right_on_data_for_4_and_8_ranks) {
 /// All lists of dependencies of the plan, loops included.
 void collect_waits(std::vector<plan::Item>& items,
                    std::vector<std::vector<plan::Dependency>*>& waits) {
-  for (plan::Item& item : items) {
+  for (plan::Item& item : items)
     if (auto* loop = std::get_if<plan::Loop>(&item))
       collect_waits(loop->items, waits);
     else
       waits.push_back(&std::get<plan::Transfer>(item).after);
-  }
 }
 std::vector<std::vector<plan::Dependency>*> waits_of(plan::Plan& plan) {
   std::vector<std::vector<plan::Dependency>*> waits;

@@ -266,9 +266,8 @@ TEST(CheckPlan, without_expectations_there_is_no_proof) {
 TEST(CheckPlan, large_matrices_are_checked_in_pieces) {
   plan::Plan plan = gather_and_multiply(4, false);
   const std::int64_t scale = 1024;
-  for (plan::Tensor& tensor : plan.tensors) {
+  for (plan::Tensor& tensor : plan.tensors)
     for (std::int64_t& extent : tensor.shape) extent *= scale;
-  }
   const auto grow = [&](plan::Region& region) {
     for (plan::Box& box : region.boxes) {
       for (plan::Range& range : box) {

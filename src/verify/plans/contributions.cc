@@ -68,9 +68,8 @@ Contributions Contributions::sum(const Contributions& x, const Contributions& y)
     append(result, run);
     low.drop(run.ranks);
   }
-  for (Rest* rest : {&a, &b}) {
+  for (Rest* rest : {&a, &b})
     for (; !rest->empty(); rest->advance()) append(result, rest->now);
-  }
   if (result.size() == 1) return Contributions(result.front());
   Contributions sum;
   sum.many_ = std::make_shared<const std::vector<Contribution>>(std::move(result));

@@ -211,18 +211,16 @@ void PlanData::find_owners() {
   for (std::size_t t = 0; t < plan_.tensors.size(); ++t) {
     auto& owners = owners_.emplace_back(static_cast<std::size_t>(plan_.tensors[t].elements()));
     for (std::size_t e = 0; e < owners.size(); ++e) {
-      for (std::size_t rank = 0; rank < resident_.size(); ++rank) {
+      for (std::size_t rank = 0; rank < resident_.size(); ++rank)
         if (resident_[rank][t][e] || computes_[rank][t][e])
           owners[e].ranks.push_back(static_cast<int>(rank));
-      }
     }
   }
 }
 
 void PlanData::poison() {
-  for (Tensors& tensors : memory_) {
+  for (Tensors& tensors : memory_)
     for (std::vector<float>& tensor : tensors) std::fill(tensor.begin(), tensor.end(), kNothing);
-  }
 }
 
 void PlanData::begin(std::uint64_t seed) {
@@ -296,9 +294,8 @@ float PlanData::right_input(int rank, std::int32_t tensor, std::int64_t element)
 /// Launches may read what others computed, on other ranks too: again until nothing changes.
 void PlanData::compute_reference() {
   std::size_t rounds = 1;
-  for (const plan::Code& code : plan_.codes) {
+  for (const plan::Code& code : plan_.codes)
     if (plan::has_launches(plan_)) rounds = std::max(rounds, code.computes.size() + 1);
-  }
   for (bool changed = true; changed && rounds > 0; --rounds) {
     changed = false;
     for (int rank = 0; rank < plan_.ranks; ++rank) {
@@ -321,9 +318,8 @@ void PlanData::compute_reference(int rank) {
   };
   const plan::Code& code = plan_.code(rank);
   std::vector<std::int32_t> order;
-  for (std::size_t c = 0; c < code.computes.size(); ++c) {
+  for (std::size_t c = 0; c < code.computes.size(); ++c)
     if (!code.computes[c].is_launch()) order.push_back(static_cast<std::int32_t>(c));
-  }
   const plan::LaunchOrder launches(code);
   order.insert(order.end(), launches.sorted().begin(), launches.sorted().end());
   for (const std::int32_t c : order) {
@@ -423,10 +419,9 @@ std::vector<std::pair<std::int64_t, PlanData::Meaning>> PlanData::meanings(
 
 void PlanData::find_meanings() {
   for (int rank = 0; rank < plan_.ranks; ++rank) {
-    for (const plan::Expectation& expectation : plan_.code(rank).expected) {
+    for (const plan::Expectation& expectation : plan_.code(rank).expected)
       for (const auto& [element, meaning] : meanings(expectation, rank))
         meanings_.emplace(std::tuple{rank, expectation.region.tensor, element}, meaning);
-    }
   }
 }
 

@@ -24,10 +24,9 @@ PlanInterpreter::Wait PlanInterpreter::wait_of_launch(std::int32_t number) const
                                          ", which it comes after"};
   }
   if (!self.started) return {self.transfer.stream, "waits for " + describe(self.transfer)};
-  for (const std::int32_t tile : self.tiles) {
+  for (const std::int32_t tile : self.tiles)
     if (!tiles_[static_cast<std::size_t>(tile)].done)
       return {event_of(tile).actor, "waits for its tiles"};
-  }
   return {-1, "waits for nothing"};
 }
 
@@ -95,12 +94,10 @@ Witness PlanInterpreter::stuck(std::int32_t actor, std::string text) const {
 
 PlanFinding PlanInterpreter::explain_deadlock() const {
   std::int32_t actor = -1;
-  for (std::int32_t s = 0; s < unrolled_.streams() && actor < 0; ++s) {
+  for (std::int32_t s = 0; s < unrolled_.streams() && actor < 0; ++s)
     if (streams_[static_cast<std::size_t>(s)].position < unrolled_.transfers(s)) actor = s;
-  }
-  for (std::size_t tile = 0; tile < tiles_.size() && actor < 0; ++tile) {
+  for (std::size_t tile = 0; tile < tiles_.size() && actor < 0; ++tile)
     if (!tiles_[tile].done) actor = unrolled_.streams() + static_cast<std::int32_t>(tile);
-  }
   std::vector<std::int32_t> path;
   std::vector<Witness> steps;
   while (true) {

@@ -39,10 +39,9 @@ class PlanExecution {
         completed_(static_cast<std::size_t>(unrolled_.streams())),
         arrived_(unrolled_.meetings().size()),
         met_(unrolled_.meetings().size()) {
-    for (int rank = 0; rank < plan.ranks; ++rank) {
+    for (int rank = 0; rank < plan.ranks; ++rank)
       for (const plan::Compute& compute : plan.code(rank).computes)
         kernels_.push_back(std::make_unique<Kernel>(plan, rank, compute));
-    }
     connect_launches();
     for (const auto& kernel : kernels_) find_arrivals(*kernel);
   }
@@ -102,10 +101,9 @@ class PlanExecution {
         for (const plan::ComputeOperand& operand : what.operands)
           (operand.use == plan::Use::read ? reads : writes)
               .push_back(operand_area(plan, operand, box, owner));
-        for (const plan::ComputeOperand& operand : what.operands) {
+        for (const plan::ComputeOperand& operand : what.operands)
           if (operand.use == plan::Use::add)
             reads.push_back(operand_area(plan, operand, box, owner));
-        }
       }
     }
     bool waits_by_tiles() const { return compute.waits == plan::Waits::tiles; }
@@ -130,10 +128,9 @@ class PlanExecution {
         Kernel& kernel = *kernels_[first + c];
         for (const std::int32_t other : order.directly_before(static_cast<std::int32_t>(c)))
           kernel.before.push_back(kernels_[first + static_cast<std::size_t>(other)].get());
-        for (const plan::Dependency& dependency : kernel.compute.after) {
+        for (const plan::Dependency& dependency : kernel.compute.after)
           if (dependency.on_transfer())
             kernel.after.push_back(unrolled_.target(dependency, {.rank = rank}));
-        }
       }
       first_kernel_.push_back(first);
       first += code.computes.size();
@@ -144,11 +141,10 @@ class PlanExecution {
     kernel.arrivals.resize(kernel.done.size());
     if (!kernel.waits_by_tiles()) return;
     const auto arrives = [&](const plan::Area& area, TransferId id) {
-      for (std::size_t tile = 0; tile < kernel.areas.size(); ++tile) {
+      for (std::size_t tile = 0; tile < kernel.areas.size(); ++tile)
         if (std::any_of(kernel.areas[tile].begin(), kernel.areas[tile].end(),
                         [&](const plan::Area& read) { return overlap(read, area); }))
           kernel.arrivals[tile].push_back(id);
-      }
     };
     for (std::int32_t s = 0; s < unrolled_.streams(); ++s) {
       for (TransferId id{s, 0}; id.number < unrolled_.transfers(s); ++id.number) {
@@ -158,9 +154,8 @@ class PlanExecution {
             arrives(evaluate(transfer.destination, unrolled_.at(id)), id);
           continue;
         }
-        for (const Movement& movement : unrolled_.movements(id)) {
+        for (const Movement& movement : unrolled_.movements(id))
           if (movement.rank == kernel.rank) arrives(movement.destination, id);
-        }
       }
     }
   }
@@ -195,9 +190,8 @@ class PlanExecution {
       for (std::size_t tile = 0; tile < kernel->done.size(); ++tile) {
         const bool done = kernel->done[tile].load(std::memory_order_acquire) > round_;
         if (done && kernel->waits_by_tiles()) continue;
-        for (const plan::Area& result : kernel->results[tile]) {
+        for (const plan::Area& result : kernel->results[tile])
           if (overlap(result, area)) return false;
-        }
       }
     }
     return true;
@@ -210,14 +204,13 @@ class PlanExecution {
       if (options_.delays) delay(random);
       const plan::Transfer& transfer = unrolled_.transfer(id);
       const Indices at = unrolled_.at(id);
-      for (const plan::Dependency& dependency : transfer.after) {
+      for (const plan::Dependency& dependency : transfer.after)
         if (!threads_->wait(
                 stream, [&] { return is_met(dependency, at); },
                 dependency.computed  ? "tiles"
                 : dependency.compute ? "a launch"
                                      : "a transfer"))
           return;
-      }
       if (transfer.kind == plan::TransferKind::collective) {
         if (!meet(stream, unrolled_.meeting_of(id))) return;
       } else {

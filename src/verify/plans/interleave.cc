@@ -105,10 +105,9 @@ class Interleaving {
       kernel.compute = static_cast<std::int32_t>(c);
       for (const std::int32_t other : order.directly_before(kernel.compute))
         kernel.before.push_back(first_kernel_.back() + static_cast<std::size_t>(other));
-      for (const plan::Dependency& dependency : code.computes[c].after) {
+      for (const plan::Dependency& dependency : code.computes[c].after)
         if (dependency.on_transfer())
           kernel.after.push_back(unrolled_.target(dependency, {.rank = rank}));
-      }
     }
   }
 
@@ -136,9 +135,8 @@ class Interleaving {
   void start(Kernel& kernel) {
     if (kernel.start) return;
     kernel.start.emplace(clocks_.size());
-    for (const std::size_t other : kernel.before) {
+    for (const std::size_t other : kernel.before)
       for (const std::int32_t tile : kernels_[other].tiles) join(*kernel.start, clock(tile));
-    }
     for (const TransferId id : kernel.after) join(*kernel.start, released(id));
     data_.begin_launch(kernel.rank,
                        plan_.code(kernel.rank).computes[static_cast<std::size_t>(kernel.compute)]);
@@ -168,14 +166,13 @@ class Interleaving {
       for (TransferId id{s, 0}; id.number < unrolled_.transfers(s); ++id.number) {
         for (const auto& destination : destinations(id)) {
           const auto& area = destination.second;
-          for (Tile& tile : tiles_) {
+          for (Tile& tile : tiles_)
             if (tile.rank == destination.first && compute_of(tile).waits == plan::Waits::tiles &&
                 std::any_of(tile.areas.begin(), tile.areas.end(), [&](const auto& used) {
                   const bool reads = used.first == plan::Use::read || used.first == plan::Use::add;
                   return reads && overlap(used.second, area);
                 }))
               tile.arrivals.push_back(id);
-          }
         }
       }
     }
@@ -215,9 +212,8 @@ class Interleaving {
     const Indices at = unrolled_.at(id);
     for (const plan::Dependency& dependency : unrolled_.transfer(id).after) {
       if (!dependency.on_transfer()) {
-        for (const std::int32_t tile : awaited(dependency, at)) {
+        for (const std::int32_t tile : awaited(dependency, at))
           if (!tile_of(tile).done) return false;
-        }
       } else {
         const TransferId target = unrolled_.target(dependency, at);
         if (position(target.stream) <= target.number) return false;
@@ -266,11 +262,10 @@ class Interleaving {
     const plan::Transfer& transfer = unrolled_.transfer(id);
     Clock& own = clock(stream);
     for (const plan::Dependency& dependency : transfer.after) {
-      if (!dependency.on_transfer()) {
+      if (!dependency.on_transfer())
         for (const std::int32_t tile : awaited(dependency, at)) join(own, clock(tile));
-      } else {
+      else
         join(own, released(unrolled_.target(dependency, at)));
-      }
     }
     if (transfer.kind == plan::TransferKind::collective)
       return meet(stream, unrolled_.meeting_of(id));
@@ -322,10 +317,9 @@ class Interleaving {
       if (rank != movement.rank || area.tensor != movement.destination.tensor) continue;
       const auto from = elements(plan_, area);
       for (std::size_t i = 0; i < from.size(); ++i) {
-        for (std::size_t k = 0; k < to.size(); ++k) {
+        for (std::size_t k = 0; k < to.size(); ++k)
           if (i != k && from[i] == to[k])
             race("a transfer overwrites what it reads", rank, area.tensor, from[i]);
-        }
       }
     }
   }
@@ -362,9 +356,8 @@ class Interleaving {
     }
     for (const TransferId id : tile.arrivals) join(clock(actor), released(id));
     for (const auto& [use, area] : tile.areas) {
-      for (const std::int64_t element : elements(plan_, area)) {
+      for (const std::int64_t element : elements(plan_, area))
         if (use == plan::Use::read) read(tile.rank, area.tensor, element, {actor, 0});
-      }
     }
     for (const auto& [use, area] : tile.areas) {
       for (const std::int64_t element : elements(plan_, area)) {
@@ -406,9 +399,8 @@ class Interleaving {
     if (std::isnan(data_.tensor(rank, tensor)[element]) ||
         (cell.writes.empty() && data_.is_accumulator(rank, tensor, element)))
       race("memory that nobody wrote is read", rank, tensor, element);
-    for (const Access& write : cell.writes) {
+    for (const Access& write : cell.writes)
       if (!ordered(write, now)) race("a read and a write are unordered", rank, tensor, element);
-    }
     forward(cell, rank, tensor, element, now);
     cell.reads.push_back(now);
   }
@@ -442,13 +434,11 @@ class Interleaving {
 
   void write(int rank, std::int32_t tensor, std::int64_t element, const Access& now, bool add) {
     Cell& cell = this->cell(rank, tensor, element);
-    for (const Access& write : cell.writes) {
+    for (const Access& write : cell.writes)
       if (!(add && together(write, now)) && !ordered(write, now))
         race("two writes are unordered", rank, tensor, element);
-    }
-    for (const Access& read : cell.reads) {
+    for (const Access& read : cell.reads)
       if (!ordered(read, now)) race("a read and a write are unordered", rank, tensor, element);
-    }
     if (cell.transit == 1) race("a chunk in transit is overwritten", rank, tensor, element);
     cell.transit = plan_.tensors[static_cast<std::size_t>(tensor)].role == plan::Role::transit;
     if (!add) cell.writes.clear();

@@ -17,9 +17,8 @@ constexpr std::int64_t kTransfersUntilAsked = 1024;
 
 std::int32_t tiles_of(const plan::Plan& plan) {
   std::int64_t total = 0;
-  for (int rank = 0; rank < plan.ranks; ++rank) {
+  for (int rank = 0; rank < plan.ranks; ++rank)
     for (const plan::Compute& compute : plan.code(rank).computes) total += count_tiles(compute);
-  }
   constexpr std::int64_t kMostTiles = 10'000'000;
   if (total > kMostTiles)
     throw Failure("plan '" + plan.name + "' computes " + std::to_string(total) + " tiles", {},
@@ -29,9 +28,8 @@ std::int32_t tiles_of(const plan::Plan& plan) {
 
 std::int32_t launches_of(const plan::Plan& plan) {
   std::int32_t total = 0;
-  for (int rank = 0; rank < plan.ranks; ++rank) {
+  for (int rank = 0; rank < plan.ranks; ++rank)
     for (const plan::Compute& compute : plan.code(rank).computes) total += compute.is_launch();
-  }
   return total;
 }
 
@@ -83,9 +81,8 @@ PlanInterpreter::End PlanInterpreter::run(const Monitor* monitor) {
     stream < unrolled_.streams() ? advance(stream) : start_launch(stream - unrolled_.streams());
   }
   if (fault_) return End::wrong;
-  for (std::int32_t s = 0; s < unrolled_.streams(); ++s) {
+  for (std::int32_t s = 0; s < unrolled_.streams(); ++s)
     if (streams_[static_cast<std::size_t>(s)].position < unrolled_.transfers(s)) return End::stuck;
-  }
   return std::all_of(tiles_.begin(), tiles_.end(), [](const Tile& tile) { return tile.done; })
              ? End::finished
              : End::stuck;
@@ -219,9 +216,8 @@ void PlanInterpreter::meet(std::int32_t number) {
     out.destination = atoms_.of(movement.destination);
     for (const auto& [rank, area] : movement.sources)
       out.sources.emplace_back(rank, atoms_.of(area));
-    for (const TransferId id : meeting.members) {
+    for (const TransferId id : meeting.members)
       if (unrolled_.rank_of(id.stream) == movement.rank) out.event = event(id);
-    }
   }
   perform(movements, movements.size());
   for (const TransferId id : meeting.members) {

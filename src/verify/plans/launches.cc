@@ -21,9 +21,8 @@ void PlanInterpreter::create_launches() {
       launch.compute = static_cast<std::int32_t>(c);
       launch.whole = compute.waits == plan::Waits::launch;
       const Indices at{.rank = rank};
-      for (const plan::Dependency& dependency : compute.after) {
+      for (const plan::Dependency& dependency : compute.after)
         if (dependency.on_transfer()) launch.after.push_back(unrolled_.target(dependency, at));
-      }
     }
     if (first == std::ssize(launches_)) continue;
     const plan::LaunchOrder order(code);
@@ -55,9 +54,8 @@ void PlanInterpreter::start_launch(std::int32_t number) {
   for (const std::int32_t other : self.before) order_.learn(start_of(number), end_of(other));
   for (const TransferId target : self.after)
     order_.learn(start_of(number), {target.stream, target.number});
-  for (const std::int32_t tile : self.tiles) {
+  for (const std::int32_t tile : self.tiles)
     if (--tiles_[static_cast<std::size_t>(tile)].waiting == 0) ready_tiles_.push_back(tile);
-  }
 }
 
 void PlanInterpreter::tile_done(std::int32_t number, std::int32_t tile) {
@@ -66,10 +64,9 @@ void PlanInterpreter::tile_done(std::int32_t number, std::int32_t tile) {
   if (--self.unfinished > 0) return;
   ready_.insert(ready_.end(), self.blocked.begin(), self.blocked.end());
   self.blocked.clear();
-  for (const std::int32_t behind : self.behind) {
+  for (const std::int32_t behind : self.behind)
     if (--launches_[static_cast<std::size_t>(behind)].waiting == 0)
       ready_.push_back(unrolled_.streams() + behind);
-  }
 }
 
 /// Else the stream is told of its end.

@@ -148,10 +148,9 @@ void PlanInterpreter::read(int rank, std::int32_t atom, Event now) {
   if (in_transit_[static_cast<std::size_t>(atom)] != 0) forward(rank, atom, now);
   expect_order(cell.writer, true, now, false, rank, atom);
   if (!tile_cells_.empty()) {
-    if (const auto found = tile_cells_.find(where); found != tile_cells_.end()) {
+    if (const auto found = tile_cells_.find(where); found != tile_cells_.end())
       for (const std::int32_t tile : found->second.wrote)
         expect_order(event_of(tile), true, now, false, rank, atom);
-    }
   }
   if (cell.reader.actor >= 0 && cell.reader.actor != now.actor) {
     if (cell.readers == nullptr) cell.readers = std::make_unique<std::vector<Event>>();
@@ -195,9 +194,8 @@ void PlanInterpreter::write(int rank, std::int32_t atom, Event now, Contribution
   PlanCell& cell = cells_[where];
   expect_order(cell.writer, true, now, true, rank, atom);
   expect_order(cell.reader, false, now, true, rank, atom);
-  if (cell.readers != nullptr) {
+  if (cell.readers != nullptr)
     for (const Event reader : *cell.readers) expect_order(reader, false, now, true, rank, atom);
-  }
   if (fault_) return;
   if (in_transit_[static_cast<std::size_t>(atom)] != 0 && cell.writer.actor >= 0 &&
       cell.reader.actor < 0) {
@@ -214,9 +212,8 @@ void PlanInterpreter::write(int rank, std::int32_t atom, Event now, Contribution
         expect_order(event_of(tile), true, now, true, rank, atom);
       found->second.wrote.clear();
       if (!found->second.readers.empty() && --found->second.arriving == 0) {
-        for (const std::int32_t tile : found->second.readers) {
+        for (const std::int32_t tile : found->second.readers)
           if (--tiles_[static_cast<std::size_t>(tile)].waiting == 0) ready_tiles_.push_back(tile);
-        }
       }
     }
   }
@@ -241,9 +238,8 @@ void PlanInterpreter::write_tile(int rank, std::int32_t atom, std::int32_t tile,
   const Tile& self = tiles_[static_cast<std::size_t>(tile)];
   expect_order(cell.writer, true, now, true, rank, atom);
   expect_order(cell.reader, false, now, true, rank, atom);
-  if (cell.readers != nullptr) {
+  if (cell.readers != nullptr)
     for (const Event reader : *cell.readers) expect_order(reader, false, now, true, rank, atom);
-  }
   bool first = true, all_before = self.launch >= 0;
   for (const std::int32_t other : beside.wrote) {
     const bool together =

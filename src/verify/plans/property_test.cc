@@ -20,10 +20,9 @@ using Counts = std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t>;  /
 
 Counts counts_of(const Contributions& value) {
   Counts counts;
-  for (const Contribution& run : value.runs()) {
+  for (const Contribution& run : value.runs())
     for (std::int32_t rank = run.first; rank < run.first + run.ranks; ++rank)
       counts[{run.source, rank}] += run.count;
-  }
   return counts;
 }
 

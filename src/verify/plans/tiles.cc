@@ -27,9 +27,8 @@ void PlanInterpreter::create_tiles() {
         }
         const auto self = static_cast<std::int32_t>(tiles_.size());
         for (const auto* atoms : {&tile.reads, &tile.adds}) {
-          for (const std::int32_t atom : *atoms) {
+          for (const std::int32_t atom : *atoms)
             if (waits_by_itself(tile)) tile_cells_[index(rank, atom)].readers.push_back(self);
-          }
         }
         if (tile.launch >= 0) {
           Launch& launch = launches_[static_cast<std::size_t>(tile.launch)];
@@ -49,9 +48,8 @@ void PlanInterpreter::create_tiles() {
     }
   }
   if (!tiles_.empty()) find_arrivals();
-  for (std::size_t tile = 0; tile < tiles_.size(); ++tile) {
+  for (std::size_t tile = 0; tile < tiles_.size(); ++tile)
     if (tiles_[tile].waiting == 0) ready_tiles_.push_back(static_cast<std::int32_t>(tile));
-  }
 }
 
 void PlanInterpreter::find_arrivals() {
@@ -73,10 +71,9 @@ void PlanInterpreter::find_arrivals() {
                 id);
         continue;
       }
-      for (const Movement& movement : unrolled_.movements(id)) {
+      for (const Movement& movement : unrolled_.movements(id))
         if (!plan_.code(movement.rank).computes.empty())
           arrives(movement.rank, atoms_.of(movement.destination), id);
-      }
     }
   }
 }
@@ -91,11 +88,10 @@ Contributions PlanInterpreter::made_of(int rank, std::int32_t atom, Contribution
     const Tile& tile = tiles_[static_cast<std::size_t>(number)];
     if (std::exchange(last, tile.compute) == tile.compute) continue;
     const bool adds = std::find(tile.adds.begin(), tile.adds.end(), atom) != tile.adds.end();
-    if (adds) {
+    if (adds)
       adders.insert(tile.compute);
-    } else {
+    else
       own = computed(atom, rank, tile.compute, false);
-    }
   }
   for (const std::int32_t adder : adders) {
     const Contributions more = computed(atom, rank, adder, true);
@@ -121,10 +117,9 @@ void PlanInterpreter::find_owners() {
 
 void PlanInterpreter::find_meanings() {
   for (int rank = 0; rank < plan_.ranks; ++rank) {
-    for (const plan::Expectation& expectation : plan_.code(rank).expected) {
+    for (const plan::Expectation& expectation : plan_.code(rank).expected)
       for (const auto& [atom, meaning] : meanings(expectation, rank))
         meanings_.emplace(index(rank, atom), meaning);
-    }
   }
 }
 
@@ -153,10 +148,9 @@ bool PlanInterpreter::is_right(const Contributions& value, const Meaning& meanin
   if (meaning.holder >= 0 && one != meaning.holder) return false;
   // All that this owner had, and nothing else.
   std::vector<Contribution> wanted;
-  for (const Contribution& owner : all.runs()) {
+  for (const Contribution& owner : all.runs())
     if (owner.first <= one && one < owner.first + owner.ranks)
       wanted.push_back({owner.source, one, 1, 1});
-  }
   return runs == wanted;
 }
 

@@ -182,20 +182,18 @@ std::string Unrolled::disagreement(const Meeting& meeting) const {
 std::vector<bool> Unrolled::reduced_tensors() const {
   std::vector<bool> reduced(plan_.tensors.size());
   for (const std::vector<Step>& steps : steps_) {
-    for (const Step& step : steps) {
+    for (const Step& step : steps)
       if (step.transfer->reduce != ReduceOp::none)
         reduced[static_cast<std::size_t>(step.transfer->destination.tensor)] = true;
-    }
   }
   return reduced;
 }
 
 std::vector<bool> Unrolled::written_tensors() const {
   std::vector<bool> written(plan_.tensors.size());
-  for (const std::vector<Step>& steps : steps_) {
+  for (const std::vector<Step>& steps : steps_)
     for (const Step& step : steps)
       written[static_cast<std::size_t>(step.transfer->destination.tensor)] = true;
-  }
   return written;
 }
 
@@ -203,9 +201,8 @@ std::string Unrolled::place(TransferId id) const {
   const int rank = rank_of(id.stream);
   std::string text = "/codes/" + std::to_string(plan_.code_of[static_cast<std::size_t>(rank)]) +
                      "/streams/" + std::to_string(index_of(id.stream));
-  for (const std::int32_t item : step(id).items) {
+  for (const std::int32_t item : step(id).items)
     if (item >= 0) text += "/items/" + std::to_string(item);
-  }
   return text;
 }
 

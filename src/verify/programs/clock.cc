@@ -83,9 +83,8 @@ struct Clock::Pool {
     }
     template <class Visit>
     void each(Visit visit) const {
-      for (const Node* node : buckets_) {
+      for (const Node* node : buckets_)
         for (; node != nullptr; node = node->next) visit(*node);
-      }
     }
 
    private:
@@ -96,9 +95,8 @@ struct Clock::Pool {
     }
     void grow() {
       std::vector<const Node*> more(4 * buckets_.size());
-      for (const Node* node : buckets_) {
+      for (const Node* node : buckets_)
         while (node != nullptr) chain(more, std::exchange(node, node->next));
-      }
       buckets_ = std::move(more);
     }
 
@@ -161,11 +159,10 @@ Clock::Share::Share(const Node* node) : node_(node) {
 Clock::Share::~Share() {
   if (node_ == nullptr || --node_->shares > 0) return;
   Pool::own().nodes.erase(node_);
-  if (node_->height == 0) {
+  if (node_->height == 0)
     delete static_cast<const Leaf*>(node_);
-  } else {
+  else
     delete static_cast<const Inner*>(node_);
-  }
 }
 
 Clock::Entry Clock::find(Actor actor) const {

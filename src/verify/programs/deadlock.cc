@@ -54,9 +54,8 @@ class Explanation {
     scan_remaining();
     add_launch_needs();
     if (complete_) {
-      for (const Need& need : needs_) {
+      for (const Need& need : needs_)
         if (!need.place && need.coming < need.missing) return missing(need);
-      }
     }
     return cycle();
   }
@@ -176,9 +175,8 @@ class Explanation {
           bring({need, 0}, {actor, 0}, 1);
       }
     }
-    for (const Span& span : primitive.dst) {
+    for (const Span& span : primitive.dst)
       if (is_packet(span.access)) bring_packets(actor, primitive, span);
-    }
   }
 
   void bring_packets(Actor actor, const Primitive& primitive, const Span& span) {

@@ -48,9 +48,8 @@ class ProgramExecution {
       if (options_.monitor != nullptr) options_.monitor->done.store(round_);
       const std::uint64_t seed = mix(options_.seed, static_cast<std::uint64_t>(round_));
       data_.fill_inputs(seed);
-      if (round_ > 0) {
+      if (round_ > 0)
         for (const auto& workgroup : workgroups_) workgroup->cursor.repeat();
-      }
       running_.store(static_cast<std::int64_t>(workgroups_.size()));
       Threads threads(result.threads);
       threads_ = &threads;
@@ -152,12 +151,11 @@ class ProgramExecution {
     Primitive primitive;
     for (const auto& workgroup : workgroups_) {
       program::Cursor walk = workgroup->cursor;
-      while (walk.next(primitive)) {
+      while (walk.next(primitive))
         if (primitive.kind == PrimitiveKind::post &&
             queue_of_.try_emplace({workgroup->rank, peer_of(*workgroup, primitive)}, queues_.size())
                 .second)
           queues_.push_back(std::make_unique<Queue>());
-      }
     }
   }
 
@@ -297,7 +295,7 @@ class ProgramExecution {
         post(self);
         return true;
       case PrimitiveKind::flush:
-        for (const auto& [queue, posted] : self.posted) {
+        for (const auto& [queue, posted] : self.posted)
           if (!threads_->wait(
                   thread,
                   [&, number = queue, count = posted] {
@@ -305,7 +303,6 @@ class ProgramExecution {
                   },
                   "the proxy"))
             return false;
-        }
         return true;
       default:  // sync, fence: a workgroup is one thread
         return true;
@@ -348,10 +345,9 @@ class ProgramExecution {
     std::atomic<std::int64_t>& counter = semaphore(wait.semaphore);
     std::int64_t value = counter.load(std::memory_order_acquire);
     if (!wait.consume) return value >= wait.value;
-    while (value >= wait.value) {
+    while (value >= wait.value)
       if (counter.compare_exchange_weak(value, value - wait.value, std::memory_order_acq_rel))
         return true;
-    }
     return false;
   }
 
@@ -422,9 +418,8 @@ class ProgramExecution {
     const std::vector<ProgramData::Elements> destinations = data_.elements(primitive.dst);
     const std::int64_t count = ProgramData::count(primitive.bytes);
     for (const auto* list : {&sources, &destinations}) {
-      for (const ProgramData::Elements& end : *list) {
+      for (const ProgramData::Elements& end : *list)
         if (end.first < 0 || end.first + count > end.memory->elements) return outside();
-      }
     }
     bool stored_packets = false;
     for (std::int64_t e = 0; e < count; ++e) {

@@ -223,9 +223,8 @@ void try_fold_mutants(bool one_rank) {
   const char* seed = std::getenv("HEMIOLA_MUTANTS_SEED");
   const std::int64_t count = asked != nullptr ? std::atoll(asked) : some_or_all(150, 400);
   std::vector<Program> good;
-  for (const int ranks : {2, 4, 6}) {
+  for (const int ranks : {2, 4, 6})
     for (Program& program : built_ins(ranks)) good.push_back(std::move(program));
-  }
   Mutator mutator(seed != nullptr ? static_cast<unsigned>(std::atoi(seed)) : 1);
   std::int64_t tried = 0, folded = 0, bad = 0, differ = 0;
   for (std::size_t next = 0; tried < count; next = (next + 1) % good.size()) {

@@ -65,9 +65,8 @@ void Interpreter::create_semaphores() {
     }
     std::sort(awaited.begin(), awaited.end());
     awaited.erase(std::unique(awaited.begin(), awaited.end()), awaited.end());
-    for (const std::size_t semaphore : awaited) {
+    for (const std::size_t semaphore : awaited)
       if (semaphore < waiters.size()) ++waiters[semaphore];
-    }
   }
   for (std::size_t i = 0; i < waiters.size(); ++i)
     semaphores_.emplace_back(program_.semaphores()[i % each].initial, waiters[i] <= 1);
@@ -314,9 +313,8 @@ Snapshot Interpreter::snapshot(Workgroup& self, std::int32_t thread) const {
     self.with_own_of = self.segment;
   }
   Snapshot result{self.with_own, self.in_clocks, self.segment, 0, fold_.images()};
-  for (const Workgroup::Lesson& lesson : self.lessons) {
+  for (const Workgroup::Lesson& lesson : self.lessons)
     if (lesson.thread == thread) lesson.acquired.join_into(result.clock);
-  }
   return result;
 }
 

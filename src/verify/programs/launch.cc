@@ -100,9 +100,8 @@ bool Interpreter::step(int rank, Stream& stream, const StreamItem& item) {
       return stream.running == 0;
     case StreamItem::Kind::event_record:
       state.events[item.index] = stream.clock;
-      for (std::size_t s = 0; s < state.streams.size(); ++s) {
+      for (std::size_t s = 0; s < state.streams.size(); ++s)
         if (state.streams[s].waits_for_event) advance(rank, static_cast<std::int32_t>(s));
-      }
       return true;
     case StreamItem::Kind::event_wait: {
       const auto event = state.events.find(item.index);
@@ -198,13 +197,11 @@ void Interpreter::end(Actor actor) {
 }
 
 bool Interpreter::all_streams_done() const {
-  for (const Workgroup& workgroup : workgroups_) {
+  for (const Workgroup& workgroup : workgroups_)
     if (workgroup.state != Workgroup::State::ended) return false;
-  }
   for (const Rank& rank : ranks_) {
-    for (const Stream& stream : rank.streams) {
+    for (const Stream& stream : rank.streams)
       if (stream.position < stream.launches.size()) return false;
-    }
   }
   return true;
 }

@@ -43,21 +43,19 @@ class Look {
       : interpreter_(interpreter), program_(interpreter.program()) {}
 
   LeftOver run() {
-    for (std::int32_t index = 0; index < std::ssize(program_.semaphores()); ++index) {
+    for (std::int32_t index = 0; index < std::ssize(program_.semaphores()); ++index)
       for (std::int32_t rank = 0; rank < interpreter_.fold().period(); ++rank)
         look_at({rank, index});
-    }
     if (program_.program().inbound > 0) compare_fifos();
     return std::move(result_);
   }
 
  private:
   void disturbs(Finding finding) {
-    if (result_.disturbs) {
+    if (result_.disturbs)
       ++result_.more_disturb;
-    } else {
+    else
       result_.disturbs = std::move(finding);
-    }
   }
 
   void look_at(program::SemaphoreId id) {
@@ -77,11 +75,10 @@ class Look {
     if (!state.awaited()) {
       finding.summary = name + " keeps " + plural(left, "signal") + ", and nobody waits for it";
       finding.steps.push_back(witness(interpreter_, from, last.image, last.op, "signals " + name));
-      if (result_.ignored) {
+      if (result_.ignored)
         ++result_.more_ignored;
-      } else {
+      else
         result_.ignored = std::move(finding);
-      }
       return;
     }
     finding.summary = "a call leaves " + plural(left, "signal") + " in " + name +

@@ -26,11 +26,10 @@ bool same_threads(const AccessRecord& a, const AccessRecord& b, std::int64_t beg
 void append(std::vector<Piece>& pieces, Piece piece) {
   Piece* last = pieces.empty() ? nullptr : &pieces.back();
   if (last != nullptr && last->end == piece.begin && last->value == piece.value &&
-      last->trail == piece.trail) {
+      last->trail == piece.trail)
     last->end = piece.end;
-  } else {
+  else
     pieces.push_back(std::move(piece));
-  }
 }
 
 Trail one_step(std::int32_t record, std::int64_t delta) {
@@ -43,10 +42,9 @@ Trail join(const Trail& a, const Trail& b, std::int32_t images) {
   if (!b.steps) return a;
   std::vector<Trail::Step> steps;
   steps.reserve(a.steps->size() + b.steps->size());
-  for (const Trail* trail : {&a, &b}) {
+  for (const Trail* trail : {&a, &b})
     for (const Trail::Step& step : *trail->steps)
       steps.push_back({step.record, (step.turn + trail->turn) % images, step.delta + trail->shift});
-  }
   std::sort(steps.begin(), steps.end(), [](const Trail::Step& x, const Trail::Step& y) {
     if (x.record != y.record) return x.record > y.record;
     return x.turn != y.turn ? x.turn < y.turn : x.delta < y.delta;
@@ -158,11 +156,10 @@ void Memory::check_read(const Region& where, std::int64_t begin, const Cell& cel
   if (access(record).polls && !cell.rewritten) return;
   if (ordered(cell.writer, record, view, begin, cell.end, false)) return;
   // Whoever comes after a load that saw the packet sees the packet too.
-  for (std::int32_t reader : cell.readers) {
+  for (std::int32_t reader : cell.readers)
     if (access(reader).polls && !cell.rewritten &&
         ordered(reader, record, view, begin, cell.end, false))
       return;
-  }
   report(where, begin, cell.end, cell.writer, record);
 }
 
@@ -313,10 +310,9 @@ void Memory::stores_of(const Region& packets, std::int32_t image, std::int32_t i
     if (stores.empty() || stores.back() != direct) stores.push_back(direct);
     if (cell->trail.steps.get() == last) return;
     last = cell->trail.steps.get();
-    for (const Trail::Step& step : *last) {
+    for (const Trail::Step& step : *last)
       if (step.record != cell->writer && stored_by(step.record) != nullptr)
         stores.push_back({step.record, (step.turn + cell->trail.turn + image) % images, true});
-    }
   });
 }
 

@@ -11,9 +11,8 @@ using program::Bound;
 using program::BufferKind;
 
 std::optional<std::int32_t> find(const Bound& program, BufferKind kind) {
-  for (std::size_t i = 0; i < program.buffers().size(); ++i) {
+  for (std::size_t i = 0; i < program.buffers().size(); ++i)
     if (program.buffers()[i].kind == kind) return static_cast<std::int32_t>(i);
-  }
   return std::nullopt;
 }
 
@@ -284,10 +283,9 @@ void initialise_inputs(const Bound& program, const Fold& fold, ValueTable& value
 }
 
 void refill_inputs(const Bound& program, const Fold& fold, ValueTable& values, Memory& memory) {
-  for (int rank = 0; rank < fold.period(); ++rank) {
+  for (int rank = 0; rank < fold.period(); ++rank)
     for (const Region& where : input_places(program, rank))
       memory.refill(where, values.input(rank, -where.begin));
-  }
 }
 
 bool has_postcondition(const Bound& program) {
@@ -302,10 +300,9 @@ std::optional<Finding> check_outputs(const Interpreter& interpreter, const Memor
   for (int rank = 0; rank < interpreter.fold().period(); ++rank) {
     const std::optional<Region> output = output_place(program, rank);
     if (!output) return std::nullopt;
-    for (const OutputPostcondition& promise : postconditions(program, rank)) {
+    for (const OutputPostcondition& promise : postconditions(program, rank))
       if (auto finding = check_promise(interpreter, memory, values, end, *output, promise))
         return finding;
-    }
   }
   return std::nullopt;
 }

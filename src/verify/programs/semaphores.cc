@@ -28,9 +28,8 @@ bool SemaphoreState::reached(const Wait& wait) const {
 }
 
 SemaphoreState::Waiter& SemaphoreState::waiter(const Wait& wait) {
-  for (Waiter& known : waiters_) {
+  for (Waiter& known : waiters_)
     if (known.actor == wait.actor && known.image == wait.image) return known;
-  }
   waiters_.push_back({wait.actor, wait.image, 0, forgotten_, 0, false});
   return waiters_.back();
 }
@@ -70,11 +69,10 @@ Acquired SemaphoreState::take(const Wait& wait) {
     lesson_ = {self.seen, end, wait.rank, wait.acquire, wait.system_scope, {}};
     const std::span<const Signal> seen =
         std::span(kept_).subspan(self.seen - forgotten_, end - self.seen);
-    if (seen.size() == 1 && learns_all(seen.front(), wait)) {
+    if (seen.size() == 1 && learns_all(seen.front(), wait))
       lesson_.acquired.whole = seen.front().released;
-    } else {
+    else
       for (const Signal& signal : seen) learn(signal, wait, lesson_.acquired);
-    }
   }
   self.seen = end;
   return lesson_.acquired;
@@ -107,9 +105,8 @@ std::int64_t SemaphoreState::drained() const {
 
 const char* SemaphoreState::order_dependent() const {
   if (waiters_.size() > 1) {
-    for (const Waiter& known : waiters_) {
+    for (const Waiter& known : waiters_)
       if (known.consumes) return "several workgroups take signals from it";
-    }
   }
   if (several_signal_ && (took_part_ || late_signal_))
     return "several workgroups signal it, and a wait needs only some of their signals";

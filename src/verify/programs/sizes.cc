@@ -66,9 +66,8 @@ class Shape {
   void add(const Op& op, const std::vector<const Op*>& loops, std::int64_t chunk,
            std::vector<std::int64_t>& numbers) {
     std::int64_t chunks = 0;
-    for (const auto* operands : {&op.src, &op.dst}) {
+    for (const auto* operands : {&op.src, &op.dst})
       for (const program::Operand& operand : *operands) chunks = std::max(chunks, operand.chunks);
-    }
     const auto piece = std::find_if(loops.rbegin(), loops.rend(),
                                     [](const Op* loop) { return loop->unit.count > 0; });
     const bool in_pieces = piece != loops.rend();
@@ -266,9 +265,8 @@ class Search {
     for (const program::Body& body : bound_.bodies()) {
       for (const Op& op : body.ops) {
         for (const auto* operands : {&op.src, &op.dst}) {
-          for (const program::Operand& operand : *operands) {
+          for (const program::Operand& operand : *operands)
             if (operand.run > 0) return "rows of matrices are not compared over sizes";
-          }
         }
       }
     }

@@ -38,11 +38,10 @@ std::vector<Interpreter::Part> Interpreter::parts(const Span& span, std::int64_t
       result.push_back({{rank, span.buffer, span.access, offset, offset + count}, data});
     });
   };
-  if (!is_multicast(span.access)) {
+  if (!is_multicast(span.access))
     add(span.rank);
-  } else {
+  else
     for (int member : program_.groups()[static_cast<std::size_t>(span.group)]) add(member);
-  }
   return result;
 }
 
@@ -206,11 +205,10 @@ bool Interpreter::execute_move(Workgroup& self, Actor actor) {
     check_written(actor);
   if (self.current.src.empty()) {
     const bool clears = self.current.dst.front().access == Access::lamport;
-    if (self.current.made >= 0) {
+    if (self.current.made >= 0)
       made_by(self.rank, self.current);
-    } else {
+    else
       sum_ = {{0, self.current.bytes, clears ? Value{} : values_.computed(self.rank), {}}};
-    }
   }
   store(self.current, access, self.clock);
   return true;

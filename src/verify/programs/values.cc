@@ -34,11 +34,10 @@ void add_runs(std::span<const Term> terms, std::vector<Term>& out) {
     const std::int64_t capped = std::min(count, saturated);
     Term* last = out.empty() ? nullptr : &out.back();
     if (last != nullptr && last->delta == terms[0].delta && last->call == terms[0].call &&
-        last->count == capped && last->source + last->sources == begin) {
+        last->count == capped && last->source + last->sources == begin)
       last->sources += length;
-    } else {
+    else
       out.push_back({begin, length, terms[0].delta, capped, terms[0].call});
-    }
   }
 }
 

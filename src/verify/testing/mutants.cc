@@ -16,9 +16,8 @@ using plan::TransferKind;
 namespace {
 
 plan::Region fixed(plan::Region region, const Indices& at) {
-  for (plan::Box& box : region.boxes) {
+  for (plan::Box& box : region.boxes)
     for (plan::Range& range : box) range.begin = constant(range.begin(at));
-  }
   return region;
 }
 
@@ -46,13 +45,11 @@ struct Place {
 };
 
 void find_places(std::vector<Item>& items, std::vector<Place>& places) {
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (auto* loop = std::get_if<plan::Loop>(&items[i])) {
+  for (std::size_t i = 0; i < items.size(); ++i)
+    if (auto* loop = std::get_if<plan::Loop>(&items[i]))
       find_places(loop->items, places);
-    } else {
+    else
       places.push_back({&items, i});
-    }
-  }
 }
 
 class Mutation {
@@ -198,11 +195,10 @@ class Mutation {
     plan::Range& range = box[draw(box.size())];
     std::int64_t by = step();
     if (draw(2) == 0) by *= range.extent;
-    if (range.begin.modulus > 0) {
+    if (range.begin.modulus > 0)
       range.begin.constant += step();
-    } else {
+    else
       range.begin.offset += by;
-    }
     return what;
   }
 
@@ -224,13 +220,12 @@ class Mutation {
   }
 
   std::string turn() {
-    if (transfer().kind == TransferKind::push) {
+    if (transfer().kind == TransferKind::push)
       transfer().kind = TransferKind::pull;
-    } else if (transfer().kind == TransferKind::pull) {
+    else if (transfer().kind == TransferKind::pull)
       transfer().kind = TransferKind::push;
-    } else {
+    else
       return {};
-    }
     return "turns the direction";
   }
 
@@ -260,15 +255,13 @@ Plan written_out(const Plan& plan) {
       });
       stream.items = std::move(items);
     }
-    if (code.resident) {
+    if (code.resident)
       for (plan::Region& region : *code.resident) region = fixed(region, here);
-    }
     for (plan::Expectation& expectation : code.expected)
       expectation.region = fixed(expectation.region, here);
     for (plan::Compute& compute : code.computes) {
-      for (plan::ComputeOperand& operand : compute.operands) {
+      for (plan::ComputeOperand& operand : compute.operands)
         for (Affine& begin : operand.begin) begin = constant(begin(here));
-      }
       for (Dependency& dependency : compute.after) dependency = fixed(std::move(dependency), here);
     }
     result.code_of[static_cast<std::size_t>(rank)] = rank;

@@ -13,9 +13,8 @@ namespace {
 
 std::vector<plan::Plan> plans_to_break() {
   std::vector<plan::Plan> plans;
-  for (int ranks = 2; ranks <= 6; ++ranks) {
+  for (int ranks = 2; ranks <= 6; ++ranks)
     for (plan::Plan& plan : test::good_plans(ranks)) plans.push_back(std::move(plan));
-  }
   return plans;
 }
 

@@ -27,9 +27,8 @@ Place Collectives::place_of(std::int32_t family, std::uint32_t rank) const {
   if (groups.size() == 1 && groups.front().size() == index(workload_.ranks)) return {0, rank};
   auto& places = places_[index(family)];
   if (places.empty()) {
-    for (std::uint32_t g = 0; g < groups.size(); ++g) {
+    for (std::uint32_t g = 0; g < groups.size(); ++g)
       for (std::uint32_t m = 0; m < groups[g].size(); ++m) places[groups[g][m]] = {g, m};
-    }
   }
   return places.at(static_cast<int>(rank));
 }

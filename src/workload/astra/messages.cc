@@ -12,10 +12,9 @@ int Ranks::peer_of(std::uint32_t rank, const Message& message, bool sender) cons
   const bool is_first = message.from_first == sender;
   auto& peers = peers_[{message.family, is_first}];
   if (peers.empty()) {
-    for (const auto& pair : workload_.families[index(message.family)].groups) {
+    for (const auto& pair : workload_.families[index(message.family)].groups)
       if (pair.size() == 2)
         peers[is_first ? pair.front() : pair.back()] = is_first ? pair.back() : pair.front();
-    }
   }
   const auto peer = peers.find(static_cast<int>(rank));
   if (peer == peers.end())

@@ -17,9 +17,8 @@ class Notices {
       : workload_(workload), configuration_(configuration) {}
 
   Diagnostics list() {
-    for (const RankClass& one : workload_.classes) {
+    for (const RankClass& one : workload_.classes)
       for (const Node& node : one.trace->nodes) look_at(node);
-    }
     about_nodes();
     about_collectives();
     return std::move(list_);

@@ -79,9 +79,8 @@ Ranks::Ranks(const Workload& workload, const AstraConfiguration& configuration, 
       rank.order = &order;
       rank.waiting = order.dependencies;
       rank.left = rank.waiting.size();
-      for (std::uint32_t n = 0; n < rank.waiting.size(); ++n) {
+      for (std::uint32_t n = 0; n < rank.waiting.size(); ++n)
         if (rank.waiting[n] == 0) make_ready(rank, n);
-      }
     }
   }
   unfinished_ = ranks_.size();

@@ -300,9 +300,8 @@ TEST(AstraDeadlock, ARankThatNeverJoinsIsNamed) {
   const std::int32_t family = draft.builder().family("all", {all});
   const std::int32_t call =
       draft.builder().collective({Collective::all_reduce, family, 1 << 20, DataType::float32});
-  for (const int r : all) {
+  for (const int r : all)
     if (r != 3) draft.add(r, {.kind = NodeKind::collective, .work = call});
-  }
   const std::string expected =
       "error: ranks 0-2, 4-7 wait for ever in node 1 'collective': rank 3 does not join this "
       "all-reduce of 1 MiB";

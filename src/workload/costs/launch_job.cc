@@ -177,11 +177,10 @@ std::uint64_t LaunchPrograms::ways_between(const std::vector<int>& ranks) {
 const CollectiveRule* LaunchPrograms::rule_for(Collective kind, int ranks,
                                                std::int64_t bytes) const {
   const CollectiveRule* found = nullptr;
-  for (const CollectiveRule& rule : options_.rules) {
+  for (const CollectiveRule& rule : options_.rules)
     if (!rule.is_fused && rule.kind == kind && (rule.ranks == 0 || rule.ranks == ranks) &&
         bytes >= rule.least)
       found = &rule;
-  }
   return found;
 }
 

@@ -90,9 +90,8 @@ Scene Scenes::make(int rank, const std::vector<LaunchKind>& kinds, bool is_situa
   // Kernels run on all of these ranks that do the same.
   for (ScenePart& part : parts) {
     if (!part.groups.empty()) continue;
-    for (const int one : ranks) {
+    for (const int one : ranks)
       if (places_.class_of(one) == places_.class_of(rank)) part.groups.push_back({one});
-    }
   }
   Scene scene{.ranks = {ranks.begin(), ranks.end()}, .parts = std::move(parts)};
   for (ScenePart& part : scene.parts) {

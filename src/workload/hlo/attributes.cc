@@ -24,9 +24,8 @@ bool is_in_brackets(std::string_view text) {
 /// The place behind the string that begins at `at`.
 std::size_t behind_string(std::string_view text, std::size_t at) {
   const char quote = text[at];
-  for (++at; at < text.size() && text[at] != quote; ++at) {
+  for (++at; at < text.size() && text[at] != quote; ++at)
     if (text[at] == '\\') ++at;
-  }
   return at + 1;
 }
 

@@ -37,9 +37,8 @@ const Instruction* ModuleWalk::fused_collective(const Computation& fused) {
   const auto at = fused_collectives_.find(&fused);
   if (at != fused_collectives_.end()) return at->second;
   const Instruction* found = nullptr;
-  for (const Instruction& one : fused.instructions) {
+  for (const Instruction& one : fused.instructions)
     if (class_of(one.opcode) == OpcodeClass::communicating) found = &one;
-  }
   return fused_collectives_.emplace(&fused, found).first->second;
 }
 

@@ -43,11 +43,10 @@ std::optional<std::int64_t> same_pieces(const Shape& from,
   };
   const std::int64_t piece = piece_of(from, from_order, dimension);
   if (piece <= 0) return std::nullopt;
-  for (const std::int64_t candidate : to_order) {
+  for (const std::int64_t candidate : to_order)
     if (to.dimensions[static_cast<std::size_t>(candidate)] >= parts &&
         piece_of(to, to_order, candidate) == piece)
       return candidate;
-  }
   return std::nullopt;
 }
 

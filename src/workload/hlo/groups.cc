@@ -23,17 +23,16 @@ class GroupNotation {
 
   Groups read(std::string_view value) {
     Groups groups;
-    if (value.empty() || value == "{}") {
+    if (value.empty() || value == "{}")
       groups.push_back(iota(ids_));
-    } else if (value.starts_with('{')) {
+    else if (value.starts_with('{'))
       for (const std::string_view group : items_of(value)) groups.push_back(ids_in(group));
-    } else if (value.starts_with('[')) {
+    else if (value.starts_with('['))
       groups = iota_groups(value);
-    } else if (value.starts_with("mesh[") || value.starts_with("@mesh")) {
+    else if (value.starts_with("mesh[") || value.starts_with("@mesh"))
       groups = mesh_groups(value);
-    } else {
+    else
       fail("is in a notation that is not known");
-    }
     check(groups);
     return groups;
   }
@@ -95,10 +94,9 @@ class GroupNotation {
       order = integers_in(text.substr(1));
       std::vector<std::int64_t> sorted = order;
       std::sort(sorted.begin(), sorted.end());
-      for (std::size_t i = 0; i < sorted.size(); ++i) {
+      for (std::size_t i = 0; i < sorted.size(); ++i)
         if (sorted.size() != extents.size() || sorted[i] != static_cast<std::int64_t>(i))
           fail("has a T(...) that is no order of its axes");
-      }
       if (order.empty()) fail("has a T(...) that is no order of its axes");
     } else if (!text.empty()) {
       fail(fmt::format("has '{}' behind its list", text));
@@ -116,10 +114,9 @@ class GroupNotation {
       const auto at = static_cast<std::size_t>(axis);
       std::vector<int> longer;
       longer.reserve(ids.size() * static_cast<std::size_t>(extents[at]));
-      for (const int id : ids) {
+      for (const int id : ids)
         for (std::int64_t i = 0; i < extents[at]; ++i)
           longer.push_back(id + static_cast<int>(i * strides[at]));
-      }
       ids = std::move(longer);
     }
     return ids;
@@ -131,9 +128,8 @@ class GroupNotation {
       const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(at);
       groups.emplace_back(begin, begin + size);
     }
-    for (std::vector<int>& group : groups) {
+    for (std::vector<int>& group : groups)
       for (int& one : group) one = id(one);
-    }
     return groups;
   }
 
@@ -228,9 +224,8 @@ class GroupNotation {
     std::vector<std::int64_t> place_of(parts.size());
     for (std::size_t axis = 0; axis < axes.size(); ++axis) {
       std::vector<std::size_t> here;
-      for (std::size_t i = 0; i < parts.size(); ++i) {
+      for (std::size_t i = 0; i < parts.size(); ++i)
         if (parts[i].axis == axis) here.push_back(i);
-      }
       std::sort(here.begin(), here.end(),
                 [&](std::size_t a, std::size_t b) { return parts[a].before < parts[b].before; });
       std::int64_t done = 1;
@@ -244,9 +239,8 @@ class GroupNotation {
       extents.push_back(axes[axis].extent / done);
     }
     std::vector<std::int64_t> order;
-    for (std::int64_t i = 0; i < static_cast<std::int64_t>(extents.size()); ++i) {
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(extents.size()); ++i)
       if (std::find(place_of.begin(), place_of.end(), i) == place_of.end()) order.push_back(i);
-    }
     order.insert(order.end(), place_of.begin(), place_of.end());
     size_ = 1;
     for (const AxisPart& part : parts) size_ *= part.size;
@@ -344,10 +338,9 @@ Groups groups_of_ranks(const Module& module, const Instruction& collective,
         }
         break;
       case GroupIds::replicas_of_all_partitions:
-        for (const int id : group) {
+        for (const int id : group)
           for (int partition = 0; partition < devices.partitions; ++partition)
             whole.push_back(id * devices.partitions + partition);
-        }
         groups.push_back(std::move(whole));
         break;
     }
@@ -431,9 +424,8 @@ std::vector<std::vector<std::pair<int, int>>> disjoint_pairs(
       rank = next;
     }
   };
-  for (int rank = 0; rank < ranks; ++rank) {
+  for (int rank = 0; rank < ranks; ++rank)
     if (!is_target[static_cast<std::size_t>(rank)]) follow(rank);
-  }
   for (int rank = 0; rank < ranks; ++rank) follow(rank);
   return sets;
 }

@@ -50,22 +50,20 @@ bool Cursor::skip_comment() {
 void Cursor::skip_blanks() {
   while (!at_end()) {
     const char c = peek();
-    if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
+    if (c == ' ' || c == '\t' || c == '\n' || c == '\r')
       ++at_;
-    } else if (!skip_comment()) {
+    else if (!skip_comment())
       return;
-    }
   }
 }
 
 void Cursor::skip_blanks_of_line() {
   while (!at_end()) {
     const char c = peek();
-    if (c == ' ' || c == '\t' || c == '\r') {
+    if (c == ' ' || c == '\t' || c == '\r')
       ++at_;
-    } else if (!skip_comment()) {
+    else if (!skip_comment())
       return;
-    }
   }
 }
 
@@ -118,9 +116,8 @@ std::int64_t Cursor::integer(std::string_view what) {
 void Cursor::skip_string() {
   const std::size_t begin = at_;
   const char quote = peek();
-  for (++at_; !at_end() && peek() != quote; ++at_) {
+  for (++at_; !at_end() && peek() != quote; ++at_)
     if (peek() == '\\') ++at_;
-  }
   if (at_end()) {
     at_ = begin;
     fail("the string that begins here does not end", "the text may be cut short");
@@ -156,15 +153,14 @@ std::string_view Cursor::value() {
   const std::size_t begin = at_;
   while (!at_end()) {
     const char c = peek();
-    if (is_opening(c)) {
+    if (is_opening(c))
       balanced();
-    } else if (c == '"' || c == '\'') {
+    else if (c == '"' || c == '\'')
       skip_string();
-    } else if (c == ',' || c == '\n' || is_closing(c)) {
+    else if (c == ',' || c == '\n' || is_closing(c))
       break;
-    } else if (c != '/' || !skip_comment()) {
+    else if (c != '/' || !skip_comment())
       ++at_;
-    }
   }
   std::string_view found = whole_.substr(begin, at_ - begin);
   while (!found.empty() && (found.back() == ' ' || found.back() == '\r' || found.back() == '\t'))

@@ -10,9 +10,8 @@ namespace {
 std::string names_of(const std::vector<ProductOfModule>& products) {
   constexpr std::size_t kMostNamed = 12;
   std::vector<std::string_view> names;
-  for (const ProductOfModule& one : products) {
+  for (const ProductOfModule& one : products)
     if (names.size() < kMostNamed) names.push_back(one.product->name);
-  }
   std::string text = fmt::format("{}", fmt::join(names, ", "));
   if (products.size() > names.size())
     text += fmt::format(" and {} more", products.size() - names.size());
@@ -26,9 +25,8 @@ const ProductOfModule& find_named(const Module& module,
   const std::string_view name =
       given.starts_with('%') ? std::string_view(given).substr(1) : std::string_view(given);
   std::vector<const ProductOfModule*> found;
-  for (const ProductOfModule& one : products) {
+  for (const ProductOfModule& one : products)
     if (one.product->name == name || one.kernel->name == name) found.push_back(&one);
-  }
   if (found.empty()) {
     std::vector<std::string> names;
     for (const ProductOfModule& one : products) names.emplace_back(one.product->name);
@@ -106,9 +104,8 @@ std::string word_of(DataType type) {
 /// The template of a family that does one after the other, as the module does; or its first.
 std::string usual_template(const std::string& family) {
   if (plan::find_template(family + "/serial") != nullptr) return family + "/serial";
-  for (const plan::TemplateInfo& one : plan::templates()) {
+  for (const plan::TemplateInfo& one : plan::templates())
     if (family_of(one.name) == family) return one.name;
-  }
   return family;
 }
 

@@ -32,9 +32,8 @@ constexpr std::array<std::pair<std::string_view, int>, 36> kBits{{
 }  // namespace
 
 int bits_of(std::string_view type) {
-  for (const auto& [name, bits] : kBits) {
+  for (const auto& [name, bits] : kBits)
     if (name == type) return bits;
-  }
   return 0;
 }
 
@@ -80,9 +79,8 @@ std::string_view Module::attribute(const Instruction& instruction, std::string_v
 }
 
 std::string_view Module::header_attribute(std::string_view wanted) const {
-  for (const Attribute& one : header) {
+  for (const Attribute& one : header)
     if (one.name == wanted) return one.value;
-  }
   return {};
 }
 

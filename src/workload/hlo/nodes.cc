@@ -132,10 +132,9 @@ Value ModuleWalk::visit(const Computation& computation, const Values& arguments)
     const std::string_view before = module_.attribute(one, "control-predecessors");
     controls_ = {};
     if (!before.empty()) {
-      if (places.empty()) {
+      if (places.empty())
         for (std::uint32_t k = 0; k < values.size(); ++k)
           places.emplace(computation.instructions[k].name, k);
-      }
       for (const std::string_view name : items_of(before)) {
         const auto at = places.find(name.starts_with('%') ? name.substr(1) : name);
         if (at == places.end() || at->second >= i)

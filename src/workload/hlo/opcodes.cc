@@ -154,10 +154,9 @@ OpcodeClass class_of(std::string_view opcode) {
 PhasedOpcode phase_of(std::string_view opcode) {
   constexpr std::array<std::pair<std::string_view, Phase>, 3> kEndings{
       {{"-start", Phase::start}, {"-update", Phase::update}, {"-done", Phase::done}}};
-  for (const auto& [ending, phase] : kEndings) {
+  for (const auto& [ending, phase] : kEndings)
     if (opcode.size() > ending.size() && opcode.ends_with(ending))
       return {opcode.substr(0, opcode.size() - ending.size()), phase};
-  }
   return {opcode, Phase::whole};
 }
 

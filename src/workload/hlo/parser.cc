@@ -128,9 +128,8 @@ class Parser {
   static bool names_computations(std::string_view attribute) {
     for (const std::string_view one :
          {"calls", "to_apply", "body", "condition", "branch_computations", "true_computation",
-          "false_computation", "called_computations", "select", "scatter"}) {
+          "false_computation", "called_computations", "select", "scatter"})
       if (one == attribute) return true;
-    }
     return false;
   }
 

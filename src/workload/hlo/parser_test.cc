@@ -35,9 +35,8 @@ TEST(HloParser, a_dump_of_jax_becomes_a_module) {
 }
 
 TEST(HloParser, every_module_of_the_folder_is_read) {
-  for (const auto& names : {test::kDumpedModules, test::kGpuModules}) {
+  for (const auto& names : {test::kDumpedModules, test::kGpuModules})
     for (const std::string& name : names) EXPECT_FALSE(test::hlo_module(name).name.empty()) << name;
-  }
 }
 
 TEST(HloParser, forms_that_dumps_have_are_understood) {

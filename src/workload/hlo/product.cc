@@ -95,9 +95,7 @@ machine::GemmShape convolution_shape(const Module& module, const Computation& co
   const Shape* filter = &operand_shape(module, computation, instruction, 1);
   const Shape* result = &main_result(instruction);
   if (is_input) std::swap(images, result);
-  if (is_filter) {
-    std::swap(filter, result);  // operand 1 is the gradient of the results
-  }
+  if (is_filter) std::swap(filter, result);  // operand 1 is the gradient of the results
   const auto extent = [&](const Shape& shape, std::string_view letters, char letter) {
     const std::size_t at = letters.find(letter);
     if (at == std::string_view::npos || at >= shape.dimensions.size())
@@ -144,9 +142,8 @@ DataType data_type_of(std::string_view type) {
       {"f8e5m2fnuz", DataType::fp8_e5m2},
       {"c64", DataType::float64},
   }};
-  for (const auto& [name, found] : kTypes) {
+  for (const auto& [name, found] : kTypes)
     if (name == type) return found;
-  }
   if (type.starts_with('f')) return DataType::fp8_e4m3;
   switch (bits_of(type)) {
     case 16:
@@ -194,11 +191,10 @@ ProductDimensions product_dimensions(const Module& module, const Computation& co
   check_dimensions(module, instruction, right, found.right_summed, found.right_batch);
   const auto is_same = [&](const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
     if (a.size() != b.size()) return false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
+    for (std::size_t i = 0; i < a.size(); ++i)
       if (left.dimensions[static_cast<std::size_t>(a[i])] !=
           right.dimensions[static_cast<std::size_t>(b[i])])
         return false;
-    }
     return true;
   };
   if (!is_same(found.left_summed, found.right_summed) ||
@@ -215,9 +211,8 @@ std::vector<std::int64_t> free_dimensions(const Shape& matrix,
   const auto has = [](const std::vector<std::int64_t>& list, std::int64_t d) {
     return std::find(list.begin(), list.end(), d) != list.end();
   };
-  for (std::int64_t d = 0; d < static_cast<std::int64_t>(matrix.dimensions.size()); ++d) {
+  for (std::int64_t d = 0; d < static_cast<std::int64_t>(matrix.dimensions.size()); ++d)
     if (!has(summed, d) && !has(batch, d)) free.push_back(d);
-  }
   return free;
 }
 
@@ -256,9 +251,8 @@ std::optional<machine::GemmShape> product_of(const Module& module, const Computa
   const DataType output = data_type_of(main_result(instruction).type);
   if (output != shape->type) shape->output = output;
   // An empty product, or one beyond all memories, is no product.
-  for (const std::int64_t extent : {shape->m, shape->n, shape->k, shape->batch}) {
+  for (const std::int64_t extent : {shape->m, shape->n, shape->k, shape->batch})
     if (extent < 1 || extent >= kMostExtent) return std::nullopt;
-  }
   const double flop = 2.0 * static_cast<double>(shape->m) * static_cast<double>(shape->n) *
                       static_cast<double>(shape->k) * static_cast<double>(shape->batch);
   constexpr double kMostFlop = 1e18;

@@ -35,9 +35,8 @@ class ProductFinder {
     // Fusions are looked into where they are called.
     std::unordered_set<const Computation*> fused;
     for (const Computation& computation : module_.computations) {
-      for (const Instruction& one : computation.instructions) {
+      for (const Instruction& one : computation.instructions)
         if (one.opcode == "fusion") fused.insert(&module_.called(one, "calls"));
-      }
     }
     for (const Computation& computation : module_.computations) {
       if (fused.contains(&computation)) continue;
@@ -269,15 +268,13 @@ class ProductFinder {
   std::optional<Spot> parameter_of(const Spot& fusion, const Instruction& passed) {
     const Computation& called = module_.called(*fusion.instruction, "calls");
     std::int64_t place = -1;
-    for (std::size_t i = 0; i < fusion.instruction->operands.size(); ++i) {
+    for (std::size_t i = 0; i < fusion.instruction->operands.size(); ++i)
       if (&fusion.computation->instructions[fusion.instruction->operands[i]] == &passed)
         place = place < 0 ? static_cast<std::int64_t>(i) : -2;
-    }
     if (place < 0) return std::nullopt;
-    for (const Instruction& one : called.instructions) {
+    for (const Instruction& one : called.instructions)
       if (one.opcode == "parameter" && integer_of(one.literal) == place)
         return Spot{&called, &one, spots_.keep(fusion)};
-    }
     return std::nullopt;
   }
 
@@ -415,9 +412,8 @@ class ProductFinder {
     if (users.empty()) {
       users.resize(instructions.size());
       for (std::uint32_t i = 0; i < instructions.size(); ++i) {
-        for (const std::uint32_t operand : instructions[i].operands) {
+        for (const std::uint32_t operand : instructions[i].operands)
           if (users[operand].empty() || users[operand].back() != i) users[operand].push_back(i);
-        }
       }
     }
     return users[static_cast<std::size_t>(at.instruction - instructions.data())];

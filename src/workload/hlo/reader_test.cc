@@ -90,9 +90,8 @@ std::vector<std::string> waits_of(const Workload& workload, const std::string& n
   return {"no such node"};
 }
 std::string stream_of(const Workload& workload, const std::string& name) {
-  for (const Node& node : trace_of(workload, 0).nodes) {
+  for (const Node& node : trace_of(workload, 0).nodes)
     if (workload.names[node.name] == name) return workload.streams[node.stream].name;
-  }
   return {};
 }
 

@@ -44,9 +44,8 @@ TEST(HloWork, flop_are_those_of_jax_s_cost_analysis) {
 machine::GemmShape shape_of(const std::string& name, const std::string& instruction) {
   const hlo::Module module = test::hlo_module(name);
   for (const hlo::Computation& computation : module.computations) {
-    for (const hlo::Instruction& one : computation.instructions) {
+    for (const hlo::Instruction& one : computation.instructions)
       if (one.name == instruction) return *hlo::product_of(module, computation, one);
-    }
   }
   throw std::runtime_error("no such product");
 }
@@ -110,9 +109,8 @@ TEST(HloWork, calls_of_cudnn_name_their_arrays_by_what_they_compute) {
 
 Compute work_of(const hlo::Module& module, const std::string& name) {
   for (const hlo::Computation& computation : module.computations) {
-    for (const hlo::Instruction& one : computation.instructions) {
+    for (const hlo::Instruction& one : computation.instructions)
       if (one.name == name) return hlo::KernelWork(module).of(computation, one);
-    }
   }
   throw std::runtime_error("no such kernel");
 }

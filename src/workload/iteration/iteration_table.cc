@@ -140,9 +140,8 @@ bool solve(std::vector<std::vector<double>> a, std::vector<double>& x) {
   const std::size_t n = a.size();
   for (std::size_t i = 0; i < n; ++i) {
     std::size_t best = i;
-    for (std::size_t r = i + 1; r < n; ++r) {
+    for (std::size_t r = i + 1; r < n; ++r)
       if (std::abs(a[r][i]) > std::abs(a[best][i])) best = r;
-    }
     std::swap(a[i], a[best]);
     if (std::abs(a[i][i]) < 1e-12) return false;
     for (std::size_t r = 0; r < n; ++r) {
@@ -197,14 +196,12 @@ IterationRegression fit_regression(const IterationTable& table) {
   // None is negative: the best of all sets of terms whose own best has none.
   for (unsigned set = 1; set < (1U << kTerms); ++set) {
     std::vector<std::size_t> used;
-    for (std::size_t t = 0; t < kTerms; ++t) {
+    for (std::size_t t = 0; t < kTerms; ++t)
       if ((set >> t & 1U) != 0) used.push_back(t);
-    }
     std::vector<double> scale(used.size(), 0);
-    for (const IterationRow& row : table.rows) {
+    for (const IterationRow& row : table.rows)
       for (std::size_t u = 0; u < used.size(); ++u)
         scale[u] = std::max(scale[u], terms_of(row)[used[u]]);
-    }
     if (std::any_of(scale.begin(), scale.end(), [](double s) { return s <= 0; })) continue;
     std::vector<std::vector<double>> equations(used.size(),
                                                std::vector<double>(used.size() + 1, 0));
@@ -224,12 +221,10 @@ IterationRegression fit_regression(const IterationTable& table) {
     }
     // Relative to the largest, so that a singular system is seen as one.
     double largest = 0;
-    for (const auto& equation : equations) {
+    for (const auto& equation : equations)
       for (const double value : equation) largest = std::max(largest, std::abs(value));
-    }
-    for (auto& equation : equations) {
+    for (auto& equation : equations)
       for (double& value : equation) value /= largest;
-    }
     std::vector<double> x;
     if (!solve(equations, x) || std::any_of(x.begin(), x.end(), [](double c) { return c < 0; }))
       continue;

@@ -27,9 +27,8 @@ class JobWriter {
     collect();
     divide();
     std::string text = fmt::format("name: \"{}\"\nlaunches:\n", workload_.name);
-    for (const One& one : launches_) {
+    for (const One& one : launches_)
       for (const Part& part : one.parts) text += line_of(one, part);
-    }
     return text;
   }
 
@@ -119,11 +118,10 @@ class JobWriter {
     for (std::uint32_t d = 0; d < one.dependencies; ++d) {
       const std::uint32_t before = trace.dependencies[one.first_dependency + d];
       const auto known = by_node_.find({number, before});
-      if (known != by_node_.end()) {
+      if (known != by_node_.end())
         causes.insert(known->second);
-      } else {
+      else
         add_causes(number, before, causes);
-      }
     }
   }
 
@@ -145,10 +143,9 @@ class JobWriter {
     std::vector<bool> is_divided(launches_.size());
     for (std::size_t l = 0; l < launches_.size(); ++l) {
       for (const std::size_t cause : launches_[l].causes) {
-        for (const Part& part : launches_[l].parts) {
+        for (const Part& part : launches_[l].parts)
           for (const auto& group : part.groups)
             is_divided[l] = is_divided[l] || parts_on(launches_[cause], {group}).empty();
-        }
       }
     }
     for (std::size_t l = 0; l < launches_.size(); ++l) {
@@ -210,10 +207,9 @@ class JobWriter {
     std::set<std::int32_t> parts;
     for (const auto& group : groups) {
       for (const int rank : group) {
-        for (const auto* of_rank : {&one.part_of_rank, &one.other_part_of_rank}) {
+        for (const auto* of_rank : {&one.part_of_rank, &one.other_part_of_rank})
           if (!of_rank->empty() && (*of_rank)[index(rank)] >= 0)
             parts.insert((*of_rank)[index(rank)]);
-        }
       }
     }
     return parts;

@@ -90,12 +90,11 @@ class StageWriter {
     std::vector<GatheredPart> parts;
     if (holds_embedding(chunk, stage_))
       parts.push_back({&common_.embedding, &common_.embedding_unit});
-    for (std::int64_t layer = first; layer < first + count; ++layer) {
+    for (std::int64_t layer = first; layer < first + count; ++layer)
       if (request_.model.is_mixture_layer(layer))
         parts.push_back({&common_.mixture, &common_.mixture_unit});
       else
         parts.push_back({&common_.dense, &common_.dense_unit});
-    }
     if (holds_head(request_, chunk, stage_)) parts.push_back({&common_.head, &common_.head_unit});
     return parts;
   }
@@ -114,12 +113,11 @@ class StageWriter {
     for (const Pass& pass : passes) {
       if (!gathers(pass)) continue;
       const std::vector<GatheredPart>& of_pass = parts(pass);
-      if (pass.kind == PassKind::forward) {
+      if (pass.kind == PassKind::forward)
         for (const GatheredPart& part : of_pass) gathers_.plan(*part.unit);
-      } else {
+      else
         for (auto part = of_pass.rbegin(); part != of_pass.rend(); ++part)
           gathers_.plan(*part->unit);
-      }
     }
   }
 

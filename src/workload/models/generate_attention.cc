@@ -166,11 +166,10 @@ void Attention::project_latent(Steps& out) {
   writer_.norm_forward(out, "kv latent norm", shape_.local_tokens, latent.kv_rank);
   if (shape_.sequence_parallel)
     writer_.tp(out, StepRole::exposed, Collective::all_gather, rotated_key_bytes());
-  if (is_absorbed()) {
+  if (is_absorbed())
     absorb(out, "query absorbed", latent.plain_dim, latent.kv_rank);
-  } else {
+  else
     writer_.column_forward(out, kv_up());
-  }
   rotate(out, false);
 }
 

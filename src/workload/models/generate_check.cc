@@ -19,9 +19,8 @@ constexpr std::size_t kMostHinted = 12;
 /// Numbers that divide `number` and are at most `most`, as words.
 std::string divisors(std::int64_t number, std::int64_t most) {
   std::vector<std::string> words;
-  for (std::int64_t d = 1; d <= std::min(number, most) && words.size() < kMostHinted; ++d) {
+  for (std::int64_t d = 1; d <= std::min(number, most) && words.size() < kMostHinted; ++d)
     if (number % d == 0) words.push_back(std::to_string(d));
-  }
   return joined(words);
 }
 
@@ -129,21 +128,19 @@ class RequestChecker {
       fail("--chunks", "the interleaved schedule needs several chunks on each stage", "2 or more");
     if (interleaved && by_.pp < 2)
       fail("--pp", "the interleaved schedule needs several stages", "2 or more");
-    if (!request_.stage_layers.empty()) {
+    if (!request_.stage_layers.empty())
       check_stage_layers(parts);
-    } else if (request_.uneven_stages) {
+    else if (request_.uneven_stages)
       in_range("--pp", parts, 1, model_.layers);
-    } else if (model_.layers % parts != 0) {
+    else if (model_.layers % parts != 0)
       refuse_stages();
-    }
   }
 
   [[noreturn]] void refuse_stages() const {
     std::vector<std::string> legal;
-    for (std::int64_t pp = 1; pp * request_.chunks <= model_.layers; ++pp) {
+    for (std::int64_t pp = 1; pp * request_.chunks <= model_.layers; ++pp)
       if (model_.layers % (pp * request_.chunks) == 0 && legal.size() < kMostHinted)
         legal.push_back(std::to_string(pp));
-    }
     const std::string chunks =
         request_.chunks > 1 ? fmt::format(" of {} chunks", request_.chunks) : "";
     fail("--pp",

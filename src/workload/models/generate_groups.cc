@@ -45,18 +45,16 @@ class RankGrid {
   RankGroups context_ring() const {
     RankGroups pairs;
     if (by_.cp < 2) return pairs;
-    for (const auto& group : data(by_.cp, 1)) {
+    for (const auto& group : data(by_.cp, 1))
       for (std::size_t i = 0; i < group.size(); ++i)
         pairs.push_back({group[i], group[(i + 1) % group.size()]});
-    }
     return pairs;
   }
 
   void add_pairs(RankGroups& groups, int first, int second) const {
-    for (int data = 0; data < data_; ++data) {
+    for (int data = 0; data < data_; ++data)
       for (int tp = 0; tp < by_.tp; ++tp)
         groups.push_back({rank(tp, data, first), rank(tp, data, second)});
-    }
   }
   /// Between stages s and s + 1 for s = first, first + 2, ...
   RankGroups neighbours(int first) const {
@@ -69,10 +67,9 @@ class RankGrid {
   RankGroups model(bool everything) const {
     RankGroups groups(everything ? 1 : static_cast<std::size_t>(data_));
     for (int pp = 0; pp < by_.pp; ++pp) {
-      for (int data = 0; data < data_; ++data) {
+      for (int data = 0; data < data_; ++data)
         for (int tp = 0; tp < by_.tp; ++tp)
           groups[everything ? 0 : static_cast<std::size_t>(data)].push_back(rank(tp, data, pp));
-      }
     }
     return groups;
   }

@@ -62,10 +62,9 @@ std::vector<Candidate> search_space(const MakeRequest& request, int ranks, std::
       if (left % by.pp != 0) continue;
       by.dp = left / by.pp;
       const int most = completed.model.is_mixture() ? by.dp * by.cp : 1;
-      for (by.ep = 1; by.ep <= most; ++by.ep) {
+      for (by.ep = 1; by.ep <= most; ++by.ep)
         if (by.dp * by.cp % by.ep == 0)
           candidates.push_back(judge_candidate(completed, by, memory));
-      }
     }
   }
   return candidates;

@@ -168,9 +168,8 @@ class StageMemory {
       if (count.dense + count.expert > largest.dense + largest.expert) largest = count;
     };
     for (int chunk = 0; chunk < request_.chunks; ++chunk) {
-      for (const bool mixture : {false, true}) {
+      for (const bool mixture : {false, true})
         if (layers_of(chunk, mixture) > 0) consider(layer_count(model_, shape_, mixture));
-      }
       if (holds_embedding(chunk, stage_)) consider(embedding_count(model_, shape_));
       if (holds_head(request_, chunk, stage_)) consider(head_count(model_, shape_, true));
     }

@@ -80,9 +80,8 @@ const std::vector<ConfigReader::Reader>& ConfigReader::readers() {
 std::string ConfigReader::type() const {
   if (root_.has("model_type")) return root_.at("model_type").text();
   for (const JsonValue& item : root_.items("architectures")) {
-    for (const Reader& reader : readers()) {
+    for (const Reader& reader : readers())
       if (item.text() == reader.architecture) return reader.type;
-    }
     return item.text();
   }
   root_.fail("neither 'model_type' nor 'architectures' says what this model is");
@@ -202,9 +201,8 @@ void ConfigReader::gpt_neo() {
   model_.biases = Biases::output;
   model_.dropout = false;
   // By default every second layer looks at a window of 256 tokens.
-  for (const char* key : {"attention_layers", "attention_types"}) {
+  for (const char* key : {"attention_layers", "attention_types"})
     if (root_.has(key) && text_of(key).find("local") == std::string::npos) return;
-  }
   if (root_.has("window_size")) window("window_size");
 }
 

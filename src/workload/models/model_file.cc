@@ -115,9 +115,8 @@ class ModelReader : study::YamlFile {
                      const std::vector<std::string>& words, const std::string& otherwise) const {
     if (otherwise.empty()) member(node, key);
     const std::string word = text(node, key, otherwise);
-    for (std::size_t i = 0; i < words.size(); ++i) {
+    for (std::size_t i = 0; i < words.size(); ++i)
       if (words[i] == word) return i;
-    }
     fail(node[key], "'" + word + "' is not among the values of '" + key + "'",
          "there are: " + joined(words));
   }
@@ -139,9 +138,8 @@ ModelFile parse_shipped(const EmbeddedFile& file) {
 
 std::vector<std::string> shipped_models() {
   std::vector<std::string> names;
-  for (const EmbeddedFile& file : embedded_files()) {
+  for (const EmbeddedFile& file : embedded_files())
     if (!model_of(file.path).empty()) names.emplace_back(model_of(file.path));
-  }
   return names;
 }
 

@@ -187,9 +187,8 @@ class Folder {
       }
       number_[f] = number;
       auto& groups = families_[index(number)].groups;
-      for (const auto& group : workload_.families[f].groups) {
+      for (const auto& group : workload_.families[f].groups)
         if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
-      }
     }
     std::set<std::int32_t> of_calls;
     for (const CollectiveCall& call : workload_.collectives)
@@ -212,9 +211,8 @@ class Folder {
         const std::int32_t number = number_[index(family)];
         if (!families.insert(number).second && of_calls.count(number) != 0) return false;
       }
-      for (const std::int32_t stream : slots.streams) {
+      for (const std::int32_t stream : slots.streams)
         if (!streams.insert(streams_of_.root(stream)).second) return false;
-      }
     }
     return true;
   }

@@ -15,11 +15,10 @@ Meetings::Arrival Meetings::arrive(const Call& call, const Member& member,
   const Key key{call.lane, turn};
   Gathering& gathering = gatherings_[key];
   Arrival arrival;
-  if (!gathering.members.empty()) {
+  if (!gathering.members.empty())
     arrival.other = gathering.members.front();
-  } else if (gathering.state != Gathering::gathers) {
+  else if (gathering.state != Gathering::gathers)
     arrival.other = gathering.last_sender;
-  }
   gathering.members.push_back(member);
   gathering.receivers += call.kind == NodeKind::receive ? 1 : 0;
   if (gathering.state == Gathering::gathers) {
@@ -72,9 +71,8 @@ std::vector<Member> Meetings::end_send(const Member& sender) {
 
 std::vector<std::pair<Lane, std::vector<Member>>> Meetings::waiting() const {
   std::vector<std::pair<Lane, std::vector<Member>>> found;
-  for (const auto& [key, gathering] : gatherings_) {
+  for (const auto& [key, gathering] : gatherings_)
     if (!gathering.members.empty()) found.emplace_back(key.first, gathering.members);
-  }
   return found;
 }
 

@@ -30,9 +30,8 @@ class Reach {
           is_in = joins(p) && classes.count(class_of_[static_cast<std::size_t>(group[p])]) != 0;
         if (!is_in) continue;
         groups.insert(g);
-        for (std::size_t p = 0; p < group.size(); ++p) {
+        for (std::size_t p = 0; p < group.size(); ++p)
           if (joins(p)) classes.insert(class_of_[static_cast<std::size_t>(group[p])]);
-        }
         grew = true;
       }
     }
@@ -62,10 +61,9 @@ std::vector<int> disjoint_sets(const std::vector<std::vector<int>>& groups) {
 
 Places::Places(const Workload& workload)
     : workload_(workload), class_of_(static_cast<std::size_t>(workload.ranks), -1) {
-  for (std::size_t c = 0; c < workload.classes.size(); ++c) {
+  for (std::size_t c = 0; c < workload.classes.size(); ++c)
     for (const int rank : workload.classes[c].ranks)
       class_of_[static_cast<std::size_t>(rank)] = static_cast<std::int32_t>(c);
-  }
 }
 
 std::int32_t Places::add(Place place) {

@@ -52,9 +52,8 @@ class Scheduler {
         options_(options),
         places_(places),
         progress_(costs, workload.classes.size()) {
-    for (const RankClass& one : workload.classes) {
+    for (const RankClass& one : workload.classes)
       for (const Node& node : one.trace->nodes) has_cpu_ = has_cpu_ || node.host.fs > 0;
-    }
     result_.nodes.resize(workload.classes.size());
     running_.resize(workload.classes.size());
     for (std::size_t c = 0; c < running_.size(); ++c) prepare(c);
@@ -64,14 +63,12 @@ class Scheduler {
     std::vector<Member> initial;  // before any of them makes others ready
     for (std::size_t c = 0; c < running_.size(); ++c) {
       const auto number = static_cast<std::int32_t>(c);
-      for (std::uint32_t n = 0; n < running_[c].open.size(); ++n) {
+      for (std::uint32_t n = 0; n < running_[c].open.size(); ++n)
         if (running_[c].open[n] == 0) initial.push_back({number, n});
-      }
     }
     for (const Member& member : initial) become_ready(member, kNoNode);
-    if (has_cpu_) {
+    if (has_cpu_)
       for (std::size_t c = 0; c < running_.size(); ++c) advance_cpu(static_cast<std::int32_t>(c));
-    }
     settle();
     while (!progress_.is_empty() || !arrivals_.empty()) {
       now_ = Time{std::numeric_limits<std::int64_t>::max()};

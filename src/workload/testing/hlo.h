@@ -55,9 +55,8 @@ inline std::string hlo_failure(const std::function<void()>& run,
 
 inline const hlo::Instruction& hlo_instruction(const hlo::Module& module, std::string_view name) {
   for (const hlo::Computation& computation : module.computations) {
-    for (const hlo::Instruction& one : computation.instructions) {
+    for (const hlo::Instruction& one : computation.instructions)
       if (one.name == name) return one;
-    }
   }
   throw std::runtime_error("no such instruction");
 }

@@ -60,9 +60,8 @@ inline std::string failure_of(const Folder& folder, const TraceRequest& request,
 }
 
 inline bool has_notice(const Workload& workload, std::string_view text) {
-  for (const Diagnostic& notice : workload.notices) {
+  for (const Diagnostic& notice : workload.notices)
     if (notice.message.find(text) != std::string::npos) return true;
-  }
   return false;
 }
 
@@ -128,17 +127,15 @@ class ChakraText {
 
 inline const Trace& trace_of(const Workload& workload, int rank) {
   for (const RankClass& one : workload.classes) {
-    for (const int other : one.ranks) {
+    for (const int other : one.ranks)
       if (other == rank) return *one.trace;
-    }
   }
   throw std::runtime_error("no such rank");
 }
 
 inline const Node& node_with(const Trace& trace, std::uint64_t id) {
-  for (const Node& node : trace.nodes) {
+  for (const Node& node : trace.nodes)
     if (node.id == id) return node;
-  }
   throw std::runtime_error("no such node");
 }
 

@@ -33,9 +33,8 @@ class IdIndex {
     }
     for (std::uint32_t i = 0; i < nodes.size(); ++i) list_.emplace_back(nodes[i].id, i);
     std::sort(list_.begin(), list_.end());
-    for (std::size_t i = 1; i < list_.size(); ++i) {
+    for (std::size_t i = 1; i < list_.size(); ++i)
       if (list_[i].first == list_[i - 1].first) twice_ = std::min(twice_, list_[i].second);
-    }
   }
 
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -91,11 +90,10 @@ bool is_simple_compute(const Compute& c) {
 
 void Tally::add(std::string_view what, const std::string& first, std::int64_t count) {
   const auto at = entries_.find(what);
-  if (at != entries_.end()) {
+  if (at != entries_.end())
     at->second.count += count;
-  } else {
+  else
     entries_.emplace(what, Entry{count, first, file_});
-  }
 }
 
 void Tally::report(std::vector<Diagnostic>& notices) const {
@@ -188,9 +186,8 @@ Trace TraceAssembly::finish(FileTrace&& file, Tally& tally) const {
     node.first_dependency = first;
     node.dependencies = static_cast<std::uint32_t>(trace.dependencies.size()) - first;
   }
-  for (const auto& [index, id] : file.callers) {
+  for (const auto& [index, id] : file.callers)
     if (ids.find(id) == IdIndex::kNone) miss(describe(file.nodes[index]), id, tally);
-  }
   file.waits_for = {};
   const std::vector<std::uint32_t> order =
       order_nodes(file.nodes, trace.dependencies, names, file.file);

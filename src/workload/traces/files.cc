@@ -26,10 +26,9 @@ bool is_hidden(const std::string& path) {
 std::vector<std::string> files_in(const fs::path& folder) {
   std::vector<std::string> files;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
     if (entry.is_regular_file(error) && !is_hidden(entry.path().string()))
       files.push_back(entry.path().string());
-  }
   if (error) throw Failure("cannot be read: " + error.message(), {.file = folder.string()});
   std::sort(files.begin(), files.end());
   return files;
@@ -46,9 +45,8 @@ bool is_group_file(const TraceFile& file) {
 std::string short_name(const std::string& path) {
   fs::path name = fs::path(path).filename();
   if (name.empty()) name = fs::path(path).parent_path().filename();
-  for (const char* ending : {".gz", ".tgz", ".zip", ".tar", ".json", ".trace", ".pt", ".et"}) {
+  for (const char* ending : {".gz", ".tgz", ".zip", ".tar", ".json", ".trace", ".pt", ".et"})
     if (name.extension() == ending && !name.stem().empty()) name = name.stem();
-  }
   return name.string();
 }
 
@@ -69,10 +67,9 @@ std::string without_rank(const std::string& name, std::optional<int>& rank) {
 TraceFiles single_trace(TraceFile file, const std::vector<TraceFile>& others) {
   TraceFiles found;
   found.name = without_rank(short_name(file.name), found.rank_of_single);
-  for (const TraceFile& other : others) {
+  for (const TraceFile& other : others)
     if (short_name(other.name) == found.name && other.name != file.name && is_group_file(other))
       found.groups = other;
-  }
   found.ranks.push_back(std::move(file));
   return found;
 }
@@ -92,9 +89,8 @@ std::optional<std::vector<int>> ranks_by_content(const std::vector<TraceFile>& f
                     "a rank has one trace: name one file, or leave one step of each rank");
     said.push_back(*rank);
   }
-  for (const std::int64_t rank : said) {
+  for (const std::int64_t rank : said)
     if (rank >= static_cast<std::int64_t>(files.size())) return std::nullopt;
-  }
   return std::vector<int>(said.begin(), said.end());
 }
 

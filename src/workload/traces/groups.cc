@@ -160,9 +160,8 @@ int ProcessGroups::said_size(std::string_view name) const {
 
 std::vector<std::string> ProcessGroups::unused() const {
   std::vector<std::string> names;
-  for (const auto& [name, group] : of_all_) {
+  for (const auto& [name, group] : of_all_)
     if (!asked_.contains(name)) names.push_back(name);
-  }
   return names;
 }
 
@@ -211,9 +210,8 @@ std::vector<int> ProcessGroups::ranks_of(std::string_view name, const NodeOfFile
               fmt::format("--groups FILE says which ranks it has: {{\"{}\": [0, 1]}}", name));
   if (group != nullptr && !group->ranks.empty()) return group->ranks;
   if (group != nullptr && !group->parts.empty()) {
-    for (const std::vector<int>& part : group->parts) {
+    for (const std::vector<int>& part : group->parts)
       if (std::find(part.begin(), part.end(), rank_) != part.end()) return part;
-    }
     node.fail(fmt::format(" is of rank {}, which is in no group of '{}'", rank_, name));
   }
   const int size = group == nullptr || group->size == 0 ? world_ : group->size;
@@ -261,10 +259,9 @@ std::vector<std::vector<int>> ProcessGroups::partition(const std::string& name,
   std::sort(sorted.begin(), sorted.end());
   if (size == 1) sorted.push_back(sorted.front() + 1);
   const int stride = sorted[1] - sorted[0];
-  for (int i = 1; i < size; ++i) {
+  for (int i = 1; i < size; ++i)
     if (sorted[static_cast<std::size_t>(i)] != sorted[0] + i * stride)
       refuse("which are not evenly spaced: other ranks cannot have the like");
-  }
   const std::int64_t block = std::int64_t{size} * stride;
   if (ranks_ % block != 0 || sorted[0] % block >= stride)
     refuse(fmt::format("into the like of which {} ranks cannot be divided", ranks_));

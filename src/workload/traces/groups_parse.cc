@@ -86,15 +86,13 @@ std::optional<std::vector<ProcessGroup>> groups_in(const GroupJson& value, int d
   }
   if (!value.is_array() || value.empty()) return std::nullopt;
   std::vector<ProcessGroup> groups;
-  for (const GroupJson& one : value) {
-    if (std::optional<ProcessGroup> group = group_of_json(one)) {
+  for (const GroupJson& one : value)
+    if (std::optional<ProcessGroup> group = group_of_json(one))
       groups.push_back(std::move(*group));
-    } else if (auto inner = groups_in(one, deepest - 1)) {
+    else if (auto inner = groups_in(one, deepest - 1))
       return inner;
-    } else if (one.is_object()) {
+    else if (one.is_object())
       return std::nullopt;
-    }
-  }
   return groups.empty() ? std::nullopt : std::optional(std::move(groups));
 }
 

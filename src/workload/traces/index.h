@@ -15,10 +15,9 @@ class OnceIndex {
   std::uint32_t find(std::uint64_t hash, const IsEqual& is_equal, const Add& add) {
     if (2 * (count_ + 1) > slots_.size()) grow();
     std::size_t at = place(hash);
-    for (; slots_[at].index != kNone; at = (at + 1) & (slots_.size() - 1)) {
+    for (; slots_[at].index != kNone; at = (at + 1) & (slots_.size() - 1))
       if (slots_[at].hash == static_cast<std::uint32_t>(hash) && is_equal(slots_[at].index))
         return slots_[at].index;
-    }
     slots_[at] = {static_cast<std::uint32_t>(hash), add()};
     ++count_;
     return slots_[at].index;

@@ -15,9 +15,8 @@ using test::has_notice;
 /// The number of nodes of a kind, of all classes.
 std::int64_t count(const Workload& workload, NodeKind kind) {
   std::int64_t all = 0;
-  for (const RankClass& one : workload.classes) {
+  for (const RankClass& one : workload.classes)
     for (const Node& node : one.trace->nodes) all += node.kind == kind ? 1 : 0;
-  }
   return all;
 }
 

@@ -79,10 +79,9 @@ std::optional<std::vector<int>> ranks_by_name(const std::vector<std::string>& na
   }
   if (!numbers) return std::nullopt;
   std::vector<bool> seen(names.size());
-  for (const std::int64_t number : *numbers) {
+  for (const std::int64_t number : *numbers)
     if (number < static_cast<std::int64_t>(names.size()))
       seen[static_cast<std::size_t>(number)] = true;
-  }
   const auto missing = std::find(seen.begin(), seen.end(), false);
   if (missing != seen.end()) {
     const auto last = std::max_element(numbers->begin(), numbers->end()) - numbers->begin();

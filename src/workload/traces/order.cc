@@ -16,9 +16,8 @@ using NodeIndices = std::vector<std::uint32_t>;
 
 bool are_ordered(const std::vector<Node>& nodes, const NodeIndices& dependencies) {
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    for (std::uint32_t d = 0; d < nodes[i].dependencies; ++d) {
+    for (std::uint32_t d = 0; d < nodes[i].dependencies; ++d)
       if (dependencies[nodes[i].first_dependency + d] >= i) return false;
-    }
   }
   return true;
 }
@@ -74,18 +73,16 @@ std::vector<std::uint32_t> order_nodes(const std::vector<Node>& nodes,
       waiting[next[dependencies[nodes[i].first_dependency + d]]++] = i;
   }
   std::priority_queue<std::uint32_t, NodeIndices, std::greater<>> ready;
-  for (std::uint32_t i = 0; i < count; ++i) {
+  for (std::uint32_t i = 0; i < count; ++i)
     if (left[i] == 0) ready.push(i);
-  }
   NodeIndices order;
   order.reserve(count);
   while (!ready.empty()) {
     const std::uint32_t at = ready.top();
     ready.pop();
     order.push_back(at);
-    for (std::uint32_t w = first[at]; w < first[at + 1]; ++w) {
+    for (std::uint32_t w = first[at]; w < first[at + 1]; ++w)
       if (--left[waiting[w]] == 0) ready.push(waiting[w]);
-    }
   }
   if (order.size() != count) fail_with_cycle(nodes, dependencies, left, names, file);
   return order;

@@ -96,9 +96,8 @@ std::vector<Number> numbers_in(std::string_view text) {
 
 TorchCallKind torch_call_kind(std::string_view name) {
   const std::string letters = letters_of(name.substr(0, name.find('(')));
-  for (const CallName& one : kCallNames) {
+  for (const CallName& one : kCallNames)
     if (letters.find(one.part) != std::string::npos) return one.kind;
-  }
   if (letters == "init" || letters == "end" || letters == "commend") return TorchCallKind::none;
   return TorchCallKind::unknown;
 }
@@ -200,11 +199,10 @@ void TorchCalls::set(Node& node, const TorchCall& call, const NodeOfFile& at) {
   if (kind == TorchCallKind::none) return;
   ++count_;
   define_group(call, at);
-  if (kind == TorchCallKind::send || kind == TorchCallKind::receive) {
+  if (kind == TorchCallKind::send || kind == TorchCallKind::receive)
     set_message(node, call, kind == TorchCallKind::send, at);
-  } else {
+  else
     set_collective(node, call, kind, at);
-  }
 }
 
 void TorchCalls::set_message(Node& node, const TorchCall& call, bool is_send,
@@ -312,10 +310,9 @@ void TorchCalls::set_splits(CollectiveCall& collective, const TorchCall& call, i
     bytes.push_back(static_cast<std::int64_t>(static_cast<__int128>(row) * collective.bytes / sum));
   const std::size_t own = groups_.own_place(call.group, at);
   Splits splits(count * count);
-  for (std::size_t from = 0; from < count; ++from) {
+  for (std::size_t from = 0; from < count; ++from)
     for (std::size_t distance = 0; distance < count; ++distance)
       splits[from * count + (from + distance) % count] = bytes[(own + distance) % count];
-  }
   collective.splits = assembly_.builder().splits(std::move(splits));
   if (groups_.replicated())
     tally_.add(

@@ -51,9 +51,8 @@ constexpr std::array<TorchType, 32> kTorchTypes{{
 
 std::string lower_case(std::string_view text) {
   std::string out(text);
-  for (char& c : out) {
+  for (char& c : out)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
   return out;
 }
 
@@ -156,9 +155,8 @@ constexpr std::array<ProductOperator, 9> kProducts{{
 
 const ProductOperator* find_product(std::string_view name) {
   const std::string_view plain = operator_of(name);
-  for (const ProductOperator& one : kProducts) {
+  for (const ProductOperator& one : kProducts)
     if (one.name == plain) return &one;
-  }
   return nullptr;
 }
 
@@ -168,9 +166,8 @@ std::optional<DataType> torch_type(std::string_view name) {
   if (name.starts_with("Tensor(") && name.ends_with(")")) name = name.substr(7, name.size() - 8);
   if (name.starts_with("c10::")) name.remove_prefix(5);
   const std::string plain = lower_case(name);
-  for (const TorchType& one : kTorchTypes) {
+  for (const TorchType& one : kTorchTypes)
     if (one.name == plain) return one.type;
-  }
   return std::nullopt;
 }
 

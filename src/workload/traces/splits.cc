@@ -81,9 +81,8 @@ class SplitJoiner {
   }
   template <typename Visit>
   void for_all(const Visit& visit) {
-    for (const RankClass& one : workload_.classes) {
+    for (const RankClass& one : workload_.classes)
       for (const int rank : one.ranks) each(one, rank, visit);
-    }
   }
 
   const Node& node_of(const Caller& caller) const { return caller.of->trace->nodes[caller.node]; }
@@ -153,9 +152,8 @@ class SplitJoiner {
 
   static void complete(Amounts& amounts) {
     const std::size_t ranks = amounts.even.size();
-    for (std::size_t i = 0; i < amounts.splits.size(); ++i) {
+    for (std::size_t i = 0; i < amounts.splits.size(); ++i)
       if (amounts.splits[i] < 0) amounts.splits[i] = amounts.even[i / ranks];
-    }
   }
 
   void rewrite(RankClass& one) {

@@ -92,11 +92,10 @@ class Element {
       : errors_(errors), node_(node), path_(std::move(path)) {
     for (const pugi::xml_attribute attribute : node.attributes()) {
       const std::string name = attribute.name();
-      if (std::find(known.begin(), known.end(), name) == known.end()) {
+      if (std::find(known.begin(), known.end(), name) == known.end())
         add("unknown attribute '" + name + "' of <" + node.name() + ">", suggest(name, known));
-      } else if (node.attribute(attribute.name()) != attribute) {
+      else if (node.attribute(attribute.name()) != attribute)
         add("attribute '" + name + "' stands twice");
-      }
     }
   }
 
@@ -225,9 +224,8 @@ class Parser {
     if (!status) {
       const auto offset = static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, status.offset));
       std::string reason = status.description();
-      if (!reason.empty() && reason.front() >= 'A' && reason.front() <= 'Z') {
+      if (!reason.empty() && reason.front() >= 'A' && reason.front() <= 'Z')
         reason.front() = static_cast<char>(reason.front() - 'A' + 'a');
-      }
       throw Failure("not well-formed XML: " + reason,
                     source_.at(std::min(offset, source_.text.size()), ""), "is the file complete?");
     }
@@ -305,9 +303,8 @@ class Parser {
     ranks_ = static_cast<std::int64_t>(nodes.size());
     channels_ = algorithm.channels;
     std::vector<std::pair<std::int64_t, Gpu>> gpus;
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (std::size_t i = 0; i < nodes.size(); ++i)
       gpus.push_back(parse_gpu(nodes[i], "/algo/gpu[" + std::to_string(i) + "]"));
-    }
     algorithm.gpus = by_id(std::move(gpus), "gpu", element, errors_);
   }
 
@@ -323,9 +320,8 @@ class Parser {
     for (const pugi::xml_node copy : node.children("copy")) parse_copy(copy, gpu);
     const std::vector<pugi::xml_node> nodes = element.children("tb", "copy");
     std::vector<std::pair<std::int64_t, ThreadBlock>> blocks;
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (std::size_t i = 0; i < nodes.size(); ++i)
       blocks.push_back(parse_block(nodes[i], path + "/tb[" + std::to_string(i) + "]", id));
-    }
     gpu.blocks = by_id(std::move(blocks), "thread block", element, errors_);
     return {id, std::move(gpu)};
   }
@@ -404,9 +400,8 @@ class Parser {
 
   void check_blocks(const Algorithm& algorithm) {
     for (const Gpu& gpu : algorithm.gpus) {
-      for (const ThreadBlock& block : gpu.blocks) {
+      for (const ThreadBlock& block : gpu.blocks)
         for (std::size_t i = 0; i < block.steps.size(); ++i) check_step(gpu, block, i);
-      }
     }
   }
 
@@ -455,9 +450,8 @@ class Parser {
 }  // namespace
 
 std::string_view collective_name(Collective collective) {
-  for (const CollectiveName& entry : kCollectives) {
+  for (const CollectiveName& entry : kCollectives)
     if (entry.collective == collective) return entry.name;
-  }
   return {};
 }
 

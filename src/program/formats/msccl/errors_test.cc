@@ -159,9 +159,8 @@ TEST(MscclErrors, several_mistakes_are_reported_together) {
 
 TEST(MscclErrors, truncated_files_fail_and_never_crash) {
   const std::string xml = good();
-  for (std::size_t length = 0; length + 8 < xml.size(); ++length) {
+  for (std::size_t length = 0; length + 8 < xml.size(); ++length)
     EXPECT_THAT(complaint(xml.substr(0, length)), HasSubstr("test.xml")) << length;
-  }
 }
 
 TEST(MscclErrors, mutated_files_are_read_or_refused) {

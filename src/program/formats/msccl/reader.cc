@@ -185,13 +185,11 @@ class Builder {
       scratch.chunks.push_back(gpu.scratch_chunks);
     }
     if (std::all_of(scratch.chunks.begin(), scratch.chunks.end(),
-                    [&](std::int64_t chunks) { return chunks == scratch.chunks.front(); })) {
+                    [&](std::int64_t chunks) { return chunks == scratch.chunks.front(); }))
       scratch.chunks.resize(1);
-    }
     program_.buffers = {input, output};
-    if (*std::max_element(scratch.chunks.begin(), scratch.chunks.end()) > 0) {
+    if (*std::max_element(scratch.chunks.begin(), scratch.chunks.end()) > 0)
       program_.buffers.push_back(scratch);
-    }
   }
 
   void check_extent(const Gpu& gpu, const char* attribute, std::int64_t chunks,
@@ -303,9 +301,8 @@ class Builder {
         const std::vector<Step>& steps = algorithm_.gpus[rank].blocks[b].steps;
         for (const Transmission& transmission : merged_[rank][b].transmissions) {
           if (transmission.signals) count = std::max(count, b + 1);
-          for (const std::size_t wait : transmission.waits) {
+          for (const std::size_t wait : transmission.waits)
             count = std::max(count, static_cast<std::size_t>(steps[wait].awaited_block) + 1);
-          }
         }
       }
     }
@@ -348,9 +345,8 @@ class Builder {
     body.ops.back().unit_chunks = 1;
     for (const Transmission& transmission : merged.transmissions) {
       const std::string where = block.step_path(transmission.step);
-      for (const std::size_t wait : transmission.waits) {
+      for (const std::size_t wait : transmission.waits)
         body.ops.push_back(wait_of(rank, block, wait, used));
-      }
       if (!transmission.waits.empty()) body.ops.push_back(make_op(OpKind::sync, where));
       body.ops.push_back(operation_of(rank, b, transmission, where));
       // Sends and receives join the block themselves; local steps do it here.
@@ -417,9 +413,8 @@ class Builder {
     if (msccl::is_reduction(op.kind) && algorithm_.reduction) op.reduce = *algorithm_.reduction;
     // `re` adds its sources to what the destination holds.
     if (op.kind == OpKind::reduce) op.src.push_back(destination);
-    if (step.type->reads_source) {
+    if (step.type->reads_source)
       for (const Place source : transmission.sources) op.src.push_back(operand(source, step.count));
-    }
     if (step.type->writes_destination) op.dst.push_back(destination);
     if (step.type->sends) op.send_to = ends_[rank][b].send;
     if (step.type->receives) op.recv_from = ends_[rank][b].receive;

@@ -192,9 +192,8 @@ TEST(Msccl, the_sixteenth_reduction_of_a_block_closes_its_chain) {
   std::vector<StepText> steps(18, StepText{"re", "s 0", "i 3"});
   const Program program = alone({steps});
   std::vector<std::size_t> sources;
-  for (const Op& op : program.bodies.at(0).ops) {
+  for (const Op& op : program.bodies.at(0).ops)
     if (op.kind == OpKind::reduce) sources.push_back(op.src.size() - 1);
-  }
   EXPECT_THAT(sources, ElementsAre(16U, 2U));
 }
 
@@ -246,9 +245,8 @@ TEST(Msccl, step_numbers_count_nops_and_merged_reductions) {
                                   {"cpy", "i 1", "o 1", 1, 0, 3},
                                   {"cpy", "s 2", "o 2", 1, 0, 4}}});
   std::vector<std::int64_t> targets;
-  for (const Op& op : program.bodies.at(2).ops) {
+  for (const Op& op : program.bodies.at(2).ops)
     if (op.kind == OpKind::dep_wait) targets.push_back(op.target);
-  }
   EXPECT_THAT(targets, ElementsAre(1, 2, 3));
   EXPECT_TRUE(program.warnings.empty()) << program.warnings.render();
 }

@@ -50,9 +50,8 @@ struct Progress {
 };
 
 const msccl::StepType* find_step_type(OpKind kind) {
-  for (const msccl::StepType& type : msccl::step_types()) {
+  for (const msccl::StepType& type : msccl::step_types())
     if (type.kind == kind && kind != OpKind::sync) return &type;
-  }
   return nullptr;
 }
 
@@ -154,9 +153,8 @@ class RankWriter {
         return;
       case OpKind::dep_wait:
         if (in_count_loop) refuse(op, "dependencies cannot stand inside a loop");
-        for (const SemaphoreRef& semaphore : op.semaphores) {
+        for (const SemaphoreRef& semaphore : op.semaphores)
           pending_.push_back({&op, semaphore.index, op.target, 0});
-        }
         return;
       case OpKind::dep_signal:
         if (in_count_loop) refuse(op, "dependencies cannot stand inside a loop");
@@ -171,11 +169,10 @@ class RankWriter {
       refuse(op, "steps do not name a reduction");
     set_peers(op, *type);
     carry_waits(op);
-    if (op.kind == OpKind::reduce) {
+    if (op.kind == OpKind::reduce)
       add_reductions(op, *type);
-    } else {
+    else
       add_step(op, *type);
-    }
   }
 
   void set_peers(const Op& op, const msccl::StepType& type) {
@@ -184,9 +181,8 @@ class RankWriter {
       const std::int64_t wanted = value(op, connection.peer);
       if (peer >= 0 && peer != wanted)
         refuse(op, std::string("its workgroup has more than one ") + what + " peer");
-      if ((block().send >= 0 || block().receive >= 0) && block().channel != connection.channel) {
+      if ((block().send >= 0 || block().receive >= 0) && block().channel != connection.channel)
         refuse(op, "its workgroup uses more than one channel");
-      }
       peer = wanted;
       block().channel = connection.channel;
     };
@@ -215,9 +211,8 @@ class RankWriter {
 
   void add_step(const Op& op, const msccl::StepType& type) {
     if (op.src.size() != (type.reads_source ? 1 : 0) ||
-        op.dst.size() != (type.writes_destination ? 1 : 0)) {
+        op.dst.size() != (type.writes_destination ? 1 : 0))
       refuse(op, "a step has one source and one destination");
-    }
     Written step;
     step.type = &type;
     if (!op.src.empty()) step.source = place(op, op.src.front());
@@ -232,9 +227,8 @@ class RankWriter {
 
   /// `re` adds one source to its destination, so the destination must be the first source.
   void add_reductions(const Op& op, const msccl::StepType& type) {
-    if (op.dst.size() != 1 || op.src.size() < 2 || !(op.src.front() == op.dst.front())) {
+    if (op.dst.size() != 1 || op.src.size() < 2 || !(op.src.front() == op.dst.front()))
       refuse(op, "a reduction adds to its one destination");
-    }
     for (std::size_t i = 1; i < op.src.size(); ++i) {
       spend(op);
       if (op.src[i].chunks != op.dst.front().chunks) refuse(op, "its operands differ in size");
@@ -251,9 +245,8 @@ class RankWriter {
         progress_.try_emplace(op.semaphores.front().index, Progress{block_, {}});
     if (!added && found->second.block != block_)
       refuse(op, "another workgroup advances this semaphore");
-    if (block().steps.empty() || block().steps.back().has_dependents || !pending_.empty()) {
+    if (block().steps.empty() || block().steps.back().has_dependents || !pending_.empty())
       refuse(op, "no step stands before it");
-    }
     block().steps.back().has_dependents = true;
     found->second.steps.push_back(static_cast<std::int64_t>(block().steps.size()) - 1);
   }
@@ -273,9 +266,8 @@ class RankWriter {
       const std::size_t owner =
           found != progress_.end() ? found->second.block : static_cast<std::size_t>(wait.semaphore);
       if (owner >= blocks_.size() || blocks_[owner].steps.empty() ||
-          blocks_[owner].steps.back().has_dependents) {
+          blocks_[owner].steps.back().has_dependents)
         refuse(*wait.op, "no step stands for the value that it waits for");
-      }
       step.awaited_block = static_cast<std::int32_t>(owner);
       step.awaited_step = static_cast<std::int64_t>(blocks_[owner].steps.size()) - 1;
     }
@@ -323,9 +315,8 @@ class MscclWriter {
   }
 
   void check_head() const {
-    if (msccl::collective_name(program_.collective).empty()) {
+    if (msccl::collective_name(program_.collective).empty())
       refuse("the format has no collective '" + std::string(name_of(program_.collective)) + "'");
-    }
     if (dialect_ == MscclDialect::rccl && program_.collective == Collective::custom)
       refuse("rccl has no collective 'custom' (microsoft/msccl has)");
     if (program_.root != 0)
@@ -346,9 +337,8 @@ class MscclWriter {
     const std::vector<Stream>& streams = program_.codes.at(code).streams;
     if (streams.empty()) return {};
     if (streams.size() != 1 || streams.front().size() != 1 ||
-        streams.front().front().kind != StreamItem::Kind::kernel) {
+        streams.front().front().kind != StreamItem::Kind::kernel)
       refuse("rank " + std::to_string(rank) + " runs more than one kernel");
-    }
     return program_.kernels.at(static_cast<std::size_t>(streams.front().front().index)).bodies;
   }
 
@@ -357,9 +347,8 @@ class MscclWriter {
   ReduceOp stated_reduction() const {
     if (program_.format != "msccl") return ReduceOp::none;
     for (const Body& body : program_.bodies) {
-      for (const Op& op : body.ops) {
+      for (const Op& op : body.ops)
         if (op.reduce != ReduceOp::none) return op.reduce;
-      }
     }
     return ReduceOp::none;
   }
@@ -398,10 +387,9 @@ class MscclWriter {
   }
 
   std::int64_t chunks(BufferKind kind, int rank) const {
-    for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
+    for (std::size_t i = 0; i < program_.buffers.size(); ++i)
       if (program_.buffers[i].kind == kind)
         return program_.chunks_of(static_cast<std::int32_t>(i), rank);
-    }
     return 0;
   }
 
@@ -437,9 +425,8 @@ class MscclWriter {
         check_limit(limits::kAwaited, gpu, static_cast<std::size_t>(step.awaited_block + 1), where);
       }
     }
-    for (const auto* peers : {&sends, &receives}) {
+    for (const auto* peers : {&sends, &receives})
       for (const auto& [channel, count] : *peers) check_limit(limits::kPeers, gpu, count, where);
-    }
   }
 
   void add_gpu(pugi::xml_node algo, int rank, const std::vector<WrittenBlock>& blocks) const {

@@ -15,10 +15,9 @@ void add_missing(std::vector<std::vector<int>>& peers) {
     return std::count(before[owner].begin(), before[owner].end(), static_cast<int>(peer));
   };
   for (std::size_t owner = 0; owner < peers.size(); ++owner) {
-    for (std::size_t peer = 0; peer < peers.size(); ++peer) {
+    for (std::size_t peer = 0; peer < peers.size(); ++peer)
       for (auto n = count(owner, peer); n < count(peer, owner); ++n)
         peers[owner].push_back(static_cast<int>(peer));
-    }
   }
 }
 
@@ -57,11 +56,10 @@ const Kernel& only_kernel(const Program& program, int rank) {
 }
 
 ChannelIds::ChannelIds(const Program& program) : program_(program) {
-  if (program.channels.empty()) {
+  if (program.channels.empty())
     derive();
-  } else {
+  else
     adopt();
-  }
 }
 
 /// Plans that were read: the declared channels, whose semaphores stand in order of type and id.

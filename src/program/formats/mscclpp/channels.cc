@@ -33,10 +33,9 @@ PairedChannels pair_channels(std::vector<std::vector<int>> peers) {
 
 std::int32_t PairedChannels::find(int rank, int peer, std::int32_t target) const {
   const auto owner = static_cast<std::size_t>(rank);
-  for (std::size_t id = 0; id < peers[owner].size(); ++id) {
+  for (std::size_t id = 0; id < peers[owner].size(); ++id)
     if (peers[owner][id] == peer && targets[owner][id] == target)
       return static_cast<std::int32_t>(id);
-  }
   return -1;
 }
 

@@ -44,9 +44,8 @@ constexpr std::array<std::string_view, 18> kOpKeys{
 
 template <std::size_t n>
 std::string now_called(const std::array<Renamed, n>& names, const std::string& name) {
-  for (const Renamed& each : names) {
+  for (const Renamed& each : names)
     if (each.older == name) return std::string(each.now);
-  }
   return name;
 }
 
@@ -177,9 +176,8 @@ class OlderSchema {
             {{"access_channel_type", type}, {"remote_buffer_ids", std::move(buffers)}});
     }
     const std::vector<JsonValue> ops = block.items("ops");
-    for (std::size_t i = 0; i < ops.size(); ++i) {
+    for (std::size_t i = 0; i < ops.size(); ++i)
       if (is_older_op(ops[i])) out["ops"][i] = convert_op(ops[i], own);
-    }
   }
 
   json convert_op(const JsonValue& op, const Ids& own) {

@@ -81,9 +81,8 @@ class OpReader {
       value.at("name").fail(fmt::format("unknown operation '{}'", name),
                             suggest(name, mscclpp_op_names()));
     if (known->kind == OpKind::loop) return read_pipeline(value, body, nested);
-    for (const std::string_view key : {"iter_context", "ops"}) {
+    for (const std::string_view key : {"iter_context", "ops"})
       if (value.has(key)) value.at(key).fail(fmt::format("only a pipeline has '{}'", key));
-    }
     Op op{.kind = known->kind};
     op.where = value.pointer();
     read_op_channel(value, *known, op);
@@ -130,9 +129,8 @@ class OpReader {
   static bool has_remote(const JsonValue& value, const MscclppOp& known) {
     if (known.src.letters.empty() && known.dst.letters.empty()) return true;  // signals and waits
     for (const std::string_view key : {"src_buff", "dst_buff"}) {
-      for (const JsonValue& operand : value.items(key)) {
+      for (const JsonValue& operand : value.items(key))
         if (operand.has("buffer_id")) return true;
-      }
     }
     return false;
   }
@@ -237,9 +235,8 @@ class OpReader {
                              value.at("name").text(), op.src.size(), op.dst.size()));
     const std::int64_t chunks = op.src.empty() ? 0 : op.src.front().chunks;
     for (const std::vector<Operand>* side : {&op.src, &op.dst}) {
-      for (const Operand& operand : *side) {
+      for (const Operand& operand : *side)
         if (operand.chunks != chunks) value.fail("its operands have different sizes");
-      }
     }
   }
 
@@ -305,10 +302,9 @@ class OpReader {
       value.at("channel_ids")
           .fail(
               fmt::format("{} channels for {} destinations", op.semaphores.size(), op.dst.size()));
-    for (std::size_t i = 0; i < op.dst.size(); ++i) {
+    for (std::size_t i = 0; i < op.dst.size(); ++i)
       if (op.semaphores[i].rank != op.dst[i].rank)
         value.at("channel_ids").fail("a channel leads to another rank than its destination is on");
-    }
   }
 
   static void read_reduction(const JsonValue& value, Op& op) {

@@ -64,16 +64,14 @@ std::vector<Role> Pattern::roles(std::size_t count) const {
 }
 
 const MscclppOp* find_mscclpp_op(std::string_view name) {
-  for (const MscclppOp& op : kMscclppOps) {
+  for (const MscclppOp& op : kMscclppOps)
     if (op.name == name) return &op;
-  }
   return nullptr;
 }
 
 const MscclppOp* find_mscclpp_op(OpKind kind) {
-  for (const MscclppOp& op : kMscclppOps) {
+  for (const MscclppOp& op : kMscclppOps)
     if (op.kind == kind) return &op;
-  }
   return nullptr;
 }
 

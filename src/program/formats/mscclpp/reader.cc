@@ -170,11 +170,10 @@ class Reader {
       return operand.access == Access::packet || operand.access == Access::multicast_packet;
     };
     for (const Body& body : program_.bodies) {
-      for (const Op& op : body.ops) {
+      for (const Op& op : body.ops)
         if (std::any_of(op.src.begin(), op.src.end(), packet) ||
             std::any_of(op.dst.begin(), op.dst.end(), packet))
           return true;
-      }
     }
     return false;
   }

@@ -195,14 +195,12 @@ std::string difference(const Program& a, const Program& b) {
   }
   if (a.kernels.size() != b.kernels.size() || a.bodies.size() != b.bodies.size())
     return "numbers of kernels or bodies";
-  for (std::size_t i = 0; i < a.kernels.size(); ++i) {
+  for (std::size_t i = 0; i < a.kernels.size(); ++i)
     if (a.kernels[i].threads != b.kernels[i].threads ||
         a.kernels[i].bodies != b.kernels[i].bodies || a.kernels[i].name != b.kernels[i].name)
       return "kernel";
-  }
-  for (std::size_t i = 0; i < a.bodies.size(); ++i) {
+  for (std::size_t i = 0; i < a.bodies.size(); ++i)
     if (a.bodies[i].ops != b.bodies[i].ops) return "body " + std::to_string(i);
-  }
   return "";
 }
 

@@ -19,9 +19,8 @@ Program through_memory(Program program) {
     std::erase_if(body.ops, [](const Op& op) {
       return op.kind == OpKind::flush && op.channel == Channel::any;
     });
-    for (Op& op : body.ops) {
+    for (Op& op : body.ops)
       if (op.channel == Channel::any) op.channel = Channel::memory;
-    }
   }
   return program;
 }
@@ -128,10 +127,9 @@ class Resolver {
   }
 
   void split_data(Op op) {
-    for (const Operand& source : op.src) {
+    for (const Operand& source : op.src)
       if (is_far(source.rank))
         refuse(program_, op, rank_, "it loads through a NIC, which only stores can cross");
-    }
     Op far = op;
     far.kind = OpKind::put;
     far.reduce = ReduceOp::none;
@@ -176,9 +174,8 @@ class Resolver {
 }  // namespace
 
 Program with_channel_types(const Program& program, const machine::Machine* machine) {
-  for (int to = 1; machine != nullptr && to < program.ranks; ++to) {
+  for (int to = 1; machine != nullptr && to < program.ranks; ++to)
     if (crosses_network(*machine, 0, to)) return Resolver(program, *machine).resolve();
-  }
   return through_memory(program);
 }
 

@@ -37,9 +37,8 @@ class MscclppWriter {
   explicit MscclppWriter(const Program& program) : program_(program) {
     if (program.protocol == Protocol::ll128) refuse(program, "the format has no LL128");
     map_buffers();
-    for (std::size_t i = 0; i < program.semaphores.size(); ++i) {
+    for (std::size_t i = 0; i < program.semaphores.size(); ++i)
       if (program.semaphores[i].local) local_semaphores_.push_back(static_cast<std::int32_t>(i));
-    }
     channels_.emplace(program);
   }
 
@@ -208,9 +207,8 @@ class MscclppWriter {
     if (loop.pieces == Pieces::of_region) return;
     for (const Op& op : body.ops) {
       for (const std::vector<Operand>* side : {&op.src, &op.dst}) {
-        for (const Operand& operand : *side) {
+        for (const Operand& operand : *side)
           if (operand.chunks > 1) refuse(program_, op, rank_, "pieces of each of several chunks");
-        }
       }
     }
   }
@@ -272,13 +270,12 @@ class MscclppWriter {
   }
 
   void write_op_channels(const Op& op, const Indices& at, Json& out) {
-    if (op.channel == Channel::switch_) {
+    if (op.channel == Channel::switch_)
       out["channel_type"] = "switch";
-    } else if (op.channel != Channel::none) {
+    else if (op.channel != Channel::none)
       out["channel_type"] = name_of_access(op.channel);
-    } else if (is_channel_signal(op.kind) || is_channel_wait(op.kind)) {
+    else if (is_channel_signal(op.kind) || is_channel_wait(op.kind))
       out["channel_type"] = "memory";
-    }
     if (is_channel_signal(op.kind) || is_channel_wait(op.kind)) {
       out["channel_ids"] = Json::array();
       for (const SemaphoreRef& ref : op.semaphores)
@@ -420,10 +417,9 @@ void check_implied(const Program& program, const Program& written) {
     refuse(program, fmt::format("its root is rank {}, and the format has no word for that but 0",
                                 program.root));
   for (int rank = 0; rank < program.ranks; ++rank) {
-    for (const BufferKind kind : {BufferKind::input, BufferKind::output}) {
+    for (const BufferKind kind : {BufferKind::input, BufferKind::output})
       if (place(own, kind, rank) != place(implied, kind, rank))
         refuse(program, "input and output do not share memory in the way that the format implies");
-    }
   }
 }
 
@@ -432,9 +428,8 @@ void check_implied(const Program& program, const Program& written) {
 std::string write_mscclpp(const Program& program, const machine::Machine* machine) {
   Program plain = with_channel_types(program, machine);
   for (Body& body : plain.bodies) {
-    for (Op& op : body.ops) {
+    for (Op& op : body.ops)
       if (std::exchange(op.staged, false)) op.dst.erase(op.dst.begin());
-    }
   }
   std::string text = MscclppWriter(plain).write();
   check_implied(program, read_mscclpp(text, program.source));

@@ -149,11 +149,10 @@ void extend_node(Node& node, const chakra::Node& message, const ChakraAttributes
     node.host = {*fs};
   if (const auto fs = number_in_range(attributes, Attribute::duration, kLeast, kMostNumber, at))
     node.recorded = {*fs};
-  if (const auto fs = number_in_range(attributes, Attribute::begin, kLeast, kMostNumber, at)) {
+  if (const auto fs = number_in_range(attributes, Attribute::begin, kLeast, kMostNumber, at))
     node.recorded_begin = {*fs};
-  } else if (message.start_time_micros() <= kMostNumber / 1'000'000'000) {
+  else if (message.start_time_micros() <= kMostNumber / 1'000'000'000)
     node.recorded_begin = Time::from_us(static_cast<std::int64_t>(message.start_time_micros()));
-  }
   if (const chakra::AttributeProto* kind = attributes.find(Attribute::kind)) {
     const std::string text = text_of(*kind).value_or("");
     const std::string recorded = fmt::format("{} ", name_of(NodeKind::recorded_call));

@@ -32,9 +32,8 @@ std::size_t end_of_value(std::string_view text, std::size_t at) {
   for (; at < text.size(); ++at) {
     const char c = text[at];
     if (c == '"') {
-      for (++at; at < text.size() && text[at] != '"'; ++at) {
+      for (++at; at < text.size() && text[at] != '"'; ++at)
         if (text[at] == '\\') ++at;
-      }
     } else if (c == '{' || c == '[') {
       ++depth;
     } else if ((c == '}' || c == ']') && --depth <= 0) {
@@ -173,11 +172,10 @@ class JsonTrace {
     while (at < content_.size()) {
       const std::size_t end = end_of_value(content_, at);
       const json object = parse(at, end);
-      if (is_first && object.contains("workload_graph")) {
+      if (is_first && object.contains("workload_graph"))
         read_graph(object["workload_graph"]);
-      } else {
+      else
         add(object, is_first);
-      }
       is_first = false;
       at = skip(end);
     }

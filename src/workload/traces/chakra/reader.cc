@@ -127,26 +127,23 @@ class ChakraReader {
         set_memory(node, type == chakra::MEM_LOAD_NODE);
         break;
       case chakra::COMP_NODE:
-        if (on_host) {
+        if (on_host)
           set_host(node);
-        } else {
+        else
           set_compute(node);
-        }
         break;
       case chakra::COMM_SEND_NODE:
       case chakra::COMM_RECV_NODE:
-        if (on_host) {
+        if (on_host)
           leave_to_host(node);
-        } else {
+        else
           set_message(node, type == chakra::COMM_SEND_NODE);
-        }
         break;
       case chakra::COMM_COLL_NODE:
-        if (on_host) {
+        if (on_host)
           leave_to_host(node);
-        } else {
+        else
           set_collective(node);
-        }
         break;
       default: {
         const std::string problem = fmt::format(" is of type {}, which is not known", type);
@@ -337,9 +334,8 @@ class ChakraReader {
       return static_cast<std::uint64_t>(node.recorded_begin.fs);
     };
     std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
-    for (const Node& node : trace_.nodes) {
+    for (const Node& node : trace_.nodes)
       if (micros_of(node) > 0) first = std::min(first, micros_of(node));
-    }
     constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max() / 1'000'000'000;
     for (Node& node : trace_.nodes) {
       const std::uint64_t since = micros_of(node) == 0 ? 0 : micros_of(node) - first;

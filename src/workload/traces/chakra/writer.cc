@@ -103,10 +103,9 @@ class ChakraWriter {
 
   std::string groups() const {
     nlohmann::ordered_json json = nlohmann::ordered_json::object();
-    for (std::size_t f = 0; f < names_.size(); ++f) {
+    for (std::size_t f = 0; f < names_.size(); ++f)
       for (std::size_t g = 0; g < names_[f].size(); ++g)
         json[names_[f][g]] = workload_.families[f].groups[g];
-    }
     return json.dump() + "\n";
   }
 
@@ -310,10 +309,9 @@ void write_chakra(const Workload& workload, const std::string& path) {
   if (fs::is_directory(path, error))
     prefix = (fs::path(path) / (workload.name.empty() ? "trace" : workload.name)).string();
   ChakraWriter writer(workload);
-  for (const RankClass& one : workload.classes) {
+  for (const RankClass& one : workload.classes)
     for (const int rank : one.ranks)
       write_file(fmt::format("{}.{}.et", prefix, rank), writer.file_of(one, rank));
-  }
   write_file(prefix + ".json", writer.groups());
 }
 

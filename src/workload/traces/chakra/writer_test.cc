@@ -201,9 +201,8 @@ TEST(ChakraWriter, OthersFindSizesPeersAndTheOrderOfStreams) {
   std::vector<chakra::Node> nodes;
   for (chakra::Node node; messages.read(node);) nodes.push_back(node);
   const auto number = [&](std::size_t node, std::string_view name) {
-    for (const chakra::AttributeProto& attribute : nodes.at(node).attr()) {
+    for (const chakra::AttributeProto& attribute : nodes.at(node).attr())
       if (attribute.name() == name) return attribute.int64_val();
-    }
     return std::int64_t{-1};
   };
   // The product: 2 m n k of two; its dependency on node 100 is data, so that no other is needed.

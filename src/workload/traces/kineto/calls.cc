@@ -13,9 +13,8 @@ namespace {
 
 bool is_communication(std::string_view kernel) {
   for (const std::string_view part :
-       {"ncclKernel", "ncclDevKernel", "ncclDev", "rcclDev", "rcclGenericKernel", "mscclKernel"}) {
+       {"ncclKernel", "ncclDevKernel", "ncclDev", "rcclDev", "rcclGenericKernel", "mscclKernel"})
     if (kernel.find(part) != std::string_view::npos) return true;
-  }
   return false;
 }
 
@@ -43,11 +42,10 @@ TorchCall call_of_arguments(const KinetoArguments& said) {
   call.sent_splits = parse_splits(said.sent_splits);
   call.splits_are_cut =
       call.sent_splits.empty() && !said.sent_splits.empty() && said.sent_splits != "[]";
-  if (said.received_splits == "[]") {
+  if (said.received_splits == "[]")
     call.received_splits.emplace();
-  } else if (auto splits = parse_splits(said.received_splits); !splits.empty()) {
+  else if (auto splits = parse_splits(said.received_splits); !splits.empty())
     call.received_splits = std::move(splits);
-  }
   return call;
 }
 
@@ -196,9 +194,8 @@ CommunicatorsOfRank KinetoCalls::communicators(int rank, int world) const {
   for (const RuntimeEvent& event : events_.runtime)
     found.first = std::min(found.first, event.begin);
   std::map<std::int64_t, std::vector<std::int32_t>> by_stream;
-  for (std::size_t e = 0; e < events_.gpu.size(); ++e) {
+  for (std::size_t e = 0; e < events_.gpu.size(); ++e)
     if (communicates_[e]) by_stream[events_.gpu[e].stream].push_back(static_cast<std::int32_t>(e));
-  }
   for (auto& [stream, list] : by_stream) {
     std::stable_sort(list.begin(), list.end(), [&](std::int32_t a, std::int32_t b) {
       return events_.gpu[static_cast<std::size_t>(a)].begin <
@@ -218,11 +215,10 @@ CommunicatorsOfRank KinetoCalls::communicators(int rank, int world) const {
           .begin = event.begin,
           .end = event.begin + event.duration};
       whole.calls.push_back(unnamed);
-      if (known.is_named) {
+      if (known.is_named)
         found.has_named = true;
-      } else {
+      else
         one.calls.push_back(unnamed);
-      }
     }
     found.all.push_back(std::move(whole));
     if (!one.calls.empty()) found.unnamed.push_back(std::move(one));

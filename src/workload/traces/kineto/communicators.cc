@@ -93,9 +93,8 @@ class GroupInference {
       for (InferredGroups& one : found_) one.start = start;
     }
     find_by_peers();
-    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
       for (const Communicator& one : ranks_[r].unnamed) infer_one(r, one);
-    }
     return std::move(found_);
   }
 
@@ -103,11 +102,10 @@ class GroupInference {
   /// Each rank has a communicator whose calls are those of the first rank, and at the same times.
   bool have_one_clock() const {
     const auto has_common = [&](const CommunicatorsOfRank& one, const CommunicatorsOfRank& two) {
-      for (std::size_t k = 0; k < std::min(one.all.size(), two.all.size()); ++k) {
+      for (std::size_t k = 0; k < std::min(one.all.size(), two.all.size()); ++k)
         if (one.all[k].calls.size() > 1 && agree(one.all[k], two.all[k]) &&
             overlap(one.all[k], two.all[k]))
           return true;
-      }
       return false;
     };
     return ranks_.size() > 1 &&

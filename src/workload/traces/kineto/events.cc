@@ -96,11 +96,10 @@ class KinetoParser {
       events_.has_unread_groups = type != kineto_json::json_type::null;
       return;
     }
-    if (auto found = parse_process_groups(list)) {
+    if (auto found = parse_process_groups(list))
       events_.groups = std::move(*found);
-    } else {
+    else
       events_.has_unread_groups = list.find_first_not_of("[] \t\r\n") != std::string_view::npos;
-    }
   }
 
   void read_devices(kineto_json::value value) {
@@ -180,12 +179,10 @@ class KinetoParser {
     }};
     for (auto field : object) {
       const std::string_view key = field.unescaped_key();
-      for (const auto& [name, number] : numbers) {
+      for (const auto& [name, number] : numbers)
         if (name == key) *number = integer_of_token(token(field.value()));
-      }
-      for (const auto& [name, value] : texts) {
+      for (const auto& [name, value] : texts)
         if (name == key) *value = text(field.value());
-      }
       if (key == "Input Dims" || key == "Input type") {
         kineto_json::array list;
         if (field.value().get_array().get(list) == simdjson::SUCCESS)

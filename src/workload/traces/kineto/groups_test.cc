@@ -118,9 +118,8 @@ class AllToAlls {
     try {
       const Workload workload = read_workload({.path = folder / "t"});
       for (const RankClass& one : workload.classes) {
-        for (const Node& node : one.trace->nodes) {
+        for (const Node& node : one.trace->nodes)
           if (node.kind == NodeKind::collective) return text_of(workload, node.work);
-        }
       }
       return "no call";
     } catch (const Failure& failure) {

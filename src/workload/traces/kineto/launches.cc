@@ -32,11 +32,10 @@ class Nesting {
       while (!open_.empty() && open_.back().end <= event.begin && open_.back().begin != event.begin)
         open_.pop_back();
       // What overlaps without lying inside was cut by rounding, or belongs to an earlier time.
-      if (event.host >= 0) {
+      if (event.host >= 0)
         open_.push_back(event);
-      } else {
+      else
         around_[static_cast<std::size_t>(event.runtime)] = look();
-      }
     }
   }
 

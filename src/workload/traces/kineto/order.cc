@@ -81,10 +81,9 @@ class KinetoOrderer {
   void sort_calls() {
     launched_.resize(events_.runtime.size());
     for (const auto& [stream, list] : streams_) {
-      for (const std::int32_t event : list) {
+      for (const std::int32_t event : list)
         if (runtime_of(event) >= 0)
           launched_[static_cast<std::size_t>(runtime_of(event))].push_back(event);
-      }
     }
     for (std::size_t r = 0; r < events_.runtime.size(); ++r) {
       const std::string_view name = events_.runtime[r].name;
@@ -161,10 +160,9 @@ class KinetoOrderer {
 
   /// What the host did since its last step, up to `end`.
   void add_host(std::int32_t call, std::int64_t end) {
-    for (const std::int32_t event : blocking_) {
+    for (const std::int32_t event : blocking_)
       if (placed_[static_cast<std::size_t>(event)])
         pending_.push_back(step_of_[static_cast<std::size_t>(event)]);
-    }
     blocking_.clear();
     KinetoStep step{
         .runtime = call, .begin = free_, .duration = std::max(std::int64_t{0}, end - free_)};
@@ -219,9 +217,8 @@ class KinetoOrderer {
   /// The latest that was over on a stream at `time`; nothing if there is none.
   std::optional<std::uint32_t> last_done(const std::vector<std::uint32_t>& steps,
                                          std::int64_t time) const {
-    for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
+    for (auto at = steps.rbegin(); at != steps.rend(); ++at)
       if (end_of(gpu(order_.steps[*at].gpu)) <= time + kRounding) return *at;
-    }
     return std::nullopt;
   }
 
@@ -237,10 +234,9 @@ class KinetoOrderer {
     const auto own = done_.find(event.stream);
     if (own != done_.end())
       explained = std::max(explained, end_of(gpu(order_.steps[own->second.back()].gpu)));
-    for (const std::uint32_t other : step.waits_for) {
+    for (const std::uint32_t other : step.waits_for)
       if (order_.steps[other].gpu >= 0)
         explained = std::max(explained, end_of(gpu(order_.steps[other].gpu)));
-    }
     if (event.begin <= explained + kLate) {
       if (explained > 0) step.dispatch = std::max<std::int64_t>(0, event.begin - explained);
       return;

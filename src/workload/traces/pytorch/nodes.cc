@@ -130,11 +130,10 @@ class TorchParser {
       if (key != "value") continue;
       torch_json::value value = field.value();
       torch_json::json_type type = value.type();
-      if (type == torch_json::json_type::string) {
+      if (type == torch_json::json_type::string)
         text = plain_text(value);
-      } else {
+      else
         token = value.raw_json_token();
-      }
     }
     const auto number = [&] { return integer_of_token(token.empty() ? text : token); };
     if (name == "kernel_backend") node.kernel_backend = text;
@@ -219,9 +218,8 @@ std::vector<TorchTensor> tensors_of(std::string_view values) {
     if (values[at] == '[') open = at;
     if (values[at] == '"' || values[at] == '\'') {
       const char quote = values[at];
-      for (++at; at < values.size() && values[at] != quote; ++at) {
+      for (++at; at < values.size() && values[at] != quote; ++at)
         if (values[at] == '\\') ++at;
-      }
       continue;
     }
     if (values[at] != ']' || open == std::string_view::npos) continue;

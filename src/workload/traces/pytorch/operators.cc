@@ -58,11 +58,10 @@ std::int64_t flop_of_convolution(const TorchNode& node) {
   const std::size_t weight = is_backward ? 2 : 1;
   if (inputs->size() <= weight || (*inputs)[weight].size() != 1) return 0;
   std::int64_t output = 0;
-  if (is_backward) {
+  if (is_backward)
     output = elements_of((*inputs)[0]);
-  } else if (const auto outputs = parse_shapes(node.output_shapes); outputs && !outputs->empty()) {
+  else if (const auto outputs = parse_shapes(node.output_shapes); outputs && !outputs->empty())
     output = elements_of((*outputs)[0]);
-  }
   const TensorShape& filter = (*inputs)[weight].front();
   if (filter.size() < 3) return 0;
   const std::int64_t places = elements_of({TensorShape(filter.begin() + 1, filter.end())});
@@ -79,9 +78,8 @@ OperatorEffect effect_of(const TorchNode& node) {
   const std::vector<TorchTensor> inputs = tensors_of(node.values);
   const std::vector<TorchTensor> outputs = tensors_of(node.output_values);
   OperatorEffect effect;
-  for (const TorchTensor& tensor : inputs) {
+  for (const TorchTensor& tensor : inputs)
     if (tensor.is_on_gpu) add_storage(effect.reads, tensor.storage);
-  }
   const bool is_kernel = !node.kernel_backend.empty() && !effect.reads.empty();
   const bool changes = is_kernel || (is_in_place(node.name) && !effect.reads.empty());
   effect.is_on_gpu = changes;
@@ -95,11 +93,10 @@ OperatorEffect effect_of(const TorchNode& node) {
     makes = makes || !is_view;
     if (!is_view || changes) add_storage(effect.writes, tensor.storage);
   }
-  if (allocates || (!makes && !changes)) {
+  if (allocates || (!makes && !changes))
     effect.writes.clear();
-  } else if (effect.writes.empty()) {
+  else if (effect.writes.empty())
     effect.writes = effect.reads;  // it says no output: a list that it changes, for example
-  }
   return effect;
 }
 
@@ -122,9 +119,8 @@ Compute work_of_operator(const TorchNode& node, const std::vector<std::int64_t>&
   const bool is_kernel = !node.kernel_backend.empty();
   const std::vector<TorchTensor> outputs = tensors_of(node.output_values);
   std::vector<TorchTensor> written;
-  for (const TorchTensor& tensor : outputs) {
+  for (const TorchTensor& tensor : outputs)
     if (contains(writes, tensor.storage)) written.push_back(tensor);
-  }
   Compute compute;
   std::vector<TorchTensor> read = tensors_of(node.values);
   compute.written = is_kernel ? 0 : bytes_on_gpu(read);  // where it says no output

@@ -46,15 +46,13 @@ class TorchReader {
       linked_ = linked_ || node.is_on_gpu;
       if (node.begin >= 0) first_ = std::min(first_, node.begin);
     }
-    for (const TorchNode& node : nodes_) {
+    for (const TorchNode& node : nodes_)
       if (node.name.find("process_group:init") != std::string_view::npos) define_groups(node);
-    }
     check_callers();
-    if (linked_) {
+    if (linked_)
       read_linked();
-    } else {
+    else
       read_operators();
-    }
     calls_.finish();
     return assembly_.finish(std::move(trace_), tally_);
   }
@@ -107,13 +105,11 @@ class TorchReader {
   void read_operators() {
     check_tensors();
     const OperatorRoles found = roles_of(nodes_);
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i].name == kCallParameters) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      if (nodes_[i].name == kCallParameters)
         add_call(nodes_[i]);
-      } else if (found.roles[i] == OperatorRole::kernel) {
+      else if (found.roles[i] == OperatorRole::kernel)
         add_kernel(nodes_[i], found.writes[i]);
-      }
-    }
     std::optional<OperatorCounts>& counts = assembly_.builder().workload().operators;
     if (!counts) counts.emplace();
     counts->add(found.counts);
@@ -184,12 +180,10 @@ class TorchReader {
     if (last_kernel_) wait_for(*last_kernel_);
     calls_.set(out, call, at(node));
     set_stream_of_call(out);
-    for (const TorchTensor& tensor : tensors_of(node.values)) {
+    for (const TorchTensor& tensor : tensors_of(node.values))
       if (tensor.is_on_gpu) read_by_call_[tensor.storage] = node.id;
-    }
-    for (const TorchTensor& tensor : tensors_of(node.output_values)) {
+    for (const TorchTensor& tensor : tensors_of(node.output_values))
       if (tensor.is_on_gpu) written_by_call_[tensor.storage] = node.id;
-    }
     finish(out);
   }
 
@@ -295,9 +289,8 @@ class TorchReader {
 
   void read_linked() {
     std::unordered_map<std::uint64_t, std::vector<const TorchNode*>> launched;
-    for (const TorchNode& node : nodes_) {
+    for (const TorchNode& node : nodes_)
       if (node.is_on_gpu) launched[node.parent].push_back(&node);
-    }
     for (const TorchNode& node : nodes_) {
       if (node.is_on_gpu) {
         if (!place_.contains(node.parent)) add_linked(node);

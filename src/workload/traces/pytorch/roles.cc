@@ -107,11 +107,10 @@ class RoleFinder {
     for (std::uint32_t i = 0; i < nodes.size(); ++i) place.emplace(nodes[i].id, i);
     for (std::uint32_t i = 0; i < nodes.size(); ++i) {
       const auto parent = place.find(nodes[i].parent);
-      if (parent == place.end() || parent->second == i) {
+      if (parent == place.end() || parent->second == i)
         roots_.push_back(i);
-      } else {
+      else
         children_[parent->second].push_back(i);
-      }
     }
   }
 
