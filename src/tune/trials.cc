@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compile/readback/readback.h"
 #include "explore/trials/isolated.h"
 #include "machine/devices/gemm_model.h"
 #include "study/laboratory/preparation.h"
@@ -13,15 +14,49 @@ namespace hemiola::tune {
 namespace {
 
 std::string configuration_key(const compile::Configuration& one) {
-  std::string text = "warps " + one.warps;
+  std::string text = "warps " + one.warps + " stages " + one.stages;
   for (const auto& [name, value] : one.constants) text += ' ' + name + '=' + value;
   return text;
 }
 
+std::string plan_key(const explore::TemplatePlan& plan) {
+  return plan.name + ' ' + study::to_text(plan.parameters);
+}
+
 }  // namespace
 
-std::string key_of(const explore::TemplatePlan& plan) {
-  return plan.name + ' ' + study::to_text(plan.parameters);
+std::string Trials::key_of(const Candidate& candidate) const {
+  const std::string key = plan_key(candidate.plan);
+  return candidate.is_written ? key + " file " + configuration_key(candidate.configuration) : key;
+}
+
+program::Program Trials::program_of(const Candidate& candidate) const {
+  const plan::Plan plan = plan::make(info_.name, machine_->ranks(),
+                                     space_.plan_parameters(candidate.point), machine_.get());
+  const std::string name = request_.kernel.describe.file;
+  std::int64_t units = INT64_MAX;
+  for (int rank = 0; rank < machine_->ranks(); ++rank)
+    units = std::min<std::int64_t>(units, machine_->model(rank).cu_count);
+  const compile::TorchFile file = file_of(
+      request_, candidate, plan, {.file = request_.plan, .command = {}, .version = {}}, name);
+  return compile::read_fused(name, file.text, {.processors = units}).program;
+}
+
+explore::Measured Trials::simulated(const Candidate& candidate) {
+  if (!candidate.is_written) return plans_.simulate(candidate.plan);
+  try {
+    return plans_.simulate(candidate.plan, program_of(candidate));
+  } catch (const Failure& failure) {
+    if (failure.code() == ExitCode::internal) throw;
+    explore::Measured measured;
+    measured.refused = study::error_text(failure);
+    return measured;
+  }
+}
+
+explore::Confirmed Trials::sampled(const Candidate& candidate) {
+  return candidate.is_written ? plans_.confirm(candidate.plan, program_of(candidate))
+                              : plans_.confirm(candidate.plan);
 }
 
 Trials::Trials(study::Laboratory& laboratory, const Request& request, const Space& space,
@@ -189,7 +224,7 @@ void Trials::find_bounds(std::vector<Candidate>& batch) {
   std::vector<std::string> refused(batch.size());
   explore::for_each(request_.options.threads, batch.size(), [&](std::size_t i) {
     Candidate& one = batch[i];
-    const std::string key = key_of(one.plan);
+    const std::string key = plan_key(one.plan);
     std::optional<Time> known;
     if (request_.database != nullptr) known = request_.database->bound(key);
     try {
@@ -242,22 +277,22 @@ void Trials::share(const std::string& engine, const std::vector<std::string>& ke
   for (const std::string& task : tasks) request_.database->add(request_.parts->part_of_made(task));
 }
 
-explore::Measured Trials::measure(const explore::TemplatePlan& plan) {
-  const std::string key = key_of(plan);
+explore::Measured Trials::measure(const Candidate& candidate) {
+  const std::string key = key_of(candidate);
   if (request_.database != nullptr) {
     if (const auto known = request_.database->fluid(key)) return *known;
   }
-  const explore::Measured measured = plans_.simulate(plan);
+  const explore::Measured measured = simulated(candidate);
   if (request_.database != nullptr) request_.database->add_fluid(key, measured);
   return measured;
 }
 
-explore::Confirmed Trials::confirm(const explore::TemplatePlan& plan) {
-  const std::string key = key_of(plan);
+explore::Confirmed Trials::confirm(const Candidate& candidate) {
+  const std::string key = key_of(candidate);
   if (request_.database != nullptr) {
     if (const auto known = request_.database->sampled(key)) return *known;
   }
-  const explore::Confirmed confirmed = plans_.confirm(plan);
+  const explore::Confirmed confirmed = sampled(candidate);
   if (request_.database != nullptr) request_.database->add_sampled(key, confirmed);
   return confirmed;
 }
@@ -266,12 +301,12 @@ std::int64_t Trials::simulate(const std::vector<Point>& points, std::int64_t mos
   prepare_all(points);
   const bool prunes = request_.method != Method::exhaustive;
   std::vector<Point> chosen;
-  std::vector<explore::TemplatePlan> to_measure;
+  std::vector<const Candidate*> to_measure;
   std::vector<std::string> keys;
   for (const Point& point : points) {
     const Candidate* one = candidate_at(point);
     if (one == nullptr || one->fluid) continue;
-    const std::string key = key_of(one->plan);
+    const std::string key = key_of(*one);
     const bool is_new =
         !measured_.contains(key) && std::find(keys.begin(), keys.end(), key) == keys.end();
     if (is_new && prunes && best_fluid_ && one->bound >= *best_fluid_) {
@@ -282,21 +317,21 @@ std::int64_t Trials::simulate(const std::vector<Point>& points, std::int64_t mos
     if (is_new && std::ssize(keys) >= std::min(most, left())) continue;
     if (is_new) {
       keys.push_back(key);
-      to_measure.push_back(one->plan);
+      to_measure.push_back(one);
     }
     chosen.push_back(point);
   }
   share("fluid", keys, [&](std::size_t i, Database& one) {
     const auto known = request_.database->fluid(keys[i]);
-    one.add_fluid(keys[i], known ? *known : plans_.simulate(to_measure[i]));
+    one.add_fluid(keys[i], known ? *known : simulated(*to_measure[i]));
   });
   std::vector<explore::Measured> found(keys.size());
   explore::for_each(request_.options.threads, found.size(),
-                    [&](std::size_t i) { found[i] = measure(to_measure[i]); });
+                    [&](std::size_t i) { found[i] = measure(*to_measure[i]); });
   for (std::size_t i = 0; i < keys.size(); ++i) measured_[keys[i]] = found[i];
   for (const Point& point : chosen) {
     Candidate& one = *candidate_at(point);
-    const explore::Measured& measured = measured_.at(key_of(one.plan));
+    const explore::Measured& measured = measured_.at(key_of(one));
     if (!measured.refused.empty()) {
       drop(Dropped::lowering, point, measured.refused);
       looked_at_[point].reset();
@@ -312,31 +347,31 @@ std::int64_t Trials::simulate(const std::vector<Point>& points, std::int64_t mos
 
 void Trials::sample(const std::vector<Point>& points, bool counts) {
   prepare_all(points);
-  std::vector<explore::TemplatePlan> to_confirm;
+  std::vector<const Candidate*> to_confirm;
   std::vector<std::string> keys;
   for (const Point& point : points) {
     const Candidate* one = candidate_at(point);
     if (one == nullptr || one->sampled) continue;
-    const std::string key = key_of(one->plan);
+    const std::string key = key_of(*one);
     if (confirmed_.contains(key) || std::find(keys.begin(), keys.end(), key) != keys.end())
       continue;
     if (counts && std::ssize(keys) >= left()) break;
     keys.push_back(key);
-    to_confirm.push_back(one->plan);
+    to_confirm.push_back(one);
   }
   share("sampled", keys, [&](std::size_t i, Database& one) {
     const auto known = request_.database->sampled(keys[i]);
-    one.add_sampled(keys[i], known ? *known : plans_.confirm(to_confirm[i]));
+    one.add_sampled(keys[i], known ? *known : sampled(*to_confirm[i]));
   });
   std::vector<explore::Confirmed> found(keys.size());
   explore::for_each(request_.options.threads, found.size(),
-                    [&](std::size_t i) { found[i] = confirm(to_confirm[i]); });
+                    [&](std::size_t i) { found[i] = confirm(*to_confirm[i]); });
   for (std::size_t i = 0; i < keys.size(); ++i) confirmed_[keys[i]] = found[i];
   if (counts) bucket_.simulations += std::ssize(keys);
   for (const Point& point : points) {
     Candidate* one = candidate_at(point);
     if (one == nullptr) continue;
-    const auto known = confirmed_.find(key_of(one->plan));
+    const auto known = confirmed_.find(key_of(*one));
     if (known != confirmed_.end()) one->sampled = known->second;
   }
   tell();
@@ -363,11 +398,34 @@ void Trials::sample_what_is_written() {
   if (fastest != nullptr) sample(Point(fastest->point));
 }
 
+/// The same by launches: the library's collective and its product one after the other, and
+/// products of chunks that wait in front.
+void Trials::time_beside() {
+  const std::string family = request_.plan.substr(0, request_.plan.find('/'));
+  const bool by_sampled = std::any_of(candidates_.begin(), candidates_.end(),
+                                      [](const Candidate& one) { return one.sampled.has_value(); });
+  for (const auto& [name, kind] :
+       {std::pair("serial", "/serial"), std::pair("unfused", "/shards")}) {
+    const plan::TemplateInfo* info = plan::find_template(family + kind);
+    if (info == nullptr) continue;
+    explore::TemplatePlan plan{family + kind, {}};
+    for (const auto& setting : bucket_.sizes)
+      if (info->parameter(setting.first) != nullptr) plan.parameters.push_back(setting);
+    try {
+      const Time time = by_sampled ? plans_.confirm(plan).time : plans_.simulate(plan).fluid;
+      if (time > Time{}) bucket_.beside.push_back({name, plan.name, time});
+    } catch (const Failure& failure) {
+      if (failure.code() == ExitCode::internal) throw;
+    }
+  }
+}
+
 void Trials::finish() {
   sample_what_is_written();
+  time_beside();
   for (Candidate& one : candidates_) {
     // What sampled says of a plan holds for all points that are that plan.
-    const auto known = confirmed_.find(key_of(one.plan));
+    const auto known = confirmed_.find(key_of(one));
     if (known != confirmed_.end()) one.sampled = known->second;
     const bool is_simulated = looked_at_.at(one.point) && (one.fluid || one.sampled);
     if (is_simulated) bucket_.candidates.push_back(std::move(one));

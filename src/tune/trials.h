@@ -35,7 +35,7 @@ class Trials {
   std::optional<Time> sampled(const Point& point) const;
   std::int64_t left() const { return budget_ - reserve_ - bucket_.simulations; }
 
-  /// Gives the bucket its candidates.
+  /// Gives the bucket its candidates, and what stands beside them.
   void finish();
 
  private:
@@ -63,8 +63,16 @@ class Trials {
   void sample(const std::vector<Point>& points, bool counts);
   void share(const std::string& engine, const std::vector<std::string>& keys,
              const std::function<void(std::size_t, Database&)>& simulate);
-  explore::Measured measure(const explore::TemplatePlan& plan);
-  explore::Confirmed confirm(const explore::TemplatePlan& plan);
+  /// What a simulation of the candidate depends on: its plan, and of one that is written all that
+  /// its file says.
+  std::string key_of(const Candidate& candidate) const;
+  /// The program that the candidate's file is.
+  program::Program program_of(const Candidate& candidate) const;
+  explore::Measured simulated(const Candidate& candidate);
+  explore::Confirmed sampled(const Candidate& candidate);
+  explore::Measured measure(const Candidate& candidate);
+  explore::Confirmed confirm(const Candidate& candidate);
+  void time_beside();
   void sample_what_is_written();
   void tell() const;
 
@@ -86,8 +94,5 @@ class Trials {
   std::map<Point, std::optional<std::size_t>> looked_at_;  ///< which candidate; nothing: dropped
   std::vector<Candidate> candidates_;
 };
-
-/// What a simulation depends on, for one machine: "ag-gemm/swizzle m=1024 ...".
-std::string key_of(const explore::TemplatePlan& plan);
 
 }  // namespace hemiola::tune

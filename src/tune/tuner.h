@@ -75,6 +75,13 @@ struct DroppedPoints {
   std::string first;  ///< what was said of the first one, and which it was
 };
 
+/// The same operator without a fused kernel, by the engine that timed the fastest candidate.
+struct Beside {
+  std::string name;  ///< "serial": the library's collective and product; "unfused": launches
+  std::string plan;
+  Time time{};
+};
+
 /// One set of sizes.
 struct Bucket {
   std::string name;  ///< "m=1024"
@@ -82,6 +89,8 @@ struct Bucket {
   /// The fastest first; those that sampled has timed stand before the others.
   std::vector<Candidate> candidates;
   std::map<Dropped, DroppedPoints> dropped;
+  std::vector<Beside> beside{};
+  std::string file{};            ///< that the winner is written to; empty: none
   std::int64_t space = 0;        ///< points in all
   std::int64_t pruned = 0;       ///< whose bound is above the best
   std::int64_t simulations = 0;  ///< by both engines

@@ -115,9 +115,6 @@ ExitCode prove_plan(Session& session, const std::string& name, const plan::Plan&
   return code;
 }
 
-namespace {
-
-/// What would be written is read back: the kernel may do something else than the plan's compute is.
 ExitCode prove_text(Session& session, const std::string& name, const std::string& text) {
   verify::Proof proof;
   {
@@ -129,6 +126,8 @@ ExitCode prove_text(Session& session, const std::string& name, const std::string
     report::print_proof(std::cerr, proof, name + " as it would be written: ");
   return study::exit_code_of(proof.verdict);
 }
+
+namespace {
 
 /// Of the plan and of the text of a kernel with it; null: there is none.
 ExitCode proven(Session& session, const CompilePlanOptions& options, const plan::Plan& plan,

@@ -23,6 +23,9 @@ struct CompilePlanOptions {
 /// That a plan is right, or why it is not: then its proof is printed. `name`: what that begins
 /// with.
 ExitCode prove_plan(Session& session, const std::string& name, const plan::Plan& plan);
+/// What would be written as `name` is read back: the kernel may do something else than the plan's
+/// compute is. What is not proven is printed. Failure as compile::prove_fused().
+ExitCode prove_text(Session& session, const std::string& name, const std::string& text);
 
 /// Writes the file, and says what is in it. A plan that is proven wrong is not compiled: the proof
 /// is printed, and its exit code returned. With `kernel` its compute becomes that kernel.

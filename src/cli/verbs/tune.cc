@@ -114,6 +114,8 @@ class TuneVerb {
     if (!together.is_first()) return ExitCode::done;
     tuning_.remarks = met_.remarks;
     tuning_.measured_us = met_.own.schedules_us;
+    for (tune::Bucket& bucket : tuning_.buckets)
+      if (!options_.output.empty()) bucket.file = file_of_bucket(options_.output, bucket);
     report::print_tuning(std::cout, tuning_);
     return write_files();
   }
@@ -224,7 +226,12 @@ class TuneVerb {
         write_file(file_of_bucket(options_.emit, bucket), plan::write_plan(plan));
       if (options_.output.empty()) continue;
       const std::string output = file_of_bucket(options_.output, bucket);
-      write_file(output, text_of(*winner, plan, output));
+      const std::string text = text_of(*winner, plan, output);
+      if (const ExitCode code =
+              options_.no_check ? ExitCode::done : prove_text(session_, output, text);
+          code != ExitCode::done)
+        return code;
+      write_file(output, text);
       std::cout << fmt::format("{}: {} in {}, {}\n", output, request_.plan, options_.kernel.file,
                                winner->text);
     }

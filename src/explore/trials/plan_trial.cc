@@ -73,7 +73,8 @@ study::Experiment PlanTrial::experiment_of(const TemplatePlan& plan) const {
 // The laboratory would keep it, and programs of schedules take tens of MB each.
 program::Bound PlanTrial::bound_once(const study::Experiment& of, program::Program program) const {
   const auto shared = std::make_shared<const program::Program>(std::move(program));
-  return program::bind(shared, machine_, {study::default_size(*shared, of.type), of.type, of.op});
+  const DataType type = shared->fixed_type.value_or(of.type);
+  return program::bind(shared, machine_, {study::default_size(*shared, type), type, of.op});
 }
 
 sim::Result PlanTrial::run(const study::Experiment& experiment) {
@@ -140,8 +141,30 @@ Measured PlanTrial::simulate(const TemplatePlan& of, bool hops) {
   return measured;
 }
 
+Measured PlanTrial::simulate(const TemplatePlan& of, program::Program program) {
+  const plan::Plan plan = plan_of(of);
+  Measured measured{.buffers = buffers(plan), .extra_traffic = extra_traffic(plan)};
+  study::Experiment experiment = experiment_of(of);
+  experiment.subject = bound_once(experiment, std::move(program));
+  const sim::Result result = run(experiment);
+  measured.fluid = result.time;
+  measured.line_hops = visits_by_line(result);
+  if (!result.attribution.empty())
+    measured.attribution = result.attribution[sim::latest_rank(result)];
+  return measured;
+}
+
 Confirmed PlanTrial::confirm(const TemplatePlan& plan) {
+  return confirmed(experiment_of(plan));
+}
+
+Confirmed PlanTrial::confirm(const TemplatePlan& plan, program::Program program) {
   study::Experiment experiment = experiment_of(plan);
+  experiment.subject = bound_once(experiment, std::move(program));
+  return confirmed(std::move(experiment));
+}
+
+Confirmed PlanTrial::confirmed(study::Experiment experiment) {
   experiment.options.engine = sim::Engine::sampled;
   const sim::Result result = run(experiment);
   Confirmed confirmed{result.time, result.sampled.error};

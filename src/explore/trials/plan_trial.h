@@ -62,6 +62,9 @@ class PlanTrial {
   /// whoever asks how much work it would be goes on to confirm().
   Measured simulate(const TemplatePlan& plan, bool hops = true);
   Confirmed confirm(const TemplatePlan& plan);
+  /// The same by a program that was made of the plan elsewhere, say that of a file.
+  Measured simulate(const TemplatePlan& plan, program::Program program);
+  Confirmed confirm(const TemplatePlan& plan, program::Program program);
   /// Its own lowering proposed with it.
   plan::Plan plan_of(const TemplatePlan& plan);
   /// `changed` lowered as the plan is, by fluid; kernels are told to `trace`.
@@ -81,6 +84,7 @@ class PlanTrial {
   /// The program bound as the laboratory would, but known to nobody else.
   program::Bound bound_once(const study::Experiment& of, program::Program program) const;
   sim::Result run(const study::Experiment& experiment);
+  Confirmed confirmed(study::Experiment experiment);
 
   study::Laboratory& laboratory_;
   sim::Options options_;

@@ -43,13 +43,17 @@ std::string bucket_object(const Bucket& bucket) {
     return fmt::format("\"{}\": {{\"count\": {}, \"first\": {}}}", name_of(one.first),
                        one.second.count, json_string(one.second.first));
   });
+  const std::string beside = joined(bucket.beside, [](const tune::Beside& one) {
+    return fmt::format("{{\"name\": \"{}\", \"plan\": \"{}\", {}}}", one.name, one.plan,
+                       time_fields("time", one.time));
+  });
   const tune::Candidate* winner = bucket.winner();
   std::string text = fmt::format(
       "    {{\"bucket\": {}, \"sizes\": {}, \"space\": {}, \"simulations\": {}, \"pruned\": {}, "
-      "\"descents\": {}, \"dropped\": {{{}}},\n     \"winner\": {}, \"pareto\": [{}], "
-      "\"results\": [\n",
+      "\"descents\": {}, \"dropped\": {{{}}},\n     \"beside\": [{}],\n     \"winner\": {}, "
+      "\"pareto\": [{}], \"results\": [\n",
       json_string(bucket.name), settings_object(bucket.sizes), bucket.space, bucket.simulations,
-      bucket.pruned, bucket.descents, dropped,
+      bucket.pruned, bucket.descents, dropped, beside,
       winner != nullptr ? std::to_string(winner - bucket.candidates.data()) : "null",
       fmt::join(bucket.pareto(), ", "));
   return text + json_lines(bucket.candidates, point_object) + "    ]}";

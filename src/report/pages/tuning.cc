@@ -39,6 +39,9 @@ page::Table table_of(const Bucket& bucket) {
                           one.sampled ? "sampled" : "fluid", is_front ? "yes" : "",
                           loses(bucket, one)});
   }
+  for (const tune::Beside& one : bucket.beside)
+    table.rows.push_back({one.name + ": " + one.plan, table_us(one.time), slower(bucket, one.time),
+                          "", "", bucket.candidates.front().sampled ? "sampled" : "fluid", "", ""});
   return table;
 }
 
@@ -72,12 +75,12 @@ page::Page tuning_page(const std::string& command, const Tuning& tuning,
     if (const tune::Candidate* winner = bucket.winner()) {
       words.push_back(
           fmt::format("{}: {} us with {}.", bucket.name, table_us(winner->time()), winner->text));
-      words.push_back(command_of(tuning, *winner));
+      words.push_back(command_of(tuning, bucket, *winner));
     }
   }
   page.blocks.push_back(page::Text{"The fastest", std::move(words)});
   page::Timelines all{.heading = "What happens when",
-                      .note = "The fastest of each size, as fluid simulated it.",
+                      .note = "The fastest of each size, as fluid simulates its plan.",
                       .panels = {}};
   for (std::size_t i = 0; i < tuning.buckets.size(); ++i) {
     page.blocks.push_back(bars_of(tuning.buckets[i]));

@@ -32,6 +32,9 @@ void print_candidates(std::ostream& out, const Bucket& bucket) {
                  table_us(one.time()), slower(bucket, one), std::to_string(one.workgroups),
                  mebibytes(one.buffers), one.sampled ? "sampled" : "fluid", loses(bucket, one)});
   }
+  for (const tune::Beside& one : bucket.beside)
+    columns.add({"  " + one.name + ": " + one.plan, table_us(one.time), slower(bucket, one.time),
+                 "-", "-", bucket.candidates.front().sampled ? "sampled" : "fluid", "-"});
   columns.print(out, "  ");
 }
 
@@ -79,14 +82,22 @@ std::vector<std::size_t> shown_candidates(const Bucket& bucket) {
   return {shown.begin(), shown.end()};
 }
 
+namespace {
+
+std::string percent_of(Time time, Time least) {
+  return fmt::format("{:.1f}", 100 * (static_cast<double>(time.fs) /
+                                          static_cast<double>(std::max<std::int64_t>(1, least.fs)) -
+                                      1));
+}
+
+}  // namespace
+
+std::string slower(const Bucket& bucket, Time time) {
+  return percent_of(time, bucket.candidates.front().time());
+}
+
 std::string slower(const Bucket& bucket, const tune::Candidate& candidate) {
   const tune::Candidate& best = bucket.candidates.front();
-  const auto percent_of = [](Time time, Time least) {
-    return fmt::format("{:.1f}",
-                       100 * (static_cast<double>(time.fs) /
-                                  static_cast<double>(std::max<std::int64_t>(1, least.fs)) -
-                              1));
-  };
   if (candidate.sampled && best.sampled)
     return percent_of(candidate.sampled->time, best.sampled->time);
   if (candidate.fluid && best.fluid) return percent_of(candidate.fluid->fluid, best.fluid->fluid);
@@ -117,9 +128,12 @@ std::string loses(const Bucket& bucket, const tune::Candidate& candidate) {
   return words.empty() ? "-" : fmt::format("{}", fmt::join(words, ", "));
 }
 
-std::string command_of(const Tuning& tuning, const tune::Candidate& candidate) {
-  std::string text = "hemiola run " + candidate.plan.name + " --machine " + tuning.machine +
-                     fmt::format(" --ranks {}", tuning.ranks);
+std::string command_of(const Tuning& tuning, const Bucket& bucket,
+                       const tune::Candidate& candidate) {
+  const std::string where = fmt::format(" --machine {} --ranks {}", tuning.machine, tuning.ranks);
+  if (candidate.is_written && !bucket.file.empty()) return "hemiola run " + bucket.file + where;
+  if (candidate.is_written) return "-o FILE.py writes it; hemiola run FILE.py" + where;
+  std::string text = "hemiola run " + candidate.plan.name + where;
   for (const auto& [name, value] : candidate.plan.parameters)
     text += " --param " + name + "=" + value;
   return text;
@@ -148,7 +162,7 @@ void print_tuning(std::ostream& out, const Tuning& tuning) {
     print_dropped(out, bucket);
     if (const tune::Candidate* winner = bucket.winner())
       out << fmt::format("# best: {}: {} us\n#   {}\n", winner->text, table_us(winner->time()),
-                         command_of(tuning, *winner));
+                         command_of(tuning, bucket, *winner));
     else
       out << "# best: none that the compiler writes\n";
   }

@@ -17,6 +17,8 @@ std::string slower(const tune::Bucket& bucket, const tune::Candidate& candidate)
 
 /// Where it takes longer than the fastest, by the same engine: "issue 12.1, memory 3.0" in
 /// microseconds, the largest two; "-" where nothing does.
+/// Of what stands beside the candidates.
+std::string slower(const tune::Bucket& bucket, Time time);
 std::string loses(const tune::Bucket& bucket, const tune::Candidate& candidate);
 
 /// By the engine that timed it last.
@@ -24,8 +26,9 @@ inline const sim::Attribution& attribution_of(const tune::Candidate& one) {
   return one.sampled ? one.sampled->attribution : one.fluid->attribution;
 }
 
-/// `hemiola run ...` for a candidate.
-std::string command_of(const tune::Tuning& tuning, const tune::Candidate& candidate);
+/// `hemiola run ...` that says the same time of a candidate.
+std::string command_of(const tune::Tuning& tuning, const tune::Bucket& bucket,
+                       const tune::Candidate& candidate);
 
 /// What a table of measured times calls it: its text, with its sizes where there are several.
 std::string bench_name(const tune::Tuning& tuning, const tune::Bucket& bucket,
