@@ -83,6 +83,8 @@ class Work:
     """
 
     def __init__(self, rt, kernel, extents, values, config):
+        if "hm_round" in kernel.function.arg_names:
+            raise ValueError(f"{kernel.function.__name__} was written by an older Hemiola, which counted launches: compile it again")
         self.rt, self.kernel, self.coordinates, self.axes = rt, kernel.function, kernel.coordinates, kernel.tiles
         self.extents = {name: extents[name] for name in self.axes}
         self.options = {name: config[name] for name in ("num_warps", "num_stages") if name in config}
