@@ -74,6 +74,12 @@ class Emission(unittest.TestCase):
             fused = kinds.read(strangers.job_of(self.folder.name, text, kernel)["fused"])
             self.assertEqual(re.findall(r"wave\(.*\)", fused), ["wave({}, after=[(t.arrived[rank, 0], 3)])"])
 
+    def test_room_beside_the_kernel_is_proven_of_the_text(self):
+        file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "a2a_without_room.py")
+        said = kinds.hemiola("check", file, code=4)
+        self.assertRegex(said, r"a2a_without_room.py:\d+:\d+: error: this needs compute units")
+        self.assertIn("compute[0].wait(copies[1])", self.fuse("gemm_persistent", (), "a2a-gemm/direct"))
+
     def test_a_tensor_that_is_too_narrow_is_refused_with_the_place(self):
         said = self.refused(*strangers.plan_of(self.folder.name, strangers.TWICE, "gated"), "--no-check")
         self.assertIn("kernel.py:12:13: error: operand 'a_ptr' is accessed up to element 128 of its axis 1, and tensor 'a_ptr' of the plan has 64", said)
