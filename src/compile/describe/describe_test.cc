@@ -41,6 +41,58 @@ TEST(ChoosingAKernel, helpers_are_not_meant) {
   EXPECT_EQ(described(text).kernel, "main");
 }
 
+TEST(ChoosingAKernel, finds_those_inside_of_functions_and_classes) {
+  HEMIOLA_NEEDS_PYTHON_READER();
+  const std::string text = kImports +
+                           "def make():\n"
+                           "    FAR = 3\n"
+                           "    class Holder:\n"
+                           "        @staticmethod\n"
+                           "        @triton.jit\n"
+                           "        def inner(x, n, B: tl.constexpr):\n"
+                           "            p = tl.program_id(0)\n"
+                           "            o = p * B + tl.arange(0, B)\n"
+                           "            tl.store(x + o, FAR, mask=o < n)\n"
+                           "    return Holder\n";
+  EXPECT_EQ(described(text).kernel, "inner");
+  EXPECT_EQ(failure_of(text), "");
+}
+
+TEST(Describe, swizzled_tiles_are_grouped_ones) {
+  HEMIOLA_NEEDS_PYTHON_READER();
+  const Description description = described_kernel(
+      "def k(c, M, N, s, B: tl.constexpr, G: tl.constexpr):\n"
+      "    i, j = tl.swizzle2d(tl.program_id(0), tl.program_id(1), tl.cdiv(M, B), tl.cdiv(N, B), "
+      "G)\n"
+      "    m = i * B + tl.arange(0, B)\n"
+      "    n = j * B + tl.arange(0, B)\n"
+      "    tl.store(c + m[:, None] * s + n[None, :], 0, mask=(m < M)[:, None] & (n < N)[None, "
+      ":])\n");
+  EXPECT_TRUE(description.is_understood);
+  EXPECT_EQ(description.scheduler.order, Scheduler::Order::grouped);
+  EXPECT_EQ(description.scheduler.group_size, "G");
+}
+
+// N is as many queries as keys, and these are another axis.
+TEST(Describe, keys_of_self_attention_are_no_axis_of_tiles) {
+  HEMIOLA_NEEDS_PYTHON_READER();
+  const Description description = described_kernel(
+      "def k(q, v, o, N, D: tl.constexpr, B: tl.constexpr):\n"
+      "    m = tl.program_id(0) * B + tl.arange(0, B)\n"
+      "    d = tl.arange(0, D)\n"
+      "    a = tl.load(q + m[:, None] * D + d[None, :], mask=(m < N)[:, None])\n"
+      "    acc = tl.zeros((B, D), tl.float32)\n"
+      "    for start in range(0, N, B):\n"
+      "        n = start + tl.arange(0, B)\n"
+      "        t = tl.load(v + n[:, None] * D + d[None, :], mask=(n < N)[:, None])\n"
+      "        acc = tl.dot(tl.dot(a, tl.trans(t)).to(tl.float16), t, acc)\n"
+      "    tl.store(o + m[:, None] * D + d[None, :], acc, mask=(m < N)[:, None])\n");
+  ASSERT_EQ(description.axes.size(), 1U);
+  EXPECT_EQ(description.axes[0].name, "N");
+  ASSERT_EQ(description.loops.size(), 1U);
+  EXPECT_EQ(description.loops[0].axis, "start");
+}
+
 TEST(ChoosingAKernel, says_when_there_is_none) {
   HEMIOLA_NEEDS_PYTHON_READER();
   EXPECT_NE(

@@ -97,6 +97,22 @@ TEST_F(ReadBack, a_signal_that_is_gone_is_a_deadlock) {
             verify::Verdict::deadlock);
 }
 
+// Tiles that wait for their rank's own copies may hold what these need.
+TEST_F(ReadBack, what_needs_compute_units_comes_before_the_kernel) {
+  const std::string text = fused_text("gemm_persistent", "a2a-gemm/direct");
+  ASSERT_NE(text.find("compute[0].wait(copies[1])"), text.npos);
+  EXPECT_EQ(proof_of(text).summary, "proven");
+  std::string inside = changed(text, "    compute[0].wait(copies[1])\n",
+                               "    copies[1].signal(t.arrived[rank, 1], to=rank, step=0)\n");
+  inside =
+      changed(inside, "t.arrived = rt.signals((RANKS, 1)", "t.arrived = rt.signals((RANKS, 2)");
+  const std::size_t wave = inside.find("after=[");
+  ASSERT_NE(wave, inside.npos);
+  inside.insert(wave + 7, "(t.arrived[rank, 1], 0), ");
+  EXPECT_THAT([&] { proof_of(inside); },
+              ThrowsMessage<Failure>(HasSubstr("this needs compute units")));
+}
+
 TEST_F(ReadBack, copies_of_another_chunk_are_wrong_values) {
   const std::string text = fused_text("gemm", "ag-gemm/swizzle");
   // The own rows, where those of the peer belong.

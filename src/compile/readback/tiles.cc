@@ -60,6 +60,7 @@ void TileWriter::add(KernelEvent& event) {
       break;
     }
     case Kind::turn:
+    case Kind::reset:  // looked at by who has asked for it
       break;
     case Kind::move:
       flush();
