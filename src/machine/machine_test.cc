@@ -47,8 +47,12 @@ TEST(Machine, set_changes_gpus_links_switches_and_nics) {
   machine.set("switch.latency", "0 ns");
   machine.set("nic.mtu", "1 KiB");
   for (const Node& node : machine.nodes) {
-    if (node.kind == NodeKind::switch_) EXPECT_EQ(node.switch_model.latency, Time{0});
-    if (node.kind == NodeKind::nic) EXPECT_EQ(node.nic_model.mtu, KiB(1));
+    if (node.kind == NodeKind::switch_) {
+      EXPECT_EQ(node.switch_model.latency, Time{0});
+    }
+    if (node.kind == NodeKind::nic) {
+      EXPECT_EQ(node.nic_model.mtu, KiB(1));
+    }
   }
 }
 

@@ -115,8 +115,9 @@ TEST_P(GatheredProduct, overlaps_its_gather) {
   const Time computed = run_lowered(ag_gemm(product), machine, options).time;
   EXPECT_GT(both, gathered);
   EXPECT_LT(both, gathered + computed);
-  if (realization != Realization::co_located)  // most of the shorter one is hidden
+  if (realization != Realization::co_located) {  // most of the shorter one is hidden
     EXPECT_LT(both.fs, computed.fs + gathered.fs / 3);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

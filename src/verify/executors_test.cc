@@ -184,8 +184,9 @@ TEST(Executors, that_a_program_is_proven_for_run_it) {
       EXPECT_EQ(run.outcome, Outcome::right) << executor.name << protocol << run.summary << xml;
     }
     deadlocks += proof.verdict == Verdict::deadlock ? 1 : 0;
-    if (proof.verdict == Verdict::deadlock)
+    if (proof.verdict == Verdict::deadlock) {
       EXPECT_EQ(run.outcome, Outcome::hang) << executor.name << protocol << proof.summary << xml;
+    }
   }
   EXPECT_GT(proven, 10);
   EXPECT_GT(deadlocks, 5);

@@ -43,8 +43,9 @@ TEST_P(Inputs, every_file_has_the_verdict_that_is_known) {
       const Verdict expected = wrong == wrong_files().end() ? Verdict::proven : Verdict::wrong;
       EXPECT_EQ(proof.verdict, expected)
           << file << " at " << to_string(wanted) << ": " << proof.summary;
-      if (wrong != wrong_files().end())
+      if (wrong != wrong_files().end()) {
         EXPECT_NE(proof.summary.find(wrong->second), std::string::npos) << proof.summary;
+      }
     }
   }
 }

@@ -224,7 +224,9 @@ TEST(ExploreBlock, prints_a_table_and_writes_what_run_and_check_take) {
             first["fluid_fs"].get<std::int64_t>() - json["ideal_fs"].get<std::int64_t>());
   // A plan, or, where no chain is the fastest, a job.
   EXPECT_EQ(place.run("check best.json --machine mi300x-8 --ranks 4").code, 0);
-  if (HEMIOLA_PAGES) EXPECT_TRUE(contains(place.read("r.html"), "Operators, each alone"));
+  if (HEMIOLA_PAGES) {
+    EXPECT_TRUE(contains(place.read("r.html"), "Operators, each alone"));
+  }
 }
 
 TEST(ExploreBlock, refuses_bad_usage_with_code_2) {

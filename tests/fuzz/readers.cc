@@ -11,7 +11,7 @@
 #include <sstream>
 #include <string>
 
-#include "compile/emit/fused_file.h"
+#include "compile/fused/fused_file.h"
 #include "compile/readback/readback.h"
 #include "compile/rules/rules.h"
 #include "core/affine.h"

@@ -236,7 +236,9 @@ TEST(Explore, over_several_nodes_blocks_cross_once_and_are_spread_inside) {
     request.losses = LossesOf::none;
     const Exploration found = explore(laboratory, request);
     // What NCCL adds up in the switches of both nodes, no schedule here comes up to.
-    if (kind == OperatorKind::gemm_ar) EXPECT_EQ(found.winner(), nullptr);
+    if (kind == OperatorKind::gemm_ar) {
+      EXPECT_EQ(found.winner(), nullptr);
+    }
     const Candidate* const best =
         kind == OperatorKind::gemm_ar ? &found.candidates.front() : found.winner();
     ASSERT_NE(best, nullptr);

@@ -2,7 +2,6 @@
 
 #include "machine/devices/gpu_model.h"
 #include "core/testing/failure.h"
-#include "machine/devices/parameters.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,8 +18,9 @@ namespace {
 using ::testing::HasSubstr;
 
 std::string shipped_text(const std::string& name) {
-  for (const EmbeddedFile& file : embedded_files())
+  for (const EmbeddedFile& file : embedded_files()) {
     if (file.path == "data/devices/" + name + ".yaml") return std::string(file.content);
+  }
   return {};
 }
 
@@ -163,7 +163,9 @@ TEST(GpuModel, nothing_of_the_ideal_gpu_costs_more_than_a_femtosecond) {
       EXPECT_TRUE(value == "1 fs" || value == "0 fs" || value == "0 ns" || value == "0 s")
           << parameter.name << " " << value;
     }
-    if (parameter.kind == "rate") EXPECT_EQ(value, "inf") << parameter.name;
+    if (parameter.kind == "rate") {
+      EXPECT_EQ(value, "inf") << parameter.name;
+    }
   }
 }
 
@@ -206,8 +208,9 @@ TEST(SetParameter, values_out_of_range_are_errors_and_change_nothing) {
     GpuModel model = before;
     EXPECT_THAT(message_of([&] { set_parameter(model, name, value); }), ::testing::Ne("no failure"))
         << name << "=" << value;
-    for (const Parameter& parameter : gpu_parameters())
+    for (const Parameter& parameter : gpu_parameters()) {
       EXPECT_EQ(parameter.get(model), parameter.get(before)) << name << " " << parameter.name;
+    }
   }
 }
 
@@ -268,8 +271,9 @@ TEST(ParseGpuModel, damaged_texts_are_errors) {
   for (const char* text :
        {"", "- a\n- b\n", "name: [", "name: x\nname: y\n", "{}", "name: x\nparameters: 3\n",
         "name: x\nparameters:\n  l2.size: {value: [1], source: \"s\"}\n",
-        "name: x\nparameters:\n  l2.size: {source: \"s\"}\n", "? [a]\n: b\n", "\x01\x02"})
+        "name: x\nparameters:\n  l2.size: {source: \"s\"}\n", "? [a]\n: b\n", "\x01\x02"}) {
     EXPECT_THAT(message_of([&] { parse_gpu_model(text, "x.yaml"); }), HasSubstr("x.yaml")) << text;
+  }
 }
 
 TEST(GpuModel, a_link_has_as_many_ports_as_its_bandwidth_takes) {

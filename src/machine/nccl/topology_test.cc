@@ -47,10 +47,12 @@ std::string message_of(const std::string& xml) {
 
 const LinkClass& link_between(const Machine& machine, const std::string& from,
                               const std::string& to) {
-  for (const Link& link : machine.links)
+  for (const Link& link : machine.links) {
     if (machine.nodes[static_cast<std::size_t>(link.from)].name == from &&
-        machine.nodes[static_cast<std::size_t>(link.to)].name == to)
+        machine.nodes[static_cast<std::size_t>(link.to)].name == to) {
       return machine.link_classes[static_cast<std::size_t>(link.link_class)];
+    }
+  }
   throw std::runtime_error("no link from " + from + " to " + to);
 }
 
@@ -201,11 +203,13 @@ TEST(NcclTopology, what_is_left_out_is_said) {
 
 TEST(NcclTopology, every_real_file_expands_to_a_connected_machine) {
   const std::filesystem::path folder = HEMIOLA_SOURCE_DIR "/../shared/inputs/nccl_topo";
-  if (!std::filesystem::exists(folder))
+  if (!std::filesystem::exists(folder)) {
     GTEST_SKIP() << "NOT TESTED: the real NCCL topologies are not at " << folder;
+  }
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() == ".xml") files.push_back(entry.path());
+  }
   std::sort(files.begin(), files.end());
   EXPECT_EQ(files.size(), 35u);
   for (const std::filesystem::path& file : files) {
@@ -213,8 +217,11 @@ TEST(NcclTopology, every_real_file_expands_to_a_connected_machine) {
     const Machine machine = load(file.string());
     EXPECT_GE(machine.ranks(), 3);
     for (int from = 0; from < machine.ranks(); ++from) {
-      for (int to = 0; to < machine.ranks(); ++to)
-        if (from != to) ASSERT_EQ(machine.reach(from, to), Reach::load_store);
+      for (int to = 0; to < machine.ranks(); ++to) {
+        if (from != to) {
+          ASSERT_EQ(machine.reach(from, to), Reach::load_store);
+        }
+      }
     }
     const Machine again = from_infragraph(to_infragraph(machine), "again.yaml");
     EXPECT_EQ(again.nodes.size(), machine.nodes.size());

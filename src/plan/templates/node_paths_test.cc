@@ -17,9 +17,10 @@ namespace {
 /// Directions of links between GPUs of the first node, by how many of the paths take each.
 std::vector<int> uses_of_links(const std::vector<std::vector<int>>& paths, int gpus) {
   std::vector<int> uses(static_cast<std::size_t>(gpus * gpus), 0);
-  for (const std::vector<int>& path : paths)
+  for (const std::vector<int>& path : paths) {
     for (std::size_t i = 1; i < path.size(); ++i)
       ++uses.at(static_cast<std::size_t>(path[i - 1] * gpus + path[i]));
+  }
   return uses;
 }
 
@@ -66,7 +67,9 @@ TEST(NodePaths, make_rings_over_nodes_that_cross_on_rails) {
     ASSERT_EQ(ring.size(), 32U);
     for (std::size_t i = 0; i < ring.size(); ++i) {
       const int from = ring[i], to = ring[(i + 1) % ring.size()];
-      if (from / 8 != to / 8) EXPECT_EQ(from % 8, to % 8) << from << " to " << to;
+      if (from / 8 != to / 8) {
+        EXPECT_EQ(from % 8, to % 8) << from << " to " << to;
+      }
     }
   }
 }

@@ -63,7 +63,9 @@ class Reader {
       ASSERT_NE(packet.trusted_packet_sequence_id(), 0u);
       for (const auto& name : packet.interned_data().event_names())
         names_[name.iid()] = name.name();
-      if (packet.has_track_descriptor()) ASSERT_NO_FATAL_FAILURE(track(packet.track_descriptor()));
+      if (packet.has_track_descriptor()) {
+        ASSERT_NO_FATAL_FAILURE(track(packet.track_descriptor()));
+      }
       if (!packet.has_track_event()) continue;
       ASSERT_GE(packet.timestamp(), last_);
       last_ = packet.timestamp();

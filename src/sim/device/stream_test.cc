@@ -306,10 +306,14 @@ TEST(StreamOfLines, a_full_switch_queue_holds_back_what_stands_behind_in_the_rec
             c.link(kLine) + c.switches.latency.fs;
     const std::vector<LinkLog::Use>& output = log.uses[1];  // links in pairs: up 2 i, down 2 i + 1
     EXPECT_EQ(output.size(), 2U * kLines);
-    for (std::size_t j = 0; j < output.size(); ++j)
+    for (std::size_t j = 0; j < output.size(); ++j) {
       EXPECT_EQ(output[j].begin, first + static_cast<std::int64_t>(j) * serial) << j;
-    for (const LinkUse& use : result.links)
-      if (queue == "2") EXPECT_LE(use.to == "switch.0.switch.0" ? 0 : use.max_queue, 2);
+    }
+    for (const LinkUse& use : result.links) {
+      if (queue == "2") {
+        EXPECT_LE(use.to == "switch.0.switch.0" ? 0 : use.max_queue, 2);
+      }
+    }
     return log.uses[7].front().begin;
   };
   std::int64_t first = 0, serial = 0;

@@ -63,7 +63,9 @@ TEST(Wavefronts, loads_in_flight_are_limited_and_saturate) {
     EXPECT_EQ(result.time.fs, last + c.end()) << slots << " loads";
     best = std::min(best, result.time.fs);
     // 200 ns at one load a nanosecond: more than about 200 loads do not help.
-    if (slots == 500 || slots == 0) EXPECT_EQ(result.time.fs, best);
+    if (slots == 500 || slots == 0) {
+      EXPECT_EQ(result.time.fs, best);
+    }
   }
 }
 

@@ -154,8 +154,12 @@ TEST(GeneratedBytes, ShardsAreSummedOverTheirReplicas) {
     EXPECT_EQ(bytes_called(workload, 1, "dp").size(), 0U);
     for (const GroupFamily& family : workload.families) {
       // tp 2: data-parallel ranks 0 to 3 of stage 0; 0 and 4 hold the same shard.
-      if (family.name == "shard") EXPECT_EQ(family.groups.front(), (std::vector<int>{0, 2, 4, 6}));
-      if (family.name == "replicas") EXPECT_EQ(family.groups.front(), (std::vector<int>{0, 8}));
+      if (family.name == "shard") {
+        EXPECT_EQ(family.groups.front(), (std::vector<int>{0, 2, 4, 6}));
+      }
+      if (family.name == "replicas") {
+        EXPECT_EQ(family.groups.front(), (std::vector<int>{0, 8}));
+      }
     }
     // As much memory as with four replicas.
     MakeRequest four = request;

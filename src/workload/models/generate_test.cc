@@ -15,8 +15,9 @@ using generated::Simulation;
 using generated::tiny_gpt;
 
 const GroupFamily& family_named(const Workload& workload, std::string_view name) {
-  for (const GroupFamily& family : workload.families)
+  for (const GroupFamily& family : workload.families) {
     if (family.name == name) return family;
+  }
   ADD_FAILURE() << "no family " << name;
   return workload.families.front();
 }
@@ -264,9 +265,11 @@ TEST(Generate, ReceivesAreEarlyAndSendsWaitForTheirKernels) {
   const Workload workload =
       make_workload({.model = tiny_gpt(), .parallelism = {.pp = 2}, .global_batch = 4});
   const Trace& trace = *workload.classes[0].trace;
-  for (const Node& node : trace.nodes)
-    if (node.kind == NodeKind::receive || node.kind == NodeKind::send)
+  for (const Node& node : trace.nodes) {
+    if (node.kind == NodeKind::receive || node.kind == NodeKind::send) {
       EXPECT_EQ(node.dependencies, node.kind == NodeKind::send ? 1U : 0U);
+    }
+  }
   EXPECT_EQ(waited_for(workload, first_named(workload, "send")),
             (std::vector<std::string>{"mlp residual"}));
 }
@@ -274,8 +277,9 @@ TEST(Generate, ReceivesAreEarlyAndSendsWaitForTheirKernels) {
 TEST(Generate, TheCpuNeedsItsTimeForEveryNode) {
   const Workload workload = make_workload(
       {.model = tiny_gpt(), .parallelism = {.tp = 2, .pp = 2}, .host_time = Time::from_us(6)});
-  for (const RankClass& one : workload.classes)
+  for (const RankClass& one : workload.classes) {
     for (const Node& node : one.trace->nodes) EXPECT_EQ(node.host, Time::from_us(6));
+  }
 }
 
 TEST(Generate, ZeroBubbleComputesGradientsOfWeightsByThemselves) {

@@ -164,7 +164,9 @@ TEST(SearchSpace, EveryFactorisationIsThereWithAReasonOrItsMemory) {
       of_candidate.parallelism = by;
       EXPECT_NO_THROW(make_workload(of_candidate));
     }
-    if (by.tp == 16) EXPECT_EQ(one.refused, "8 heads of keys and values cannot be divided by 16");
+    if (by.tp == 16) {
+      EXPECT_EQ(one.refused, "8 heads of keys and values cannot be divided by 16");
+    }
   }
   EXPECT_GT(fits, 6);
 }
@@ -183,8 +185,9 @@ TEST(SearchSpace, WhatDoesNotFitSaysWhy) {
 TEST(SearchSpace, ExpertsAddTheirParallelism) {
   const MakeRequest request{.model = load_model("mixtral-8x7b"), .global_batch = 64};
   std::vector<int> found;
-  for (const Candidate& one : search_space(request, 8, 1LL << 50))
+  for (const Candidate& one : search_space(request, 8, 1LL << 50)) {
     if (one.parallelism.tp == 1 && one.parallelism.pp == 1) found.push_back(one.parallelism.ep);
+  }
   EXPECT_EQ(found, (std::vector<int>{1, 2, 4, 8}));
 }
 

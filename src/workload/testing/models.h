@@ -49,9 +49,10 @@ inline std::map<Collective, std::int64_t> bytes_called(const Workload& workload,
 /// Bytes that one rank of a stage sends to other stages.
 inline std::int64_t bytes_sent(const Workload& workload, int stage) {
   std::int64_t bytes = 0;
-  for (const Node& node : workload.classes[static_cast<std::size_t>(stage)].trace->nodes)
+  for (const Node& node : workload.classes[static_cast<std::size_t>(stage)].trace->nodes) {
     if (node.kind == NodeKind::send)
       bytes += workload.messages[static_cast<std::size_t>(node.work)].bytes;
+  }
   return bytes;
 }
 
@@ -80,8 +81,9 @@ class Simulation {
   Simulation(const Workload& workload, const Duration& duration)
       : workload_(workload), duration_(duration) {
     ranks_.resize(static_cast<std::size_t>(workload.ranks));
-    for (const RankClass& one : workload.classes)
+    for (const RankClass& one : workload.classes) {
       for (const int rank : one.ranks) prepare(ranks_[static_cast<std::size_t>(rank)], one);
+    }
     place_members();
     run();
   }
@@ -99,8 +101,9 @@ class Simulation {
   }
   std::int64_t time() const {
     std::int64_t latest = 0;
-    for (const Rank& rank : ranks_)
+    for (const Rank& rank : ranks_) {
       for (const std::int64_t end : rank.end) latest = std::max(latest, end);
+    }
     return latest;
   }
   std::int64_t end_of(int rank, std::size_t node) const {
@@ -157,8 +160,9 @@ class Simulation {
     while (goes_on) {
       goes_on = false;
       for (std::size_t r = 0; r < ranks_.size(); ++r) {
-        for (std::size_t s = 0; s < ranks_[r].streams.size(); ++s)
+        for (std::size_t s = 0; s < ranks_[r].streams.size(); ++s) {
           while (advance(r, s)) goes_on = true;
+        }
       }
     }
   }
@@ -214,7 +218,9 @@ class Simulation {
     }
     const int number = ranks_[r].calls[{family, which, direction, is_collective || sends}]++;
     Meeting& meeting = meetings_[{family, group, which, direction, number}];
-    if (!meeting.arrivals.empty()) EXPECT_EQ(meeting.work, node.work) << "calls that meet differ";
+    if (!meeting.arrivals.empty()) {
+      EXPECT_EQ(meeting.work, node.work) << "calls that meet differ";
+    }
     meeting.work = node.work;
     meeting.arrivals.push_back({.rank = r, .stream = s, .ready = ready});
     ranks_[r].has_arrived[s] = true;

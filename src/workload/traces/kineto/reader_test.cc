@@ -28,8 +28,9 @@ std::string kineto_refusal(const std::string& text, TraceRequest request = {}) {
 }
 
 const Node& named(const Workload& workload, std::string_view name) {
-  for (const Node& node : workload.classes.at(0).trace->nodes)
+  for (const Node& node : workload.classes.at(0).trace->nodes) {
     if (workload.names[node.name] == name) return node;
+  }
   throw std::runtime_error("no such node");
 }
 std::vector<std::string> waits(const Workload& workload, const Node& node) {
@@ -330,8 +331,9 @@ TEST(KinetoTrace, AKernelOfMessagesIsEachOfThem) {
     std::vector<const Node*> messages;
     for (const Node& node : one.trace->nodes) {
       if (node.kind == NodeKind::send || node.kind == NodeKind::receive) messages.push_back(&node);
-      if (node.kind == NodeKind::collective)
+      if (node.kind == NodeKind::collective) {
         EXPECT_GE(node.dependencies, 2u) << "it waits for the launch, and for both messages";
+      }
     }
     ASSERT_EQ(messages.size(), 2u);
     EXPECT_NE(messages[0]->stream, messages[1]->stream) << "they are under way together";

@@ -133,7 +133,9 @@ OperatorRoles roles_of_file(const std::string& path, const TorchFile& file) {
     const bool is_on_gpu = effect_of(file.nodes()[n]).is_on_gpu;
     const OperatorRole role = found.roles[n];
     // Each in one of the three, or a call; and nothing of the host among them.
-    if (role != call) EXPECT_EQ(is_on_gpu, role != host) << path << ": " << file.nodes()[n].name;
+    if (role != call) {
+      EXPECT_EQ(is_on_gpu, role != host) << path << ": " << file.nodes()[n].name;
+    }
     EXPECT_EQ(role == kernel, !found.writes[n].empty()) << path << ": " << file.nodes()[n].name;
   }
   const OperatorCounts& c = found.counts;
