@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "compile/emit/fused_file.h"
+#include "compile/fused/fused_file.h"
 #include "compile/readback/readback.h"
 #include "corpus.h"
 #include "guard.h"
