@@ -2,6 +2,7 @@
 
 #include "machine/devices/gpu_model.h"
 #include "core/testing/failure.h"
+#include "machine/devices/parameters.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
