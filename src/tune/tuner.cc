@@ -65,6 +65,12 @@ std::vector<std::string> tiles_of(const plan::TemplateInfo& info, const Space& s
   throw *first;
 }
 
+std::string timing_of(const sim::Options& options) {
+  const std::string launch = options.launch == sim::Launch::graph ? " --launch graph" : "";
+  if (options.iterations == 0) return launch;
+  return launch + fmt::format(" --warmup {} --iterations {}", options.warmup, options.iterations);
+}
+
 }  // namespace
 
 std::string_view name_of(Method method) {
@@ -109,7 +115,8 @@ Tuning tune(study::Laboratory& laboratory, const Request& asked, const TuneWatch
                 .machine = machine->name,
                 .ranks = machine->ranks(),
                 .method = request.method,
-                .budget = request.budget};
+                .budget = request.budget,
+                .timing = timing_of(request.options)};
   std::optional<Point> before;
   for (std::size_t i = 0; i < request.parameters.buckets.size(); ++i) {
     const study::Settings& sizes = request.parameters.buckets[i];

@@ -108,6 +108,7 @@ struct Tuning {
   int ranks = 0;
   Method method = Method::descent;
   std::int64_t budget = 0;
+  std::string timing{};  ///< how calls are timed, in the words of `run`: " --warmup 1 ..."
   std::vector<Dimension> dimensions;
   std::vector<Bucket> buckets;
   std::vector<std::string> remarks{};           ///< how the machine was made to meet measurements

@@ -130,7 +130,8 @@ std::string loses(const Bucket& bucket, const tune::Candidate& candidate) {
 
 std::string command_of(const Tuning& tuning, const Bucket& bucket,
                        const tune::Candidate& candidate) {
-  const std::string where = fmt::format(" --machine {} --ranks {}", tuning.machine, tuning.ranks);
+  const std::string where =
+      fmt::format(" --machine {} --ranks {}{}", tuning.machine, tuning.ranks, tuning.timing);
   if (candidate.is_written && !bucket.file.empty()) return "hemiola run " + bucket.file + where;
   if (candidate.is_written) return "-o FILE.py writes it; hemiola run FILE.py" + where;
   std::string text = "hemiola run " + candidate.plan.name + where;
