@@ -70,9 +70,13 @@ class Emission(unittest.TestCase):
         self.assertNotIn("cp.async", self.fuse("gemm", (), "gemm-rs/direct"))
 
     def test_tiles_that_read_more_than_their_own_rows_wait_for_all_chunks(self):
-        for text, kernel in ((strangers.SQUARE, "squared"), (strangers.HALVES, "gated")):
-            fused = kinds.read(strangers.job_of(self.folder.name, text, kernel)["fused"])
-            self.assertEqual(re.findall(r"wave\(.*\)", fused), ["wave({}, after=[(t.arrived[rank, 0], 3)])"])
+        fused = kinds.read(strangers.job_of(self.folder.name, strangers.HALVES, "gated")["fused"])
+        self.assertEqual(re.findall(r"wave\(.*\)", fused), ["wave({}, after=[(t.arrived[rank, 0], 3)])"])
+
+    def test_an_axis_of_tiles_and_one_of_a_loop_are_two_where_they_are_equally_long(self):
+        fused = kinds.read(strangers.job_of(self.folder.name, strangers.SQUARE, "squared")["fused"])
+        self.assertEqual(re.findall(r"wave\(\{.S.: \((\d+), 16\)\}, after=\[\(t.arrived\[rank, 0\], (\d)\)\]\)", fused),
+                         [("32", "0"), ("0", "1"), ("48", "2"), ("16", "3")])
 
     def test_room_beside_the_kernel_is_proven_of_the_text(self):
         file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "a2a_without_room.py")

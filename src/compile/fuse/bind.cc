@@ -252,7 +252,9 @@ void Pairer::say(const std::string& parameter, std::int64_t value, const std::st
   throw Failure(fmt::format("parameter '{}' of kernel '{}' would have to be {} and {}: the kernel "
                             "takes two things for equal that differ in plan '{}'",
                             parameter, kernel_.kernel, known, value, plan_.name),
-                where.where());
+                where.where(),
+                "a kernel with a parameter for each of them, as examples/kernels/attention.py has "
+                "for queries and keys");
 }
 
 bool Pairer::is_moved(std::int32_t tensor) const {
