@@ -120,6 +120,37 @@ def main(schedule):
     rt.close()
 
 
+def bench(files):
+    """What torchrun starts for `--bench`: times of schedules in one run, each as it is and with its kernels one by one. Exit code."""
+    from . import connect
+    try:
+        rt = connect()
+    except RuntimeError as error:
+        print(f"error: --bench: {error}", file=sys.stderr)
+        return 2
+    rows, wrong = [], 0
+    for number, file in enumerate(files):
+        schedule = load_schedule(file)
+        if schedule.RANKS != rt.ranks:
+            raise SystemExit(f"{file} is for {schedule.RANKS} ranks, not {rt.ranks}")
+        with rt.scope(str(number)):
+            t = schedule.setup(rt)
+            try:
+                said = "not compared" if schedule.reference is None else f"{check(rt, schedule, t, calls=1):.1e}"
+            except Mismatch as error:
+                said, wrong = f"WRONG: {error}", 1
+            give_inputs(rt, schedule.inputs(rt, t), seed_of(0, 0, rt.rank))
+            for rt.one_by_one in (False, True):
+                rows.append((file, "kernels alone" if rt.one_by_one else "overlapped", rt.time(lambda t=t, schedule=schedule: schedule.run(rt, t)), said))
+            rt.one_by_one = False
+    if rt.rank == 0:
+        least = min(statistics.median(times) for _, _, times, _ in rows)
+        for file, how, times, said in rows:
+            print(f"{file} {how}: {text_of(times)}, {statistics.median(times) / least:.2f} of the fastest; largest error {said}", flush=True)
+    rt.close()
+    return wrong
+
+
 def load_file(path):
     """An emitted file as a module."""
     spec = importlib.util.spec_from_file_location(os.path.splitext(os.path.basename(path))[0].replace("-", "_"), path)
@@ -209,6 +240,8 @@ def _parse(arguments):
                                      "and compares every call with the reference.")
     parser.add_argument("files", nargs="+", help="what 'hemiola compile --plan' wrote, or plans (.json)")
     parser.add_argument("--ranks", type=int, help="processes; by default as many ranks as the plan has")
+    parser.add_argument("--bench", action="store_true", help="with torchrun: times of all files in one run, each as it is and with its kernels one by "
+                        "one; a plan of the library's collective and product (ag-gemm/serial) may be among them")
     parser.add_argument("--calls", type=int, default=2, help="in a row, without a reset (2)")
     parser.add_argument("--poison", action="store_true", help="what has not arrived is NaN")
     parser.add_argument("--delay", type=_delay, metavar="RANK,STREAM,NUMBER[,SECONDS]", help="one movement of data comes late")
@@ -230,6 +263,8 @@ def run_processes(arguments):
     import multiprocessing
     import tempfile
     arguments = _parse(arguments)
+    if arguments.bench:
+        return bench(arguments.files)
     idle = [name for name, is_given in (("--delay", arguments.delay), ("--permute", arguments.permute is not None), ("--trace", arguments.trace),
                                               ("--sm-slots", arguments.sm_slots))
             if is_given and arguments.virtual] + (["--late"] if arguments.late and not arguments.virtual else [])

@@ -83,7 +83,8 @@ class QueueStream(Stream):
 
     def launch(self, work, **tensors):
         call = self.runtime.call
-        self.give(lambda: work.launch(call, tensors), text=f"kernel {work.kernel.__name__}", units=self.runtime.units_of(work))
+        with self.runtime._beside(self):
+            self.give(lambda: work.launch(call, tensors), text=f"kernel {work.kernel.__name__}", units=self.runtime.units_of(work))
 
     def poison(self, target):
         worst = float("nan") if target.is_floating_point() else torch.iinfo(target.dtype).min

@@ -148,6 +148,7 @@ class Runtime(abc.ABC):
 
     rank, ranks, device, main = 0, 1, None, None
     works = 0  # how many kernels were told what to do (_work.py)
+    one_by_one = False  # kernels run beside nothing: behind what streams were given before, and before what comes next
 
     def __init__(self):
         self.call = -1
@@ -249,6 +250,16 @@ class Runtime(abc.ABC):
     @abc.abstractmethod
     def group(self, ranks):
         """Ranks (ascending) for collectives. All ranks of the world call it, members or not."""
+
+    @contextlib.contextmanager
+    def _beside(self, stream):
+        """Around a launch: of `one_by_one` what else streams are given stands before it or behind it."""
+        others = [one for one in (self.main, *self._streams) if self.one_by_one and one is not stream]
+        for other in others:
+            stream.wait(other)
+        yield
+        for other in others:
+            other.wait(stream)
 
     # A call.
 

@@ -83,7 +83,7 @@ class GpuStream(Stream):
             target.zero_()
 
     def launch(self, work, **tensors):
-        with self._here():
+        with self.runtime._beside(self), self._here():
             work.launch(self.runtime.call, tensors)
 
     def poison(self, target):

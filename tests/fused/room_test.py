@@ -37,5 +37,24 @@ class Room(unittest.TestCase):
         self.assertIn("no effect with --virtual", executed(WITHOUT_ROOM, "--sm-slots", "2", "--virtual").stderr)
 
 
+class Bench(unittest.TestCase):
+    def test_times_files_and_plans_in_one_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = kinds.fused(folder, "gemm", (), kinds.make_plan(folder, "ag-gemm/swizzle"))
+            plan = kinds.make_plan(folder, "ag-gemm/serial")
+            members = [subprocess.Popen([sys.executable, "-m", "hemiola_rt", "--bench", file, plan], stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_PORT": str(40000 + os.getpid() % 20000)}) for rank in range(2)]
+            said = [member.communicate()[0] for member in members]
+        self.assertEqual([member.returncode for member in members], [0, 0])
+        self.assertEqual(said[0].count("largest error"), 4)
+        self.assertIn("kernels alone", said[0])
+        self.assertEqual(said[1], "")
+
+    def test_is_for_torchrun(self):
+        done = executed(WITHOUT_ROOM, "--bench")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("torchrun", done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()
