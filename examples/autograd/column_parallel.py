@@ -1,7 +1,7 @@
 """A column-parallel linear layer whose gather hides under its product, and whose gradient's reduce-scatter hides under that product.
 
-    hemiola plan make ag-gemm/swizzle --ranks 2 --param m=128 --param n=64 --param k=64 --param dtype=float16 -o ag.json
-    hemiola plan make gemm-rs/direct --ranks 2 --param m=128 --param n=64 --param k=64 --param dtype=float16 -o rs.json
+    hemiola plan make ag-gemm/swizzle --ranks 2 --param m=128 --param n=64 --param k=32 --param dtype=float16 -o ag.json
+    hemiola plan make gemm-rs/direct --ranks 2 --param m=128 --param n=32 --param k=64 --param dtype=float16 -o rs.json
     hemiola compile examples/kernels/gemm_persistent.py --plan ag.json -o forward.py
     hemiola compile examples/kernels/gemm_persistent.py --plan rs.json -o backward.py
 
@@ -10,7 +10,7 @@
     y = layer(x, w)                                     # x: [rows of this rank, k], w: [k, columns of this rank]; y: [all rows, columns]
     y.sum().backward()                                  # x.grad: [rows of this rank, k], w.grad: [k, columns]
 
-m of the plans is the number of all rows; of ag-gemm n is the columns of a rank and k the depth, of gemm-rs the other way round.
+m of the plans is the number of all rows; of ag-gemm n is all columns and k the depth, of gemm-rs the other way round.
 `operator()` is the same as an operator of torch.library, which torch.compile keeps as it is.
 """
 

@@ -266,7 +266,7 @@ class Runtime(abc.ABC):
     def fill(self, target, source):
         """Puts an input where a call looks for it, in the order of the caller's stream; None, or the place itself: it is there."""
         if source is not None and source is not target:
-            self.main.copy(target, source)
+            self.main.copy(target, source.detach())  # no gradient goes through places that the next call writes again
 
     def place(self, inputs, given):
         """Puts what is given of a schedule's inputs, both by name, to their places. TypeError: a name that is no input."""

@@ -162,6 +162,7 @@ class SharedRuntime(QueueRuntime):
             os.remove(self._file(name, self.rank))
 
     def _work(self, stream, number):
+        torch.set_grad_enabled(False)  # of this thread
         moved = 0
         chance = random.Random(None if self._permute is None else f"{self._permute}/{self.rank}/{number}")
         while True:

@@ -41,7 +41,7 @@ class Autograd(unittest.TestCase):
     def compare(self, by_operator):
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as results:
             files = []
-            for number, (template, sizes) in enumerate((("ag-gemm/swizzle", (ROWS, COLUMNS, DEPTH)), ("gemm-rs/direct", (ROWS, DEPTH, COLUMNS)))):
+            for number, (template, sizes) in enumerate((("ag-gemm/swizzle", (ROWS, COLUMNS * RANKS, DEPTH)), ("gemm-rs/direct", (ROWS, DEPTH, COLUMNS * RANKS)))):
                 plan = kinds.make_plan(results, template, sizes=tuple(f"{name}={size}" for name, size in zip("mnk", sizes)))
                 files.append(kinds.fused(os.path.join(results), "gemm_persistent", kinds.PRODUCTS["gemm_persistent"], plan))
                 os.rename(files[-1], os.path.join(results, f"file{number}.py"))
