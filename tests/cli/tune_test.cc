@@ -39,10 +39,10 @@ TEST(Tune, writes_a_kernel_and_a_plan_for_each_size) {
     const std::string suffix = bucket["bucket"] == "m=256" ? "_m256" : "_m512";
     const std::string blocks = place.read("o" + suffix + ".py");
     EXPECT_TRUE(contains(blocks, "\"BLOCK_M\": 64")) << blocks;
-    // The plan is what was timed.
+    // The file is what was timed.
     ASSERT_EQ(place
-                  .run("run p" + suffix +
-                       ".json --machine dgx-h100 --ranks 4 --engine sampled --warmup 1 "
+                  .run("run o" + suffix +
+                       ".py --machine dgx-h100 --ranks 4 --engine sampled --warmup 1 "
                        "--iterations 1 --no-check --quiet --json t")
                   .code,
               0);
