@@ -1,13 +1,16 @@
 """hemiola_rt by itself: expressions, signals, streams, errors; the calls that its GPU back end makes, against a fake PyTorch."""
 
 import contextlib
+import io
+import os
 import tempfile
 import types
 import unittest
+import unittest.mock
 
 import torch
 
-from hemiola_rt import InterleavedWorld, SharedRuntime, around, load_plan
+from hemiola_rt import InterleavedWorld, SharedRuntime, _doctor, around, load_plan
 from hemiola_rt._driver import Driver
 from hemiola_rt._products import rows_of
 from hemiola_rt._expressions import evaluate
@@ -343,6 +346,24 @@ class SymmetricMemory(unittest.TestCase):
         driver = Driver(False, load=lambda name: types.SimpleNamespace(cuStreamWaitValue32_v2=lambda *a: 801, cuDeviceGetAttribute=lambda *a: 0))
         with self.assertRaisesRegex(RuntimeError, "cuStreamWaitValue32_v2 failed with 801"):
             driver.wait_value(1, 2, 3)
+
+
+class Doctor(unittest.TestCase):
+    def test_says_what_this_machine_has(self):
+        out = io.StringIO()
+        code = _doctor.run(out)
+        self.assertIn(f"PyTorch: {torch.__version__}", out.getvalue())
+        self.assertEqual(code, int("MISSING" in out.getvalue()))
+
+    def test_gpus_that_do_not_reach_each_other_are_refused(self):
+        gpus = types.SimpleNamespace(cuda=types.SimpleNamespace(device_count=lambda: 4, can_device_access_peer=lambda one, other: {one, other} != {1, 3}))
+        with unittest.mock.patch.dict(os.environ, LOCAL_WORLD_SIZE="3"):
+            _doctor.require_links(gpus)
+        with unittest.mock.patch.dict(os.environ, LOCAL_WORLD_SIZE="4"), self.assertRaisesRegex(RuntimeError, "GPU 1 does not reach the memory of GPU 3"):
+            _doctor.require_links(gpus)
+
+    def test_reads_versions(self):
+        self.assertEqual([_doctor.version_of(text) for text in ("2.8.0+cu128", "1.13.0a0", "3.9")], [(2, 8), (1, 13), (3, 9)])
 
 
 if __name__ == "__main__":
