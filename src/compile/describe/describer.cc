@@ -281,7 +281,7 @@ void Describer::name_loops() {
 /// Whether a loop is called as tiles are, and no index is made of both: keys of self-attention are
 /// as many as queries, and another axis all the same.
 bool Describer::is_beside_tiles(const LoopDescription& loop) const {
-  if (loop.is_persistent || loop.variable.empty()) return false;
+  if (loop.is_persistent || loop.is_over_problems || loop.variable.empty()) return false;
   std::set<int> alike;
   for (std::size_t i = 0; i < d_.axes.size(); ++i)
     if (d_.axes[i].name == loop.axis) alike.insert(static_cast<int>(i));
