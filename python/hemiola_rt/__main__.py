@@ -6,6 +6,6 @@ if sys.argv[1:] == ["doctor"]:
     from . import _doctor
     sys.exit(_doctor.run())
 
-from ._check import run_processes  # noqa: E402
+from ._check import run  # noqa: E402
 
-sys.exit(run_processes(sys.argv[1:]))
+sys.exit(run(sys.argv[1:]))

@@ -258,13 +258,16 @@ def _parse(arguments):
     return parser.parse_args(arguments)
 
 
+def run(arguments):
+    """`python -m hemiola_rt ...`; returns the exit code."""
+    parsed = _parse(arguments)
+    return bench(parsed.files) if parsed.bench else run_processes(parsed)
+
+
 def run_processes(arguments):
     """`python -m hemiola_rt FILE ...`; returns the exit code."""
     import multiprocessing
     import tempfile
-    arguments = _parse(arguments)
-    if arguments.bench:
-        return bench(arguments.files)
     idle = [name for name, is_given in (("--delay", arguments.delay), ("--permute", arguments.permute is not None), ("--trace", arguments.trace),
                                               ("--sm-slots", arguments.sm_slots))
             if is_given and arguments.virtual] + (["--late"] if arguments.late and not arguments.virtual else [])
@@ -302,4 +305,4 @@ def run_processes(arguments):
 
 
 if __name__ == "__main__":
-    sys.exit(run_processes(sys.argv[1:]))
+    sys.exit(run(sys.argv[1:]))
