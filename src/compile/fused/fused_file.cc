@@ -198,8 +198,16 @@ void FusedFile::add(const Epilogue& epilogue, Fusions& fusions,
     for (const FusedExtra& extra : fusions.front().extras) {
       const std::string word = "of[\"" + extra.name + "\"].to(WIDE)";
       for (std::size_t at = one.find(word); extra.is_added_once && at != one.npos;
-           at = one.find(word, at))
+           at = one.find(word, at)) {
         one.replace(at, word.size(), "of.get(\"" + extra.name + "\", 0)");
+        const std::size_t behind = one.find(", 0)", at) + 4;
+        if (behind < one.size() && one[behind] == '[')
+          throw Failure(fmt::format("'{}' is added to what plan '{}' adds up over ranks, and does "
+                                    "not lie along its last axis alone",
+                                    extra.parameter, grids_.plan.name),
+                        description_.definition.where(),
+                        "add it to the result, or take a plan whose sums are whole, as ag-gemm");
+      }
     }
     return one;
   };

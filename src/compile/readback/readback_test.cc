@@ -113,10 +113,12 @@ TEST_F(ReadBack, what_needs_compute_units_comes_before_the_kernel) {
 
 TEST_F(ReadBack, copies_of_another_chunk_are_wrong_values) {
   const std::string text = fused_text("gemm", "ag-gemm/swizzle");
-  // The own rows from there, where those of the peer belong.
-  const verify::Proof proof = proof_of(
+  // The own rows, where those of the peer belong: a copy within the GPU, before the kernel.
+  const std::string own =
       changed(text, "t.a_at[(rank + 1) % 2][32 * ((rank + 1) % 2):32 * ((rank + 1) % 2 + 1)]",
-              "t.a_at[(rank + 1) % 2][32 * rank:32 * (rank + 1)]"));
+              "t.a[32 * rank:32 * (rank + 1)]");
+  const verify::Proof proof = proof_of(changed(
+      own, "    compute[0].launch(", "    compute[0].wait(copies[0])\n    compute[0].launch("));
   EXPECT_EQ(proof.verdict, verify::Verdict::wrong) << proof.summary;
   EXPECT_THAT(proof.summary, Not(HasSubstr("race")));
 }

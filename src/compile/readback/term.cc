@@ -228,9 +228,12 @@ TermRef load_term(Term from, const std::vector<Along>& axes, const Value* mask,
 
 std::vector<Sample> samples_of(std::int64_t base, const std::vector<Along>& axes,
                                const Value* mask) {
+  // One in the midst, the last and the first, the others drawn: by where the block begins, so that
+  // tiles look at different places, and those that touch the same elements at the same ones.
+  constexpr std::size_t kSamples = 8;
   const std::size_t masked =
       mask != nullptr && mask->type == Type::mask ? mask->axes.size() : std::size_t{0};
-  Sample middle{base, {}}, last{base, {}};
+  std::vector<Sample> made(kSamples, {base, {}});
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::size_t behind = axes.size() - i;
     std::vector<std::int64_t> left;
@@ -240,14 +243,25 @@ std::vector<Sample> samples_of(std::int64_t base, const std::vector<Along>& axes
         if (holds.at(holds.count > 1 ? k : 0) != 0) left.push_back(k);
     }
     const std::int64_t count = left.empty() ? axes[i].count : std::ssize(left);
-    for (Sample* one : {&middle, &last}) {
-      const std::int64_t at = one == &middle ? count * 5 / 8 : count - 1;
-      one->place.push_back(left.empty() ? at : left[index(at)]);
-      one->address += axes[i].at(axes[i].count > 1 ? one->place.back() : 0);
+    for (std::size_t n = 0; n < kSamples; ++n) {
+      const std::uint64_t drawn =
+          (static_cast<std::uint64_t>(base) * 0x9e3779b97f4a7c15U + (n * 31 + i + 1)) *
+          0xbf58476d1ce4e5b9U;
+      const std::int64_t places[] = {count * 5 / 8, count - 1, 0};
+      const std::int64_t at =
+          n < std::size(places)
+              ? places[n]
+              : static_cast<std::int64_t>((drawn >> 33) % static_cast<std::uint64_t>(count));
+      made[n].place.push_back(left.empty() ? at : left[index(at)]);
+      made[n].address += axes[i].at(axes[i].count > 1 ? made[n].place.back() : 0);
     }
   }
-  if (last.address == middle.address) return {middle};
-  return {middle, last};
+  std::vector<Sample> apart;
+  for (Sample& one : made)
+    if (std::none_of(apart.begin(), apart.end(),
+                     [&](const Sample& other) { return other.address == one.address; }))
+      apart.push_back(std::move(one));
+  return apart;
 }
 
 std::size_t Evaluator::Hash::operator()(const Key& key) const {
