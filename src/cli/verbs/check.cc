@@ -130,7 +130,7 @@ class Checker {
     asked_for_ = true;
     ExitCode worst = check_size(name, program, at, options_.data);
     if (worst == ExitCode::done)
-      std::cout << "values: eight elements of every tile are what reference() says, with values that "
+      std::cout << "values: some elements of every tile are what reference() says, with values that "
                    "were drawn\n";
     if (machine_ == nullptr && !is_wrong(worst) && fused.is_persistent(name))
       worst =

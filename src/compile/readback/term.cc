@@ -228,9 +228,11 @@ TermRef load_term(Term from, const std::vector<Along>& axes, const Value* mask,
 
 std::vector<Sample> samples_of(std::int64_t base, const std::vector<Along>& axes,
                                const Value* mask) {
-  // One in the midst, the last and the first, the others drawn: by where the block begins, so that
-  // tiles look at different places, and those that touch the same elements at the same ones.
-  constexpr std::size_t kSamples = 8;
+  // One in the midst, the last and the first; then such that every remainder of a division by 2, 4,
+  // 8 and 16 comes along each axis, for masks that come again and again. By number and axis alone:
+  // tiles that merge what others left look at the same elements of all their blocks.
+  constexpr std::size_t kFixed = 3, kSamples = kFixed + 16;
+  constexpr std::int64_t kSteps[] = {83, 37, 59};
   const std::size_t masked =
       mask != nullptr && mask->type == Type::mask ? mask->axes.size() : std::size_t{0};
   std::vector<Sample> made(kSamples, {base, {}});
@@ -244,14 +246,10 @@ std::vector<Sample> samples_of(std::int64_t base, const std::vector<Along>& axes
     }
     const std::int64_t count = left.empty() ? axes[i].count : std::ssize(left);
     for (std::size_t n = 0; n < kSamples; ++n) {
-      const std::uint64_t drawn =
-          (static_cast<std::uint64_t>(base) * 0x9e3779b97f4a7c15U + (n * 31 + i + 1)) *
-          0xbf58476d1ce4e5b9U;
       const std::int64_t places[] = {count * 5 / 8, count - 1, 0};
+      const std::int64_t step = kSteps[std::min(i, std::size(kSteps) - 1)];
       const std::int64_t at =
-          n < std::size(places)
-              ? places[n]
-              : static_cast<std::int64_t>((drawn >> 33) % static_cast<std::uint64_t>(count));
+          n < kFixed ? places[n] : (static_cast<std::int64_t>(n) * step + step / 8) % count;
       made[n].place.push_back(left.empty() ? at : left[index(at)]);
       made[n].address += axes[i].at(axes[i].count > 1 ? made[n].place.back() : 0);
     }
