@@ -39,7 +39,7 @@ program::Program Trials::program_of(const Candidate& candidate) const {
     units = std::min<std::int64_t>(units, machine_->model(rank).cu_count);
   const compile::TorchFile file = file_of(
       request_, candidate, plan, {.file = request_.plan, .command = {}, .version = {}}, name);
-  return compile::read_fused(name, file.text, {.processors = units}).program;
+  return compile::read_fused(name, file.text, {.processors = units, .values = false}).program;
 }
 
 explore::Measured Trials::simulated(const Candidate& candidate) {

@@ -51,6 +51,7 @@ struct FusedReadOptions {
   std::int64_t processors = 0;
   bool traces = false;     ///< whether they are kept
   bool prelaunch = false;  ///< copies are in their queues before, behind polls
+  bool values = true;      ///< whether what tiles store is compared with reference()
   /// Expressions and turns of loops that are followed before a file is refused: some minutes.
   std::int64_t most_steps = 400'000'000;
   /// Likewise what is held in memory, in words of 8 bytes, about: 4 GiB; an eighth of it by names
