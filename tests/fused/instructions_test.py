@@ -151,6 +151,13 @@ class Instructions(unittest.TestCase):
                     self.assert_between(code, words["take"], words["barrier"], words["store"], "a store without a barrier behind the turn that is taken")
                     self.assert_between(code, words["store"], words["barrier"], words["give"], "a turn that is given on without a barrier behind a store")
 
+    def test_movements_take_sixteen_bytes_with_an_instruction(self):
+        for code, _, name in self.of("ptx", moves=True):
+            with self.subTest(name):
+                self.assertTrue(code.places(r"ld\.global\.v4\.b32"))
+                self.assertTrue(code.places(r"st\.global\.v4\.b32"))
+                self.assertEqual(code.places(r"ld\.global\.b16"), [])
+
     def test_finds_what_is_left_out(self):
         """The rules themselves: without the instruction that they ask for they fail."""
         for key, begins, guard, ends in ((("gemm_persistent", "ag-gemm/swizzle", False), "look", "barrier", "load"),
