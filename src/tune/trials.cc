@@ -27,7 +27,7 @@ std::string plan_key(const explore::TemplatePlan& plan) {
 
 std::string Trials::key_of(const Candidate& candidate) const {
   const std::string key = plan_key(candidate.plan);
-  return candidate.is_written ? key + " file " + configuration_key(candidate.configuration) : key;
+  return candidate.is_written ? key + " file " + candidate.file_digest : key;
 }
 
 program::Program Trials::program_of(const Candidate& candidate) const {
@@ -136,7 +136,8 @@ Trials::Fit Trials::fit(const study::Settings& parameters,
     const plan::Plan plan = plan::make(info_.name, machine_->ranks(), parameters, machine_.get());
     made.why = Dropped::fusion;
     const compile::FusedFile file(kernel, plan, request_.plan);
-    file.write({.file = request_.plan, .command = {}, .version = {}}, request_.plan);
+    made.digest = study::digest(
+        file.write({.file = request_.plan, .command = {}, .version = {}}, request_.plan).text);
     made.tiles = file.fusion().configs.front().compute_tiles;
     made.realization = compile::emitted_realization(plan);
     made.can_carry = file.can_carry();
@@ -194,6 +195,7 @@ std::optional<Candidate> Trials::prepare(const Point& point) {
   const study::Settings lowering = space_.lowering(point);
   one.plan.parameters.insert(one.plan.parameters.end(), lowering.begin(), lowering.end());
   one.workgroups = parse_count(space_.value(point, "workgroups")).value_or(0);
+  one.file_digest = fit.digest;
   one.buffers = fit.buffers;
   one.extra_traffic = fit.extra_traffic;
   return one;

@@ -48,6 +48,7 @@ class Trials {
     std::string realization;          ///< that the file has where nothing else is asked for
     bool can_carry = false;           ///< its programs could move the data themselves
     bool takes_movers = false;        ///< workgroups that move data find room beside the kernel
+    std::string digest;               ///< of the text of its file
     Bytes buffers{}, extra_traffic{};
   };
   const Fit& fit_of(const Point& point);

@@ -54,6 +54,7 @@ struct Candidate {
   std::int64_t workgroups = 0;    ///< of its own that communicate, per rank
   bool is_written = true;         ///< false: the compiler does not write its realization
   compile::TorchMovers movers{};  ///< of its file
+  std::string file_digest{};      ///< of its file's text, whoever moves the data
   Bytes buffers{}, extra_traffic{};
   Time bound{};  ///< no engine is below
   std::optional<explore::Measured> fluid{};

@@ -56,6 +56,24 @@ TEST(Tune, writes_a_kernel_and_a_plan_for_each_size) {
     EXPECT_TRUE(contains(html, words)) << words;
 }
 
+// What is timed is a file, and another kernel's is another one.
+TEST(Tune, what_is_known_of_one_kernel_is_not_taken_for_another) {
+  const Workplace place;
+  place.write("mine.json", kMine);
+  const std::string rest = "--param m=512 --budget 2 ";
+  const auto times_of = [&](std::string kernel, const std::string& more) {
+    std::string command = kTune;
+    command.replace(command.find(kPersistent), kPersistent.size(), kernel);
+    EXPECT_EQ(place.run(command + rest + more + " --json t").code, 0);
+    return Json::parse(place.read("t"))["buckets"][0]["results"];
+  };
+  const std::string grouped = HEMIOLA_SOURCE_DIR "/examples/kernels/gemm_grouped.py";
+  const Json persistent = times_of(kPersistent, "--database rows");
+  const Json other = times_of(grouped, "--database rows");
+  EXPECT_EQ(other, times_of(grouped, ""));
+  EXPECT_NE(other[0]["time_fs"], persistent[0]["time_fs"]);
+}
+
 TEST(Tune, goes_on_where_it_was_ended) {
   const Workplace place;
   place.write("mine.json", kMine);

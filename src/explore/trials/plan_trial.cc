@@ -103,6 +103,16 @@ std::int64_t visits_by_line(const sim::Result& by_fluid) {
   return by_fluid.line_hops + kInGpu * (count("requests.loads") + count("requests.stores"));
 }
 
+/// All that a run says of a plan but the times of its kernels.
+static Measured measured_by(const sim::Result& result, const plan::Plan& plan) {
+  Measured measured{.buffers = buffers(plan), .extra_traffic = extra_traffic(plan)};
+  measured.fluid = result.time;
+  measured.line_hops = visits_by_line(result);
+  if (!result.attribution.empty())
+    measured.attribution = result.attribution[sim::latest_rank(result)];
+  return measured;
+}
+
 Measured PlanTrial::simulate(const TemplatePlan& of, bool hops) {
   Measured measured;
   try {
@@ -113,8 +123,6 @@ Measured PlanTrial::simulate(const TemplatePlan& of, bool hops) {
       if (const auto known = measured_->by_plan.find(text); known != measured_->by_plan.end())
         return known->second;
     }
-    measured.buffers = buffers(plan);
-    measured.extra_traffic = extra_traffic(plan);
     KernelTimes times(plan);
     // By name, so that the laboratory has the program for confirm(): making it is the dear part.
     study::Experiment experiment = experiment_of(of);
@@ -123,13 +131,9 @@ Measured PlanTrial::simulate(const TemplatePlan& of, bool hops) {
           experiment, program::load(of.name, laboratory_.load_options(experiment, machine_)));
     experiment.options.trace = &times;
     experiment.options.counts = hops;
-    const sim::Result result = run(experiment);
-    measured.fluid = result.time;
-    measured.line_hops = visits_by_line(result);
+    measured = measured_by(run(experiment), plan);
     measured.computing = times.computing();
     measured.moving = times.moving();
-    if (!result.attribution.empty())
-      measured.attribution = result.attribution[sim::latest_rank(result)];
     if (!hops) {
       const std::lock_guard lock(measured_->mutex);
       measured_->by_plan.emplace(text, measured);
@@ -142,16 +146,9 @@ Measured PlanTrial::simulate(const TemplatePlan& of, bool hops) {
 }
 
 Measured PlanTrial::simulate(const TemplatePlan& of, program::Program program) {
-  const plan::Plan plan = plan_of(of);
-  Measured measured{.buffers = buffers(plan), .extra_traffic = extra_traffic(plan)};
   study::Experiment experiment = experiment_of(of);
   experiment.subject = bound_once(experiment, std::move(program));
-  const sim::Result result = run(experiment);
-  measured.fluid = result.time;
-  measured.line_hops = visits_by_line(result);
-  if (!result.attribution.empty())
-    measured.attribution = result.attribution[sim::latest_rank(result)];
-  return measured;
+  return measured_by(run(experiment), plan_of(of));
 }
 
 Confirmed PlanTrial::confirm(const TemplatePlan& plan) {
