@@ -140,8 +140,9 @@ def bench(files):
             except Mismatch as error:
                 said, wrong = f"WRONG: {error}", 1
             give_inputs(rt, schedule.inputs(rt, t), seed_of(0, 0, rt.rank))
-            for rt.one_by_one in (False, True):
-                rows.append((file, "kernels alone" if rt.one_by_one else "overlapped", rt.time(lambda t=t, schedule=schedule: schedule.run(rt, t)), said))
+            for how in ("overlapped", "kernels alone"):
+                rt.one_by_one = how == "kernels alone"
+                rows.append((file, how, rt.time(lambda t=t, schedule=schedule: schedule.run(rt, t)), said))
             rt.one_by_one = False
     if rt.rank == 0:
         least = min(statistics.median(times) for _, _, times, _ in rows)
@@ -269,7 +270,7 @@ def run_processes(arguments):
     import multiprocessing
     import tempfile
     idle = [name for name, is_given in (("--delay", arguments.delay), ("--permute", arguments.permute is not None), ("--trace", arguments.trace),
-                                              ("--sm-slots", arguments.sm_slots))
+                                        ("--sm-slots", arguments.sm_slots))
             if is_given and arguments.virtual] + (["--late"] if arguments.late and not arguments.virtual else [])
     if idle:
         print(f"error: {idle[0]} has no effect {'with' if arguments.virtual else 'without'} --virtual", file=sys.stderr)

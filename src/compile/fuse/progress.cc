@@ -157,8 +157,8 @@ class ProgressProver {
 
   /// Whether it runs on compute units of its rank: copies between GPUs are made by engines.
   bool takes_units(const plan::Transfer& transfer, const Indices& at) const {
-    if (movers_ || transfer.kind == plan::TransferKind::collective)
-      return transfer.kind == plan::TransferKind::collective;
+    if (transfer.kind == plan::TransferKind::collective) return true;
+    if (movers_) return false;
     return transfer.group >= 0 || transfer.reduce != ReduceOp::none ||
            transfer.kind == plan::TransferKind::copy || transfer.peer(at) == at.rank;
   }

@@ -88,9 +88,10 @@ TEST(Epilogues, of_whole_sums_are_in_the_reference_and_proven) {
 TEST(Epilogues, before_a_sum_over_ranks_are_linear_or_refused) {
   HEMIOLA_NEEDS_PYTHON_READER();
   for (const char* plan : {"gemm-rs/direct", "gemm-ar/partitioned", "gemm-rs/ring"}) {
-    for (const char* epilogue : {"    out = tl.maximum(acc, 0.0)\n", "    out = acc * acc\n",
-                                 "    out = tl.where(acc >= 0, acc, 0.01 * acc)\n",
-                                 "    out = acc * tl.sigmoid(acc)\n", "    out = acc + 1.0\n"})
+    for (const char* epilogue :
+         {"    out = tl.maximum(acc, 0.0)\n", "    out = acc * acc\n",
+          "    out = tl.where(acc >= 0, acc, 0.01 * acc)\n", "    out = acc * tl.sigmoid(acc)\n",
+          "    out = acc + 1.0\n", "    out = tl.minimum(acc, 1000.0)\n"})
       EXPECT_THAT(test::message_of([&] { compiled(kernel(epilogue), plan); }),
                   AllOf(HasSubstr("mm.py:"), HasSubstr("adds up over ranks"), HasSubstr("hint:")))
           << plan << epilogue;
@@ -111,6 +112,15 @@ TEST(Epilogues, before_a_sum_over_ranks_are_linear_or_refused) {
     twice.replace(twice.find(zero), zero.size(), "pass");
     EXPECT_EQ(prove_fused("o.py", twice).verdict, verify::Verdict::wrong) << "nobody gave it";
   }
+}
+
+// What fractions are as whole numbers is not followed, and nobody says that it was.
+TEST(Epilogues, with_a_cast_to_whole_numbers_are_not_proven) {
+  HEMIOLA_NEEDS_PYTHON_READER();
+  for (const char* epilogue : {"    out = acc.to(tl.int32).to(tl.float32)\n",
+                               "    out = tl.cast(acc, tl.int8).to(tl.float32)\n"})
+    EXPECT_EQ(compiled(kernel(epilogue), "ag-gemm/swizzle").proof.verdict, verify::Verdict::partial)
+        << epilogue;
 }
 
 TEST(Epilogues, name_the_function_and_its_line_in_the_kernel) {

@@ -178,8 +178,7 @@ std::optional<Value> block_function(const Walker& walker, std::string_view name,
     made.axes = shape_of(walker, need("shape", 0), node);
     return made;
   }
-  if (is({"max_contiguous", "multiple_of", "max_constancy", "constexpr", "cast"}) &&
-      !values.empty())
+  if (is({"max_contiguous", "multiple_of", "max_constancy", "constexpr"}) && !values.empty())
     return values[0];
   if (name == "pointer_type") return readback::name("pointer");
   if (name == "inline_asm_elementwise") return unknown();
@@ -192,6 +191,25 @@ std::optional<Value> block_function(const Walker& walker, std::string_view name,
     return applied(dot == name.npos ? name : name.substr(dot + 1), {values[0]}, &node);
   }
   return std::nullopt;
+}
+
+Value as_type(const Value& of, const Value* type, const std::vector<Tensor>& tensors,
+              const Node& node) {
+  const std::string_view to = type == nullptr || type->type != Type::name
+                                  ? std::string_view()
+                                  : std::string_view(type->text).substr(type->text.rfind('.') + 1);
+  if (!(to.starts_with("int") || to.starts_with("uint")) || of.type != Type::data ||
+      of.term == nullptr)
+    return of;
+  const Term* term = of.term.get();
+  while (!term->args.empty() &&
+         (term->kind == Term::Kind::view || term->kind == Term::Kind::reshaped))
+    term = term->args.front().get();
+  if (term->kind == Term::Kind::load && term->memory >= 0 &&
+      tensors[index(term->memory)].type <= DataType::int64)  // the first five are whole
+    return of;
+  return with_term(
+      of, {.kind = Term::Kind::opaque, .op = "fractions as whole numbers", .node = &node}, of);
 }
 
 }  // namespace hemiola::compile::readback

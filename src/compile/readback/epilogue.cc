@@ -207,9 +207,12 @@ const Term* first_of_sums(const TermRef& term, std::set<const Term*>& seen) {
   static constexpr std::array kLinear{"+", "-", "neg"};
   if (std::find(kLinear.begin(), kLinear.end(), term->op) != kLinear.end()) return nullptr;
   const auto of_product = std::count_if(term->args.begin(), term->args.end(), depends);
-  const bool scales =
-      (term->op == "*" && of_product == 1) || (term->op == "/" && !depends(term->args[1]));
-  return scales ? nullptr : term.get();
+  const bool scales = (term->op == "*" && of_product == 1) ||
+                      ((term->op == "/" || term->op == "fdiv" || term->op == "div_rn") &&
+                       !depends(term->args[1])) ||
+                      (term->op == "fma" && !(depends(term->args[0]) && depends(term->args[1])));
+  const bool chooses = term->op == "where" && !depends(term->args[0]);
+  return scales || chooses ? nullptr : term.get();
 }
 
 struct Stored {
@@ -278,9 +281,11 @@ std::optional<Epilogue> read_epilogue(const std::string& file, std::string text,
     added.insert(memory);
     made->added.push_back(name);
   }
-  made->is_linear = shape.is_linear(added);
   seen.clear();
-  if (const Term* first = made->is_linear ? nullptr : first_of_sums(stored->value, seen)) {
+  // By its form, and by numbers: constants that are added have the form of a bias.
+  const Term* first = first_of_sums(stored->value, seen);
+  made->is_linear = first == nullptr && shape.is_linear(added);
+  if (first != nullptr) {
     made->function = first->op;
     if (first->node != nullptr) {
       const std::uint32_t begin = module.source.line_begin(first->node->begin);

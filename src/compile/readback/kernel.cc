@@ -171,7 +171,8 @@ std::optional<Value> Language::method(const Value& of, std::string_view name,
                                       const Arguments& given) {
   if (of.type == Type::descriptor && name == "load") return access(of, Event::load, given);
   if (of.type == Type::descriptor && name == "store") return access(of, Event::store, given);
-  if (name == "to" || name == "cast") return of;
+  if (name == "to" || name == "cast")
+    return as_type(of, given.find("dtype", 0), record_.tensors, *given.node);
   Arguments all = given;
   all.positional.insert(all.positional.begin(), of);
   return call("tl." + std::string(name), all);
@@ -198,6 +199,8 @@ std::optional<Value> Language::call(std::string_view name, const Arguments& give
     return Value{};
   }
   if (name == "make_tensor_descriptor") return descriptor(given);
+  if (name == "cast")
+    return as_type(need(given, "input", 0), given.find("dtype", 1), record_.tensors, *given.node);
   return block_function(walker_, name, given);
 }
 

@@ -58,6 +58,7 @@ struct Reading {
   std::vector<std::vector<LaunchFacts>> launches;  ///< by rank
   std::int64_t unit = 0;  ///< bytes that all offsets, rows and distances are multiples of
   Sends sends{};
+  bool judges_values = true;         ///< whether what tiles store is compared with reference()
   std::set<std::string> unjudged{};  ///< what of the values nobody can tell
 };
 

@@ -17,10 +17,8 @@ namespace {
 /// Follows the kernels once, for what has to be known before they are written down.
 class Surveyor {
  public:
-  Surveyor(Reading& reading, const FusedReadOptions& options)
-      : reading_(reading),
-        processors_(options.processors > 0 ? options.processors : INT64_MAX),
-        with_values_(options.values) {}
+  Surveyor(Reading& reading, std::int64_t processors)
+      : reading_(reading), processors_(processors) {}
 
   void survey() {
     for (const Tensor& tensor : reading_.records.front().tensors) {
@@ -124,7 +122,7 @@ class Surveyor {
               for (const Region& region : event.regions)
                 check_store(run.work(), place, region, event);
               touch(record, facts, tile, event);
-              if (with_values_) values.store(event);
+              values.store(event);
             }
           },
           [](std::int64_t, std::int64_t) { return std::int64_t{-1}; });
@@ -221,7 +219,6 @@ class Surveyor {
 
   Reading& reading_;
   std::int64_t processors_;
-  bool with_values_;
 };
 
 /// All ranks allocate the same, in the same order.
@@ -310,7 +307,8 @@ FusedReading read_fused(const std::string& file, std::string text,
   for (int rank = 0; rank < reading.ranks; ++rank)
     reading.records.push_back(record_rank(walker, rank, reading.ranks));
   require_alike(reading);
-  Surveyor(reading, options).survey();
+  reading.judges_values = options.values;
+  Surveyor(reading, options.processors > 0 ? options.processors : INT64_MAX).survey();
   FusedReading made;
   made.program = write_program(reading, options, options.traces ? &made.traces : nullptr);
   prove_progress(reading);

@@ -120,8 +120,9 @@ struct Sample {
   std::int64_t address = 0;  ///< in its tensor
   Evaluator::Place place;    ///< in the block
 };
-/// One in the midst of a block, and the last one: of those along each axis that `mask` (may be
-/// null) leaves. Blocks that touch the same elements have the same.
+/// One in the midst of a block, the last and the first one, and 16 more with every remainder of a
+/// division by 16 along each axis: of those that `mask` (may be null) leaves. Places follow from
+/// extents and mask alone.
 std::vector<Sample> samples_of(std::int64_t base, const std::vector<Along>& axes,
                                const Value* mask);
 

@@ -94,7 +94,7 @@ bool ValueCheck::is_stored(std::int32_t tensor, std::int64_t address) const {
 }
 
 void ValueCheck::store(const KernelEvent& event) {
-  if (event.value == nullptr) return;
+  if (event.value == nullptr || !reading_.judges_values) return;
   const std::int32_t tensor = event.regions.front().tensor;
   for (const Sample& sample : event.samples) {
     Stored made{.program = program_, .number = event.number, .node = event.node};
