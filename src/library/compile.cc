@@ -43,9 +43,9 @@ void prove(const plan::Plan& plan, const std::string& name) {
   throw WrongProgram(study::WrongProgram(std::move(proof), name), std::move(shown));
 }
 
-void prove_text(const std::string& text, bool allow_partial) {
+void prove_text(const compile::FusedFile& fused, const std::string& text, bool allow_partial) {
   const char* name = "<compiled>";
-  auto proof = std::make_shared<const verify::Proof>(compile::prove_fused(name, text));
+  auto proof = std::make_shared<const verify::Proof>(fused.prove(name, text));
   if (proof->verdict == verify::Verdict::partial && !allow_partial)
     throw Failure("is not proven: " + proof->summary, {.file = name},
                   "allow_partial hands out what is not proven", ExitCode::not_proven);
@@ -68,12 +68,14 @@ CompiledPlan compile_plan(const Plan& plan, const std::optional<KernelSource>& k
     made.text = fused.write(torch, "<compiled>").text;
     made.kernel = fused.fusion().kernel->kernel;
     made.dropped = fused.fusion().dropped;
+    if (options.check) {
+      prove(inner, options.plan_name);
+      prove_text(fused, made.text, options.allow_partial);
+    }
   } else {
+    if (options.check) prove(inner, options.plan_name);
     made.text = compile::torch_of(inner, torch).text;
   }
-  if (!options.check) return made;
-  prove(inner, options.plan_name);
-  if (kernel) prove_text(made.text, options.allow_partial);
   return made;
 }
 

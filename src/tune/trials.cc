@@ -37,8 +37,10 @@ program::Program Trials::program_of(const Candidate& candidate) const {
   std::int64_t units = INT64_MAX;
   for (int rank = 0; rank < machine_->ranks(); ++rank)
     units = std::min<std::int64_t>(units, machine_->model(rank).cu_count);
-  const compile::TorchFile file = file_of(
-      request_, candidate, plan, {.file = request_.plan, .command = {}, .version = {}}, name);
+  const compile::TorchFile file =
+      fused_of(request_, candidate, plan)
+          .write({.file = request_.plan, .command = {}, .version = {}, .movers = candidate.movers},
+                 name);
   return compile::read_fused(name, file.text, {.processors = units, .values = false}).program;
 }
 

@@ -158,15 +158,12 @@ plan::Plan plan_of(study::Laboratory& laboratory, const Request& request,
   return plans.plan_of(candidate.plan);
 }
 
-compile::TorchFile file_of(const Request& request, const Candidate& candidate,
-                           const plan::Plan& plan, const compile::TorchOptions& options,
-                           const std::string& output) {
+compile::FusedFile fused_of(const Request& request, const Candidate& candidate,
+                            const plan::Plan& plan) {
   compile::KernelRequest kernel = request.kernel;
   kernel.configurations = {candidate.configuration};
-  compile::TorchOptions with_movers = options;
-  with_movers.movers = candidate.movers;
   kernel.carries = candidate.movers.carried;
-  return compile::FusedFile(kernel, plan, options.file).write(with_movers, output);
+  return {kernel, plan, request.plan};
 }
 
 }  // namespace hemiola::tune

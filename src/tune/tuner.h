@@ -129,9 +129,8 @@ Tuning tune(study::Laboratory& laboratory, const Request& request, const TuneWat
 /// The plan of a candidate, with the lowering that was simulated.
 plan::Plan plan_of(study::Laboratory& laboratory, const Request& request,
                    const Candidate& candidate);
-/// Its kernel and plan as a file.
-compile::TorchFile file_of(const Request& request, const Candidate& candidate,
-                           const plan::Plan& plan, const compile::TorchOptions& options,
-                           const std::string& output);
+/// Its kernel and plan; a file of it is written with its movers.
+compile::FusedFile fused_of(const Request& request, const Candidate& candidate,
+                            const plan::Plan& plan);
 
 }  // namespace hemiola::tune

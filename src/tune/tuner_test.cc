@@ -136,7 +136,9 @@ TEST_F(Tuners, write_what_wins) {
   const Candidate& winner = *tuning.buckets.front().winner();
   const plan::Plan plan = plan_of(laboratory, request, winner);
   const compile::TorchFile file =
-      file_of(request, winner, plan, {.file = "plan", .command = "c", .version = "v"}, "out.py");
+      fused_of(request, winner, plan)
+          .write({.file = "plan", .command = "c", .version = "v", .movers = winner.movers},
+                 "out.py");
   EXPECT_THAT(file.text, HasSubstr("\"num_stages\": " + winner.configuration.stages));
   EXPECT_THAT(file.text, HasSubstr("\"BLOCK_M\": " + winner.configuration.constants.at("BLOCK_M")));
   const auto realization = std::find_if(plan.lowering.begin(), plan.lowering.end(),
@@ -177,7 +179,9 @@ TEST_F(Tuners, write_workgroups_that_move_data_where_they_are_asked_for) {
   EXPECT_EQ(winner->movers.workgroups, 8);
   const plan::Plan plan = plan_of(laboratory, request, *winner);
   const compile::TorchFile file =
-      file_of(request, *winner, plan, {.file = "plan", .command = "c", .version = "v"}, "out.py");
+      fused_of(request, *winner, plan)
+          .write({.file = "plan", .command = "c", .version = "v", .movers = (*winner).movers},
+                 "out.py");
   EXPECT_THAT(file.text, HasSubstr("movers=8"));
 }
 

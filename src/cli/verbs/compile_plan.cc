@@ -115,12 +115,13 @@ ExitCode prove_plan(Session& session, const std::string& name, const plan::Plan&
   return code;
 }
 
-ExitCode prove_text(Session& session, const std::string& name, const std::string& text) {
+ExitCode prove_text(Session& session, const compile::FusedFile& fused, const std::string& name,
+                    const std::string& text) {
   verify::Proof proof;
   {
     Progress progress(session);
     progress.doing("proving " + name);
-    proof = compile::prove_fused(name, text, &session.monitor);
+    proof = fused.prove(name, text, &session.monitor);
   }
   if (proof.verdict != verify::Verdict::proven)
     report::print_proof(std::cerr, proof, name + " as it would be written: ");
@@ -129,13 +130,13 @@ ExitCode prove_text(Session& session, const std::string& name, const std::string
 
 namespace {
 
-/// Of the plan and of the text of a kernel with it; null: there is none.
+/// Of the plan, and of `text` with a kernel; null: there is none.
 ExitCode proven(Session& session, const CompilePlanOptions& options, const plan::Plan& plan,
-                const std::string* text) {
+                const compile::FusedFile* fused, const std::string& text) {
   if (options.no_check) return ExitCode::done;
   ExitCode code = prove_plan(session, options.plan, plan);
-  if (text != nullptr && (code == ExitCode::done || code == ExitCode::not_proven))
-    code = study::worse(code, prove_text(session, options.output, *text));
+  if (fused != nullptr && (code == ExitCode::done || code == ExitCode::not_proven))
+    code = study::worse(code, prove_text(session, *fused, options.output, text));
   if (code == ExitCode::not_proven && options.allow_partial) return ExitCode::done;
   if (code == ExitCode::not_proven)
     Notices(session).note("nothing was written; --allow-partial writes what is not proven");
@@ -169,7 +170,7 @@ ExitCode compile_plan(Session& session, const CompilePlanOptions& options,
   if (fused) check_room(torch.movers, *fused);
   const compile::TorchFile made =
       fused ? fused->write(torch, options.output) : compile::torch_of(plan, torch);
-  const ExitCode code = proven(session, options, plan, fused ? &made.text : nullptr);
+  const ExitCode code = proven(session, options, plan, fused ? &*fused : nullptr, made.text);
   if (code != ExitCode::done) return code;
   write_file(options.output, made.text);
   if (options.runtime)

@@ -7,6 +7,10 @@
 #include "compile/describe/describe.h"
 #include "plan/plan.h"
 
+namespace hemiola::compile {
+class FusedFile;
+}
+
 namespace hemiola::cli {
 
 struct CompilePlanOptions {
@@ -24,8 +28,9 @@ struct CompilePlanOptions {
 /// with.
 ExitCode prove_plan(Session& session, const std::string& name, const plan::Plan& plan);
 /// What would be written as `name` is read back: the kernel may do something else than the plan's
-/// compute is. What is not proven is printed. Failure as compile::prove_fused().
-ExitCode prove_text(Session& session, const std::string& name, const std::string& text);
+/// compute is. What is not proven is printed. Failure as compile::FusedFile::prove().
+ExitCode prove_text(Session& session, const compile::FusedFile& fused, const std::string& name,
+                    const std::string& text);
 
 /// Writes the file, and says what is in it. A plan that is proven wrong is not compiled: the proof
 /// is printed, and its exit code returned. With `kernel` its compute becomes that kernel.

@@ -199,11 +199,13 @@ class TuneVerb {
     return tune::plan_of(session_.laboratory, request_, candidate);
   }
 
-  std::string text_of(const tune::Candidate& candidate, const plan::Plan& plan,
+  std::string text_of(const compile::FusedFile& fused, const tune::Candidate& candidate,
                       const std::string& output) const {
-    return tune::file_of(
-               request_, candidate, plan,
-               {.file = request_.plan, .command = session_.command, .version = HEMIOLA_VERSION},
+    return fused
+        .write({.file = request_.plan,
+                .command = session_.command,
+                .version = HEMIOLA_VERSION,
+                .movers = candidate.movers},
                output)
         .text;
   }
@@ -226,9 +228,10 @@ class TuneVerb {
         write_file(file_of_bucket(options_.emit, bucket), plan::write_plan(plan));
       if (options_.output.empty()) continue;
       const std::string output = file_of_bucket(options_.output, bucket);
-      const std::string text = text_of(*winner, plan, output);
+      const compile::FusedFile fused = tune::fused_of(request_, *winner, plan);
+      const std::string text = text_of(fused, *winner, output);
       if (const ExitCode code =
-              options_.no_check ? ExitCode::done : prove_text(session_, output, text);
+              options_.no_check ? ExitCode::done : prove_text(session_, fused, output, text);
           code != ExitCode::done)
         return code;
       write_file(output, text);
@@ -260,7 +263,8 @@ class TuneVerb {
     }
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const std::string file = options_.bench + '/' + report::bench_kernel_file(i);
-      write_file(file, text_of(*chosen[i], plan_of(*chosen[i]), file));
+      write_file(file, text_of(tune::fused_of(request_, *chosen[i], plan_of(*chosen[i])),
+                               *chosen[i], file));
     }
     write_bench_program(options_.bench, report::bench_kernels(tuning_, chosen));
   }

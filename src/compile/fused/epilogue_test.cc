@@ -51,11 +51,10 @@ Compiled compiled(const std::string& text, const char* plan_name) {
                                      .helpers = {},
                                      .constants = {{"BM", "16"}, {"BN", "16"}, {"BK", "16"}}}};
   request.text = text;
-  Compiled made{FusedFile(request, plan, "plan.json")
-                    .write({.file = "plan.json", .command = "hemiola", .version = "0"}, "o.py")
-                    .text,
-                {}};
-  made.proof = prove_fused("o.py", made.text);
+  const FusedFile fused(request, plan, "plan.json");
+  Compiled made{
+      fused.write({.file = "plan.json", .command = "hemiola", .version = "0"}, "o.py").text, {}};
+  made.proof = fused.prove("o.py", made.text);
   return made;
 }
 
@@ -72,6 +71,12 @@ TEST(Epilogues, of_whole_sums_are_in_the_reference_and_proven) {
                "0.7071067811865476))\n",
        "bias_ptr, "},
       {"    s = tl.load(s_ptr + rm)\n    out = acc * s[:, None]\n", "s_ptr, "},
+      {"    out = tl.clamp(acc * 0.5, -1.0, 6.0)\n", ""},
+      {"    out = tl.maximum(tl.minimum(acc, 2), tl.exp(-1.5))\n", ""},
+      {kBias + "    out = acc + tl.broadcast_to(bias[None, :], (BM, BN))\n", "bias_ptr, "},
+      {"    if bias_ptr is not None:\n        acc += tl.load(bias_ptr + rn)[None, :]\n    out = "
+       "acc\n",
+       "bias_ptr, "},
       {"    r = tl.load(r_ptr + rm[:, None] * stride_r + rn[None, :])\n    out = (acc + "
        "r).to(tl.float16)\n",
        "r_ptr, stride_r, "}};
@@ -114,6 +119,40 @@ TEST(Epilogues, before_a_sum_over_ranks_are_linear_or_refused) {
   }
 }
 
+// A sum that begins with a bias, and block pointers, which Triton had before descriptors.
+TEST(Epilogues, of_sums_that_begin_with_a_bias) {
+  HEMIOLA_NEEDS_PYTHON_READER();
+  std::string text = kernel("    out = acc\n", "bias_ptr, ");
+  const std::string zeros = "tl.zeros((BM, BN), tl.float32)";
+  text.replace(text.find(zeros), zeros.size(), zeros + " + tl.load(bias_ptr + rn)[None, :]");
+  for (const char* plan : {"ag-gemm/swizzle", "gemm-rs/direct"})
+    EXPECT_EQ(compiled(text, plan).proof.summary, "proven") << plan;
+}
+
+TEST(Emitted, block_pointers_are_read_back) {
+  HEMIOLA_NEEDS_PYTHON_READER();
+  std::string text = kernel("    out = acc\n");
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    text.replace(text.find(from), from.size(), to);
+  };
+  replace("    acc = tl",
+          "    ap = tl.make_block_ptr(a_ptr, shape=(M, K), strides=(K, 1), "
+          "offsets=(pm * BM, 0), block_shape=(BM, BK), order=(1, 0))\n    acc = tl");
+  replace(
+      "tl.load(a_ptr + rm[:, None] * K + rk[None, :])",
+      "tl.load(ap, boundary_check=(0, 1), padding_option=\"zero\")\n        ap = tl.advance(ap, "
+      "(0, BK))");
+  EXPECT_EQ(compiled(text, "ag-gemm/swizzle").proof.summary, "proven");
+  replace("(0, BK))", "(0, 1))");
+  try {
+    compiled(text, "ag-gemm/swizzle");
+    FAIL() << "blocks of K that overlap";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), ExitCode::wrong_program);
+    EXPECT_THAT(failure.what(), AllOf(HasSubstr("mm.py:"), HasSubstr("is not what reference()")));
+  }
+}
+
 // What fractions are as whole numbers is not followed, and nobody says that it was.
 TEST(Epilogues, with_a_cast_to_whole_numbers_are_not_proven) {
   HEMIOLA_NEEDS_PYTHON_READER();
@@ -129,6 +168,42 @@ TEST(Epilogues, name_the_function_and_its_line_in_the_kernel) {
       [&] { compiled(kernel("    acc = acc * 0.5\n    out = tl.exp(acc)\n"), "gemm-rs/direct"); });
   EXPECT_THAT(said, HasSubstr("mm.py:18:"));
   EXPECT_THAT(said, HasSubstr("'exp'"));
+}
+
+// What is no function of one product at its element is the kernel's affair, and its line is named.
+TEST(Epilogues, that_nobody_can_say_are_refused_where_they_stand) {
+  HEMIOLA_NEEDS_PYTHON_READER();
+  const std::vector<std::pair<const char*, const char*>> all = {
+      {"    out = tl.where(rm[:, None] >= rn[None, :], acc, 0.0)\n", "where it lies"},
+      {"    out = acc + rn[None, :] * 0.1\n", "where it lies"},
+      {"    out = acc / tl.sum(acc, axis=1)[:, None]\n", "of others by 'sum'"},
+      {"    out = acc * tl.dot(a, b)\n", "several products"},
+      {"    out = acc + pm\n", "in some tiles"},
+      {"    out = acc\n    if pn == 0:\n        out = acc * 2\n", "in some tiles"},
+      {"    x = tl.load(x_ptr + rn % 8)\n    out = acc + x[None, :]\n", "reads 'x_ptr'"}};
+  for (const auto& [epilogue, words] : all) {
+    const std::string said = test::message_of(
+        [&,
+         text = kernel(epilogue,
+                       std::string(epilogue).find("x_ptr") == std::string::npos ? "" : "x_ptr, ")] {
+          const Compiled made = compiled(text, "ag-gemm/swizzle");
+          FAIL() << epilogue << made.proof.summary;
+        });
+    EXPECT_THAT(said, AllOf(HasSubstr("mm.py:"), Not(HasSubstr("mm.py:6:")), HasSubstr(words),
+                            HasSubstr("hint:")))
+        << epilogue;
+  }
+  const Compiled turned =
+      compiled(kernel("    x = tl.load(x_ptr + rn[None, :] * M + rm[:, None])\n    out = acc + x\n",
+                      "x_ptr, "),
+               "ag-gemm/swizzle");
+  EXPECT_EQ(turned.proof.verdict, verify::Verdict::partial);
+  EXPECT_THAT(turned.proof.reasons.back(),
+              AllOf(HasSubstr("mm.py:17"), HasSubstr("reads 'x_ptr'")));
+  std::string relu = kernel("    out = acc\n");
+  relu.replace(relu.find("tl.dot(a, b)"), 12, "tl.dot(tl.maximum(a, 0.0), b)");
+  EXPECT_THAT(test::message_of([&] { compiled(relu, "ag-gemm/swizzle"); }),
+              AllOf(HasSubstr("mm.py:16:"), HasSubstr("changes an operand"), HasSubstr("'max'")));
 }
 
 TEST(Emitted, texts_are_judged_by_rules_and_by_the_proof) {

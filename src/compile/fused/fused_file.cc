@@ -160,12 +160,13 @@ const plan::Tensor& FusedFile::made_by(const Fusion& fusion) const {
   return plan.tensors[static_cast<std::size_t>(made->tensor)];
 }
 
-/// Where a line of what was written stands in the kernel's file.
-SourceLocation FusedFile::place_of(const std::string& line) const {
-  const std::size_t at = line.empty() ? line.npos : module_.source.text().find(line);
-  return at == line.npos
-             ? description_.definition.where()
-             : module_.source.where(static_cast<std::uint32_t>(at + line.find_first_not_of(' ')));
+/// Where a line of what was written stands in the kernel's file, whatever it is indented by.
+SourceLocation FusedFile::place_of(std::string_view line) const {
+  const std::string_view words = line.substr(std::min(line.size(), line.find_first_not_of(' ')));
+  const std::size_t at =
+      words.empty() ? words.npos : module_.source.text().find(words, description_.definition.begin);
+  return at == words.npos ? description_.definition.where()
+                          : module_.source.where(static_cast<std::uint32_t>(at));
 }
 
 /// Before a sum over ranks stands only what is the same for the sum, whoever adds it: what is
@@ -215,8 +216,10 @@ void FusedFile::add(const Epilogue& epilogue, Fusions& fusions,
   lines.push_back("    return " + given(epilogue.result));
 }
 
-verify::Proof prove_fused(const std::string& file, const std::string& text,
-                          const Monitor* monitor) {
+namespace {
+
+/// NotReadBack, unlike prove_fused().
+verify::Proof proof_of(const std::string& file, const std::string& text, const Monitor* monitor) {
   Library library;
   const Module& module = library.add(file, text);
   const RuleReport report =
@@ -224,20 +227,82 @@ verify::Proof prove_fused(const std::string& file, const std::string& text,
   if (!report.violations.empty())
     throw Failure(report.violations.front().what, report.violations.front().span.where(), "",
                   ExitCode::wrong_program);
+  FusedReading reading = read_fused(file, text);
+  const Bytes size = reading.program.fixed_size;
+  return verify::check(
+      program::bind(std::make_shared<const program::Program>(std::move(reading.program)), nullptr,
+                    {size, DataType::float32, ReduceOp::sum}),
+      {.monitor = monitor});
+}
+
+verify::Proof not_proven(std::string reason) {
+  verify::Proof proof;
+  proof.verdict = verify::Verdict::partial;
+  proof.summary = "nothing wrong found, but not proven: " + reason;
+  proof.reasons = {std::move(reason)};
+  return proof;
+}
+
+const Diagnostic& first_of(const Failure& failure) {
+  return failure.diagnostics().items().front();
+}
+
+std::string text_of(const SourceLocation& where) {
+  return fmt::format("{}:{}", where.file, where.line);
+}
+
+std::string_view line_of(std::string_view text, int number) {
+  for (; number > 1; --number) text.remove_prefix(std::min(text.size(), text.find('\n') + 1));
+  return text.substr(0, text.find('\n'));
+}
+
+}  // namespace
+
+verify::Proof prove_fused(const std::string& file, const std::string& text,
+                          const Monitor* monitor) {
   try {
-    FusedReading reading = read_fused(file, text);
-    const Bytes size = reading.program.fixed_size;
-    return verify::check(
-        program::bind(std::make_shared<const program::Program>(std::move(reading.program)), nullptr,
-                      {size, DataType::float32, ReduceOp::sum}),
-        {.monitor = monitor});
+    return proof_of(file, text, monitor);
   } catch (const NotReadBack& failure) {
-    const Diagnostic& first = failure.diagnostics().items().front();
-    verify::Proof proof;
-    proof.verdict = verify::Verdict::partial;
-    proof.reasons = {fmt::format("line {}: {}", first.where.line, first.message)};
-    proof.summary = "nothing wrong found, but not proven: " + proof.reasons.front();
+    return not_proven(
+        fmt::format("line {}: {}", first_of(failure).where.line, first_of(failure).message));
+  }
+}
+
+verify::Proof FusedFile::prove(const std::string& output, const std::string& text,
+                               const Monitor* monitor) const {
+  for (const Fusion& fusion : fusions_)
+    for (const FusedExtra& extra : fusion.extras)
+      if (extra.shape.empty())
+        return not_proven(fmt::format(
+            "{}: kernel '{}' does not say how large '{}' is, which its caller gives",
+            text_of(description_.definition.where()), fusion.kernel->kernel, extra.parameter));
+  const auto unusual = [&] {
+    std::optional<Diagnostic> made;
+    if (description_.family == Family::attention) return made;
+    const Unusual found = what_is_unusual(output, text, made_by(fusion()).name);
+    if (!found.what.empty())
+      made.emplace(Diagnostic{Severity::error,
+                              fmt::format("kernel '{}' {}", fusion().kernel->kernel, found.what),
+                              place_of(found.line),
+                              {}});
+    return made;
+  };
+  try {
+    verify::Proof proof = proof_of(output, text, monitor);
+    if (proof.verdict == verify::Verdict::partial)
+      if (const auto found = unusual())
+        proof.reasons.push_back(text_of(found->where) + ": " + found->message);
     return proof;
+  } catch (const NotReadBack& failure) {
+    const std::string_view line = line_of(text, first_of(failure).where.line);
+    return not_proven(fmt::format("{}: {}", text_of(place_of(line)), first_of(failure).message));
+  } catch (const OtherValues& failure) {
+    if (const auto found = unusual())
+      throw Failure(found->message + ", and nothing says what that has to be", found->where,
+                    "functions of one product of the plan's operands, at its element, are known; "
+                    "do the rest in a kernel behind it");
+    throw Failure(first_of(failure).message, place_of(line_of(text, first_of(failure).where.line)),
+                  first_of(failure).hint, ExitCode::wrong_program);
   }
 }
 

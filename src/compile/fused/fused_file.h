@@ -54,12 +54,17 @@ class FusedFile {
   /// The file, which prove_fused() judges. `output`: its name. Failure as torch_of(), and for what
   /// the kernel makes of a summand that is not linear.
   TorchFile write(TorchOptions options, const std::string& output) const;
+  /// Of what write() made: as prove_fused(), with places of the kernel where its text is the cause.
+  /// Failure, beside those (exit code 2): a kernel whose tiles store something else than functions
+  /// of one product.
+  verify::Proof prove(const std::string& output, const std::string& text,
+                      const Monitor* monitor = nullptr) const;
 
  private:
   std::optional<Epilogue> epilogue_of(const std::string& output, const std::string& text) const;
   void add(const Epilogue& epilogue, Fusions& fusions, std::vector<std::string>& lines) const;
   const plan::Tensor& made_by(const Fusion& fusion) const;
-  SourceLocation place_of(const std::string& line) const;
+  SourceLocation place_of(std::string_view line) const;
 
   std::string file_;
   Library library_;

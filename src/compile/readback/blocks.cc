@@ -136,13 +136,27 @@ static std::optional<Value> swizzled(const std::vector<Value>& of) {
   return list({binary("+", first, binary("%", inside, rows)), binary("//", inside, rows)});
 }
 
-static std::optional<Value> arithmetic(std::string_view name, const std::vector<Value>& of) {
+static std::optional<Value> arithmetic(std::string_view name, const std::vector<Value>& of,
+                                       const Node* node) {
   if (name == "cdiv" && of.size() == 2)
     return binary("-", number(0), binary("//", binary("-", number(0), of[0]), of[1]));
   if ((name == "minimum" || name == "maximum") && of.size() == 2)
-    return binary(name == "minimum" ? "min" : "max", of[0], of[1]);
-  if (name == "where" && of.size() == 3) return where(of[0], of[1], of[2]);
+    return binary(name == "minimum" ? "min" : "max", of[0], of[1], node);
+  if (name == "where" && of.size() == 3) return where(of[0], of[1], of[2], node);
+  if (name == "clamp" && of.size() >= 3)
+    return binary("min", binary("max", of[0], of[1], node), of[2], node);
   return name == "swizzle2d" ? swizzled(of) : std::nullopt;
+}
+
+Value advanced(const Walker& walker, const Value& pointer, const Value& by, const Node& node) {
+  Compound made = *pointer.more;
+  const std::vector<std::int64_t> at = walker.wholes(made.items.back(), node, "an offset");
+  const std::vector<std::int64_t> steps = walker.wholes(by, node, "an offset");
+  std::vector<Value> moved;
+  for (std::size_t i = 0; i < at.size() && i < steps.size(); ++i)
+    moved.push_back(number(plus(at[i], steps[i])));
+  made.items.back() = list(std::move(moved));
+  return {.type = Type::descriptor, .more = std::make_shared<const Compound>(std::move(made))};
 }
 
 std::optional<Value> block_function(const Walker& walker, std::string_view name,
@@ -166,7 +180,7 @@ std::optional<Value> block_function(const Walker& walker, std::string_view name,
       walker.refuse(node, fmt::format("a block of the numbers from {} to {}", begin, end));
     return range_of(begin, end - begin);
   }
-  if (auto made = arithmetic(name, values)) return made;
+  if (auto made = arithmetic(name, values, &node)) return made;
   if (is({"zeros", "full"})) {
     Value made{.type = Type::number};
     if (name == "full") {
@@ -191,6 +205,40 @@ std::optional<Value> block_function(const Walker& walker, std::string_view name,
     return applied(dot == name.npos ? name : name.substr(dot + 1), {values[0]}, &node);
   }
   return std::nullopt;
+}
+
+BlockTouch touched_by(const Walker& walker, const std::vector<Value>& items, const Value& offsets,
+                      const Value* checked, const Node& node) {
+  const auto wholes = [&](const Value& of) { return walker.wholes(of, node, "an extent"); };
+  const std::vector<std::int64_t> shape = wholes(items[1]), strides = wholes(items[2]),
+                                  block = wholes(items[3]), at = wholes(offsets);
+  if (at.size() != block.size() || shape.size() != block.size() || strides.size() != block.size())
+    walker.refuse(node, "a descriptor whose shape, strides and block differ in their axes");
+  BlockTouch made{.base = items[0].base, .touched = shape_of(walker, items[3], node)};
+  made.inside = {.type = Type::mask, .base = 1, .axes = made.touched};
+  made.first = made.base;
+  std::vector<std::int64_t> cut;
+  if (checked != nullptr)
+    cut = checked->is_number() ? std::vector{checked->base} : wholes(*checked);
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    made.touched[i].stride = strides[i];
+    made.base = plus(made.base, times(at[i], strides[i]));
+    const bool is_beyond = at[i] < 0 || at[i] + block[i] > shape[i];
+    const bool is_cut = checked == nullptr || std::find(cut.begin(), cut.end(),
+                                                        static_cast<std::int64_t>(i)) != cut.end();
+    if (is_beyond && !is_cut)
+      walker.wrong(node, fmt::format("a block reaches to {} of axis {}, which has {}, and its ends "
+                                     "are not checked (boundary_check)",
+                                     at[i] + block[i], i, shape[i]));
+    for (std::int64_t k = 0; is_beyond && k < block[i]; ++k)
+      made.inside.axes[i].values.push_back(at[i] + k >= 0 && at[i] + k < shape[i] ? 1 : 0);
+    const std::int64_t begin = std::max<std::int64_t>(at[i], 0);
+    const std::int64_t end = std::min(at[i] + block[i], shape[i]);
+    made.is_empty = made.is_empty || end <= begin;
+    made.first = plus(made.first, times(begin, strides[i]));
+    if (end - begin > 1 && strides[i] != 0) made.inner.emplace_back(end - begin, strides[i]);
+  }
+  return made;
 }
 
 Value as_type(const Value& of, const Value* type, const std::vector<Tensor>& tensors,

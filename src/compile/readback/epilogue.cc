@@ -21,6 +21,20 @@ bool is_shape_only(const Term& term) {
          term.kind == Term::Kind::part || (term.kind == Term::Kind::apply && term.op == "same");
 }
 
+bool varies(const Term& numbers) {
+  return std::any_of(numbers.axes.begin(), numbers.axes.end(),
+                     [](const Along& along) { return along.varies(); });
+}
+
+/// Whether all its elements are one number, which the text says.
+bool is_plain(const Term& term) {
+  if (term.kind == Term::Kind::numbers) return !varies(term) && !term.is_truth;
+  return term.kind == Term::Kind::constant ||
+         (term.kind == Term::Kind::apply &&
+          std::all_of(term.args.begin(), term.args.end(),
+                      [](const TermRef& arg) { return is_plain(*arg); }));
+}
+
 /// The products that a term is made of.
 void products_in(const TermRef& term, std::set<const Term*>& seen, std::set<const Term*>& found) {
   if (term == nullptr || !seen.insert(term.get()).second) return;
@@ -71,11 +85,14 @@ class Printer {
   }
 
   std::string written(const Term& term) {
+    if (is_plain(term)) {
+      Evaluator evaluator([](const Term&, std::int64_t) { return std::nullopt; });
+      const auto value = evaluator.value(term, Evaluator::Place(term.shape.size()));
+      return value ? fmt::format("{}", *value) : unknown();
+    }
     switch (term.kind) {
       case Term::Kind::products:
         return "product";
-      case Term::Kind::constant:
-        return fmt::format("{}", term.number);
       case Term::Kind::load:
         return operand(term);
       case Term::Kind::view:
@@ -143,9 +160,7 @@ class Printer {
   /// An argument that PyTorch wants to be a tensor.
   std::string tensor(const Term& term, std::size_t i) {
     const std::string made = text(*term.args[i]);
-    return term.args[i]->kind == Term::Kind::constant
-               ? fmt::format("torch.tensor({}, dtype=WIDE)", made)
-               : made;
+    return is_plain(*term.args[i]) ? fmt::format("torch.tensor({}, dtype=WIDE)", made) : made;
   }
 
   const RankRecord& record_;
@@ -216,25 +231,28 @@ const Term* first_of_sums(const TermRef& term, std::set<const Term*>& seen) {
 }
 
 struct Stored {
+  const Node* node;
   TermRef value;
-  Evaluator::Place place;
+  std::vector<Sample> samples;
+  std::vector<std::int64_t> shape;  ///< of the tensor
 };
 
-/// What program 0 of the first launch stores first to a tensor of this name.
+/// What program 0 of the first launch, or its last one, stores first to a tensor of this name.
 std::optional<Stored> first_store(Walker& walker, const RankRecord& record, int ranks,
-                                  const std::string& tensor) {
+                                  const std::string& tensor, bool of_last = false) {
   for (const auto& stream : record.streams) {
     for (const HostOp& op : stream) {
       if (op.kind != HostOp::Kind::launch) continue;
       KernelRun run(walker, record, op, 0, ranks, INT64_MAX);
       std::optional<Stored> found;
       run.run(
-          0,
+          of_last ? run.programs() - 1 : 0,
           [&](KernelEvent& event) {
             if (found || event.value == nullptr || event.samples.empty() ||
                 record.tensors[index(event.regions.front().tensor)].name != tensor)
               return;
-            found = Stored{event.value, event.samples.front().place};
+            found = Stored{event.node, event.value, event.samples,
+                           record.tensors[index(event.regions.front().tensor)].shape};
           },
           [](std::int64_t, std::int64_t) { return std::int64_t{-1}; });
       if (found) return found;
@@ -243,21 +261,155 @@ std::optional<Stored> first_store(Walker& walker, const RankRecord& record, int 
   return std::nullopt;
 }
 
+/// A file, and what rank 0 stores first to a tensor.
+struct FirstTile {
+  FirstTile(const std::string& file, std::string text, const std::string& tensor)
+      : module(library.add(file, std::move(text))),
+        walker(library, module,
+               {.steps = FusedReadOptions().most_steps, .words = FusedReadOptions().most_words}),
+        ranks(static_cast<int>(walker.whole(walker.constant("RANKS", module.source.root()),
+                                            module.source.root(), "how many RANKS"))),
+        record(record_rank(walker, 0, ranks)),
+        stored(first_store(walker, record, ranks, tensor)) {}
+
+  std::string line_of(const Node* node) const {
+    if (node == nullptr) return {};
+    const std::uint32_t begin = module.source.line_begin(node->begin);
+    return std::string(module.source.text().substr(begin, module.source.line_end(begin) - begin));
+  }
+
+  Library library;
+  const Module& module;
+  Walker walker;
+  int ranks;
+  RankRecord record;
+  std::optional<Stored> stored;
+};
+
+/// Looks for what makes a stored term no function of one product at its element.
+class UnusualTerm {
+ public:
+  explicit UnusualTerm(const FirstTile& tile) : tile_(tile) {}
+
+  Unusual find(const Stored& stored) {
+    walk(*stored.value, nullptr);
+    if (what_.empty() && products_.size() > 1)
+      say("makes an element of several products", products_[1]->node);
+    if (what_.empty() && !products_.empty()) {
+      const auto& [left, right] = products_.front()->pairs->front();
+      operand(*left);
+      operand(*right);
+    }
+    if (what_.empty()) elements(stored);
+    return {what_, tile_.line_of(node_)};
+  }
+
+ private:
+  void say(std::string what, const Node* node) {
+    if (!what_.empty()) return;
+    what_ = std::move(what);
+    node_ = node;
+  }
+
+  /// `inside`: the nearest function that has a place.
+  void walk(const Term& term, const Node* inside) {
+    if (!seen_.insert(&term).second) return;
+    const Node* const node = term.node != nullptr ? term.node : inside;
+    switch (term.kind) {
+      case Term::Kind::products:
+        products_.push_back(&term);
+        return;
+      case Term::Kind::load:
+        return;
+      case Term::Kind::numbers:
+        if (!varies(term)) return;
+        say("makes an element depend on where it lies", node);
+        return;
+      case Term::Kind::reduced:
+        say(fmt::format("makes an element of others by '{}'", term.op), node);
+        return;
+      case Term::Kind::opaque:
+        say(fmt::format("makes an element of {}", term.op), node);
+        return;
+      default:
+        for (const TermRef& arg : term.args)
+          if (arg != nullptr) walk(*arg, node);
+    }
+  }
+
+  void operand(const Term& term) {
+    const Term* of = &term;
+    while (is_shape_only(*of)) of = of->args[0].get();
+    if (of->kind != Term::Kind::load)
+      say(fmt::format("changes an operand before the product{}",
+                      of->op.empty() ? "" : " by '" + of->op + "'"),
+          of->node);
+  }
+
+  /// What is read beside the product lies at the element's own row and column.
+  void elements(const Stored& stored) {
+    for (const Sample& sample : stored.samples) {
+      Evaluator::Place own(stored.shape.size());
+      std::int64_t rest = sample.address;
+      for (std::size_t i = own.size(); i-- > 0; rest /= stored.shape[i])
+        own[i] = rest % stored.shape[i];
+      Evaluator evaluator([&](const Term& load, std::int64_t address) -> std::optional<double> {
+        const Tensor& from = tile_.record.tensors[index(load.memory)];
+        if (!is_at(from.shape, own, address) && !(from.shape.size() == 1 && address == own[0]))
+          say(fmt::format("reads '{}' at another place than its element's", from.name), load.node);
+        return 0.5;
+      });
+      evaluator.fix_product(1);
+      evaluator.value(*stored.value, place_in(*stored.value, sample.place));
+    }
+  }
+
+  /// Whether an element of a tensor is the one of a place, axes aligned from behind.
+  static bool is_at(const std::vector<std::int64_t>& shape, const Evaluator::Place& place,
+                    std::int64_t address) {
+    std::int64_t expected = 0, stride = 1;
+    for (std::size_t i = 0; i < shape.size() && i < place.size(); ++i) {
+      const std::int64_t along = shape[shape.size() - 1 - i];
+      if (along > 1) expected += place[place.size() - 1 - i] * stride;
+      stride *= along;
+    }
+    return expected == address;
+  }
+
+  const FirstTile& tile_;
+  std::set<const Term*> seen_;
+  std::vector<const Term*> products_;
+  std::string what_;
+  const Node* node_ = nullptr;
+};
+
 }  // namespace
 }  // namespace readback
+
+Unusual what_is_unusual(const std::string& file, std::string text, const std::string& tensor) {
+  using namespace readback;
+  FirstTile tile(file, std::move(text), tensor);
+  if (!tile.stored) return {};
+  Unusual made = UnusualTerm(tile).find(*tile.stored);
+  const auto last = first_store(tile.walker, tile.record, tile.ranks, tensor, true);
+  if (!made.what.empty() || !last) return made;
+  made = UnusualTerm(tile).find(*last);
+  const auto as_text = [&](const TermRef& value) {
+    const std::optional<Epilogue> printed = Printer(tile.record).print(value);
+    return printed ? fmt::format("{};{}", fmt::join(printed->statements, ";"), printed->result)
+                   : std::string();
+  };
+  if (made.what.empty() && as_text(last->value) != as_text(tile.stored->value))
+    made = {"stores something else in some tiles than in others", tile.line_of(last->node)};
+  return made;
+}
 
 std::optional<Epilogue> read_epilogue(const std::string& file, std::string text,
                                       const std::string& tensor) {
   using namespace readback;
-  Library library;
-  const Module& module = library.add(file, std::move(text));
-  const FusedReadOptions options;
-  Walker walker(library, module, {.steps = options.most_steps, .words = options.most_words});
-  const Node& root = module.source.root();
-  const int ranks =
-      static_cast<int>(walker.whole(walker.constant("RANKS", root), root, "how many RANKS"));
-  const RankRecord record = record_rank(walker, 0, ranks);
-  const auto stored = first_store(walker, record, ranks, tensor);
+  const FirstTile tile(file, std::move(text), tensor);
+  const RankRecord& record = tile.record;
+  const std::optional<Stored>& stored = tile.stored;
   if (!stored) return std::nullopt;
   const Term* term = stored->value.get();
   while (is_shape_only(*term)) term = term->args[0].get();
@@ -266,11 +418,7 @@ std::optional<Epilogue> read_epilogue(const std::string& file, std::string text,
   if (term->kind == Term::Kind::products || products.size() != 1) return std::nullopt;
   std::optional<Epilogue> made = Printer(record).print(stored->value);
   if (!made) return std::nullopt;
-  Evaluator::Place place = stored->place;
-  const std::size_t axes = stored->value->shape.size();
-  place.erase(place.begin(),
-              place.end() - static_cast<std::ptrdiff_t>(std::min(axes, place.size())));
-  const Shape shape(*stored->value, place);
+  const Shape shape(*stored->value, place_in(*stored->value, stored->samples.front().place));
   std::set<std::int32_t> added;
   for (std::size_t t = 0; t < record.tensors.size(); ++t) {
     const std::string& name = record.tensors[t].name;
@@ -287,10 +435,7 @@ std::optional<Epilogue> read_epilogue(const std::string& file, std::string text,
   made->is_linear = first == nullptr && shape.is_linear(added);
   if (first != nullptr) {
     made->function = first->op;
-    if (first->node != nullptr) {
-      const std::uint32_t begin = module.source.line_begin(first->node->begin);
-      made->line = module.source.text().substr(begin, module.source.line_end(begin) - begin);
-    }
+    made->line = tile.line_of(first->node);
   }
   return made;
 }

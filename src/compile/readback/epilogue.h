@@ -25,4 +25,12 @@ struct Epilogue {
 std::optional<Epilogue> read_epilogue(const std::string& file, std::string text,
                                       const std::string& tensor);
 
+/// What else such a tile stores than a function of one product at its element.
+struct Unusual {
+  std::string what;  ///< behind the kernel's name; empty: nothing that anybody knows
+  std::string line;  ///< the text of its line in the file
+};
+/// For a file whose tiles store other values than its reference() says.
+Unusual what_is_unusual(const std::string& file, std::string text, const std::string& tensor);
+
 }  // namespace hemiola::compile

@@ -104,7 +104,7 @@ Value Walker::evaluated(const Node& node) {
       if ((op == "//" || op == "%") && left.type == Type::number && right.is_number() &&
           right.base == 0)
         wrong(node, "something is divided by zero");
-      Value made = binary(op, left, right);
+      Value made = binary(op, left, right, &node);
       step(node, weight(made) / 64);
       return made;
     }
@@ -406,7 +406,7 @@ Value Walker::comparison(const Node& node) {
     holding.add(left, node);
     Value right = evaluate(*node.children[i]);
     std::string op = sign(node, i - 1);
-    if (op == "in" || op == "notin") {
+    if (op == "in" || op == "not in") {
       if (right.type != Type::list && right.type != Type::dictionary)
         refuse(node, "a comparison of this kind");
       bool is_in = false;
@@ -421,11 +421,11 @@ Value Walker::comparison(const Node& node) {
       }
       made = number(is_in == (op == "in") ? 1 : 0);
     } else {
-      if (op == "isnot") op = left.type == Type::number ? "!=" : "isnot";
+      if (op == "is not") op = left.type == Type::number ? "!=" : "is not";
       Value one =
-          op == "is" || op == "isnot"
+          op == "is" || op == "is not"
               ? number((left.type == right.type && left.text == right.text) == (op == "is") ? 1 : 0)
-              : binary(op, left, right);
+              : binary(op, left, right, &node);
       made = made ? binary("&", *made, one) : one;
       step(node, weight(*made) / 64);
     }

@@ -113,8 +113,10 @@ class Language : public Surroundings {
   Value turn(std::string_view name, const Value& at, const Arguments& given);
   void store(Event kind, const Arguments& given);
   Value dot(const Arguments& given);
-  Value descriptor(const Arguments& given);
-  Value access(const Value& descriptor, Event kind, const Arguments& given);
+  Value descriptor(const Arguments& given, bool is_pointer);
+  Value access(const Value& block, const Value& offsets, const Value* checked, const Value* other,
+               const Value* stored, const Node& node);
+  Value access(const Value& pointer, const Value* stored, const Arguments& given);
   std::vector<Region> regions(const Value& pointer, const Value* mask, const Node& node);
   void check(Region& region, const Node& node) const;
   /// Of the own tensors; what peers have is not said here.
@@ -169,8 +171,11 @@ std::optional<Value> Language::attribute(const Value& of, std::string_view name)
 
 std::optional<Value> Language::method(const Value& of, std::string_view name,
                                       const Arguments& given) {
-  if (of.type == Type::descriptor && name == "load") return access(of, Event::load, given);
-  if (of.type == Type::descriptor && name == "store") return access(of, Event::store, given);
+  if (of.type == Type::descriptor && (name == "load" || name == "store")) {
+    const Value zero = number(0);
+    return access(of, need(given, "offsets", 0), nullptr, &zero,
+                  name == "store" ? &need(given, "value", 1) : nullptr, *given.node);
+  }
   if (name == "to" || name == "cast")
     return as_type(of, given.find("dtype", 0), record_.tensors, *given.node);
   Arguments all = given;
@@ -198,7 +203,10 @@ std::optional<Value> Language::call(std::string_view name, const Arguments& give
     tell({.kind = Event::barrier}, *given.node);
     return Value{};
   }
-  if (name == "make_tensor_descriptor") return descriptor(given);
+  if (name == "make_tensor_descriptor" || name == "make_block_ptr")
+    return descriptor(given, name == "make_block_ptr");
+  if (name == "advance" && need(given, "base", 0).type == Type::descriptor)
+    return advanced(walker_, need(given, "base", 0), need(given, "offsets", 1), *given.node);
   if (name == "cast")
     return as_type(need(given, "input", 0), given.find("dtype", 1), record_.tensors, *given.node);
   return block_function(walker_, name, given);
@@ -244,6 +252,7 @@ Value Language::look(std::int64_t slot, const Node& node) const {
 
 Value Language::load(const Arguments& given) {
   const Value& from = need(given, "pointer", 0);
+  if (from.type == Type::descriptor) return access(from, nullptr, given);
   const Memory& what = memory(from, *given.node);
   if (what.kind == Memory::Kind::signals && from.axes.empty()) return look(from.base, *given.node);
   if (what.counts()) walker_.refuse(*given.node, "a plain look at a count");
@@ -259,6 +268,10 @@ Value Language::load(const Arguments& given) {
 
 void Language::store(Event kind, const Arguments& given) {
   const Value& to = need(given, "pointer", 0);
+  if (to.type == Type::descriptor && kind == Event::store) {
+    access(to, &need(given, "value", 1), given);
+    return;
+  }
   const Memory& what = memory(to, *given.node);
   if (what.counts()) {
     const Value& value = need(given, "value", 1);
@@ -348,55 +361,46 @@ Value Language::dot(const Arguments& given) {
   return made;
 }
 
-Value Language::descriptor(const Arguments& given) {
+Value Language::descriptor(const Arguments& given, bool is_pointer) {
   Compound made;
   made.items = {need(given, "base", 0), need(given, "shape", 1), need(given, "strides", 2),
-                need(given, "block_shape", 3)};
+                need(given, "block_shape", is_pointer ? 4 : 3)};
+  if (is_pointer) made.items.push_back(need(given, "offsets", 3));
   return {.type = Type::descriptor, .more = std::make_shared<const Compound>(std::move(made))};
 }
 
-Value Language::access(const Value& descriptor, Event kind, const Arguments& given) {
-  const std::vector<Value>& items = descriptor.more->items;
-  const Node& node = *given.node;
-  const std::vector<std::int64_t> shape = walker_.wholes(items[1], node, "an extent");
-  const std::vector<std::int64_t> strides = walker_.wholes(items[2], node, "an extent");
-  const std::vector<std::int64_t> block = walker_.wholes(items[3], node, "an extent");
-  const std::vector<std::int64_t> at = walker_.wholes(need(given, "offsets", 0), node, "an extent");
-  if (at.size() != block.size() || shape.size() != block.size() || strides.size() != block.size())
-    walker_.refuse(node, "a descriptor whose shape, strides and block differ in their axes");
-  const Memory& what = memory(items[0], node);
-  Region region{.tensor = what.tensor, .rank = what.rank, .offset = items[0].base};
-  const std::vector<Along> axes = shape_of(walker_, items[3], node);
-  bool is_empty = false;
-  Value inside{.type = Type::mask, .base = 1, .axes = axes};
-  std::vector<Along> touched = axes;
-  std::int64_t base = region.offset;
-  for (std::size_t i = 0; i < block.size(); ++i) {
-    touched[i].stride = strides[i];
-    base = plus(base, times(at[i], strides[i]));
-    if (at[i] < 0 || at[i] + block[i] > shape[i])
-      for (std::int64_t k = 0; k < block[i]; ++k)
-        inside.axes[i].values.push_back(at[i] + k >= 0 && at[i] + k < shape[i] ? 1 : 0);
-    const std::int64_t begin = std::max<std::int64_t>(at[i], 0);
-    const std::int64_t end = std::min(at[i] + block[i], shape[i]);
-    is_empty = is_empty || end <= begin;
-    region.offset = plus(region.offset, times(begin, strides[i]));
-    if (end - begin > 1 && strides[i] != 0) region.axes.emplace_back(end - begin, strides[i]);
-  }
-  KernelEvent event{.kind = kind};
-  if (!is_empty) {
-    check(region, node);
-    event.regions = {region};
-    if (kind == Event::store) {
-      event.value = term_of(need(given, "value", 1));
-      event.samples = samples_of(base, touched, &inside);
+/// `stored`: null: it is loaded.
+Value Language::access(const Value& block, const Value& offsets, const Value* checked,
+                       const Value* other, const Value* stored, const Node& node) {
+  const BlockTouch touch = touched_by(walker_, block.more->items, offsets, checked, node);
+  const Memory& what = memory(block.more->items[0], node);
+  if (!touch.is_empty) {
+    KernelEvent event{.kind = stored != nullptr ? Event::store : Event::load};
+    event.regions = {
+        {.tensor = what.tensor, .rank = what.rank, .offset = touch.first, .axes = touch.inner}};
+    check(event.regions[0], node);
+    if (stored != nullptr) {
+      event.value = term_of(*stored);
+      event.samples = samples_of(touch.base, touch.touched, &touch.inside);
     }
     tell(std::move(event), node);
   }
-  Value made = unknown(axes);
-  const Value nothing = number(0);
-  made.term = is_empty ? constant_term(0) : loaded(what, base, touched, &inside, &nothing, node);
+  Value made = unknown(shape_of(walker_, block.more->items[3], node));
+  made.term = touch.is_empty && other != nullptr
+                  ? term_of(*other)
+                  : loaded(what, touch.base, touch.touched, &touch.inside, other, node);
   return made;
+}
+
+/// `tl.load` and `tl.store` of a block pointer: only axes that are named are cut at their ends, and
+/// what is loaded beyond is 0 only where that is asked for.
+Value Language::access(const Value& pointer, const Value* stored, const Arguments& given) {
+  const Value none = list({}), zero = number(0);
+  const Value *checked = given.find("boundary_check", 3),
+              *padding = stored != nullptr ? nullptr : given.find("padding_option", 4);
+  return access(pointer, pointer.more->items[4], checked != nullptr ? checked : &none,
+                padding != nullptr && padding->text == "zero" ? &zero : nullptr, stored,
+                *given.node);
 }
 
 /// Elements are touched in any order, so that distances need not be below 0.

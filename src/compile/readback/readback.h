@@ -35,6 +35,12 @@ class NotReadBack : public Failure {
   using Failure::Failure;
 };
 
+/// Tiles store other values than reference() of the file says.
+class OtherValues : public Failure {
+ public:
+  using Failure::Failure;
+};
+
 struct FusedReading {
   /// Machine-independent but for `processors`. Its plan says what every rank has to hold at the
   /// end, and what tiles have to find. Operations name lines of the file.

@@ -42,16 +42,6 @@ bool is_zero(const Term& term) {
                       [](const Along& along) { return along.varies(); });
 }
 
-/// The place of an argument with fewer axes, or one element along some.
-Evaluator::Place place_in(const Term& of, const Evaluator::Place& place) {
-  Evaluator::Place made(of.shape.size());
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    const std::size_t behind = made.size() - i;
-    made[i] = behind <= place.size() && of.shape[i] > 1 ? place[place.size() - behind] : 0;
-  }
-  return made;
-}
-
 double modulo(double a, double b) {
   return a - std::floor(a / b) * b;
 }
@@ -109,6 +99,15 @@ const std::map<std::string_view, Function2>& functions_of_two() {
 
 }  // namespace
 
+Evaluator::Place place_in(const Term& of, const Evaluator::Place& place) {
+  Evaluator::Place made(of.shape.size());
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    const std::size_t behind = made.size() - i;
+    made[i] = behind <= place.size() && of.shape[i] > 1 ? place[place.size() - behind] : 0;
+  }
+  return made;
+}
+
 Value data_of(TermRef term) {
   Value made{.type = Type::data, .term = std::move(term)};
   for (const std::int64_t count : made.term->shape) made.axes.push_back({.count = count});
@@ -162,6 +161,13 @@ TermRef term_of(const Value& value) {
                                            .is_truth = value.type == Type::mask});
 }
 
+/// Whether a product joins the products of a sum: of a loop, which may have begun with a bias.
+static bool goes_on(const Term& sum, const std::vector<std::int64_t>& shape) {
+  return sum.shape == shape && (sum.kind == Term::Kind::products ||
+                                (sum.kind == Term::Kind::apply && sum.op == "+" &&
+                                 sum.args.size() == 2 && goes_on(*sum.args[1], shape)));
+}
+
 Value applied(std::string_view op, const std::vector<Value>& values, const Node* node) {
   Term made{.kind = Term::Kind::apply, .op = std::string(op), .node = node};
   for (const Value& value : values) {
@@ -174,8 +180,7 @@ Value applied(std::string_view op, const std::vector<Value>& values, const Node*
     for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
       const TermRef &one = made.args[i], &other = made.args[1 - i];
       if (is_zero(*one) && other->shape == made.shape) return data_of(other);
-      if (one->kind == Term::Kind::products && one->count == 1 &&
-          other->kind == Term::Kind::products && other->shape == one->shape) {
+      if (one->kind == Term::Kind::products && one->count == 1 && goes_on(*other, one->shape)) {
         const auto& [left, right] = one->pairs->front();
         return data_of(product_term(other, left, right, one->node));
       }
@@ -195,6 +200,12 @@ TermRef product_term(const TermRef& a, const TermRef& left, const TermRef& right
   made.shape = left->shape;
   if (!made.shape.empty() && !right->shape.empty()) made.shape.back() = right->shape.back();
   if (a != nullptr && !is_zero(*a)) {
+    if (a->kind == Term::Kind::apply && goes_on(*a, made.shape)) {
+      Term sum = *a;
+      sum.args[1] = product_term(a->args[1], left, right, node);
+      sum.depth = std::max(sum.depth, sum.args[1]->depth + 1);
+      return std::make_shared<const Term>(std::move(sum));
+    }
     if (a->kind != Term::Kind::products || a->shape != made.shape) {
       return applied("+", {data_of(a), data_of(product_term(nullptr, left, right, node))}, node)
           .term;

@@ -111,6 +111,10 @@ class Evaluator {
   std::string why_;
 };
 
+/// Of `term`, which has fewer axes or one element along some, the place that stands for one of a
+/// block's.
+Evaluator::Place place_in(const Term& term, const Evaluator::Place& place);
+
 /// `tl.load` of elements base + the sum of `axes` of the memory of `from`, when that says. `mask`,
 /// `other`: may be null.
 TermRef load_term(Term from, const std::vector<Along>& axes, const Value* mask, const Value* other);

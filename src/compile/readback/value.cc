@@ -316,9 +316,9 @@ Value range_of(std::int64_t begin, std::int64_t count) {
   return {.type = Type::number, .base = begin, .axes = {{.count = count, .stride = 1}}};
 }
 
-Value binary(std::string_view op, const Value& a, const Value& b) {
+Value binary(std::string_view op, const Value& a, const Value& b, const Node* node) {
   if ((a.type == Type::text || a.type == Type::name || a.type == Type::none) &&
-      (op == "==" || op == "!=" || op == "is" || op == "isnot")) {
+      (op == "==" || op == "!=" || op == "is" || op == "is not")) {
     const bool is_same = a.type == b.type && a.text == b.text;
     return number(is_same == (op == "==" || op == "is") ? 1 : 0);
   }
@@ -356,10 +356,10 @@ Value binary(std::string_view op, const Value& a, const Value& b) {
     if (op == "|" && is_false(a)) return b;
     if (op == "|" && is_false(b)) return a;
   }
-  return applied(op, {a, b});
+  return applied(op, {a, b}, node);
 }
 
-Value where(const Value& condition, const Value& a, const Value& b) {
+Value where(const Value& condition, const Value& a, const Value& b, const Node* node) {
   if (condition.is_number()) return condition.base != 0 ? a : b;
   if (!go_together(condition, a) || !go_together(condition, b) || !go_together(a, b))
     return unknown(shape_of(condition, Value{.axes = shape_of(a, b)}));
@@ -372,7 +372,7 @@ Value where(const Value& condition, const Value& a, const Value& b) {
     std::optional<std::size_t> axis;
     for (std::size_t i = 0; i < at.size(); ++i) {
       if (at[i].values.empty()) continue;
-      if (axis) return applied("where", {condition, a, b});
+      if (axis) return applied("where", {condition, a, b}, node);
       axis = at.size() - i;  // from behind
     }
     const auto behind = [&](const Value& value) -> const Along* {
@@ -395,7 +395,7 @@ Value where(const Value& condition, const Value& a, const Value& b) {
       return made;
     }
   }
-  return applied("where", {condition, a, b});
+  return applied("where", {condition, a, b}, node);
 }
 
 namespace {

@@ -119,9 +119,10 @@ std::shared_ptr<Kind> object_of(const Value& value) {
 /// As Python and Triton compute: + - * // % / ** & | < <= > >= == !=, min, max. What is not
 /// followed is data: a block that is no sum of its axes, blocks whose shapes do not go together,
 /// and numbers that do not fit. A look is only added to, and compared by the interpreter.
-Value binary(std::string_view op, const Value& a, const Value& b);
+/// `node`: where it stands.
+Value binary(std::string_view op, const Value& a, const Value& b, const Node* node = nullptr);
 /// where(condition, a, b) of blocks; data where it is not followed.
-Value where(const Value& condition, const Value& a, const Value& b);
+Value where(const Value& condition, const Value& a, const Value& b, const Node* node = nullptr);
 /// Axes in another order, or a new one of one element at `axis`.
 Value transposed(const Value& value, const std::vector<std::size_t>& order);
 Value expanded(const Value& value, std::size_t axis);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compile/readback/readback.h"
 #include "core/index.h"
 
 namespace hemiola::compile::readback {
@@ -98,13 +99,8 @@ void ValueCheck::store(const KernelEvent& event) {
   const std::int32_t tensor = event.regions.front().tensor;
   for (const Sample& sample : event.samples) {
     Stored made{.program = program_, .number = event.number, .node = event.node};
-    Evaluator::Place place = sample.place;
-    const std::size_t axes = event.value->shape.size();
-    place.erase(place.begin(),
-                place.end() - static_cast<std::ptrdiff_t>(std::min(axes, place.size())));
-    for (std::size_t i = 0; i < place.size(); ++i)
-      if (event.value->shape[i] == 1) place[i] = 0;
-    const std::optional<double> value = stores_.value(*event.value, place);
+    const std::optional<double> value =
+        stores_.value(*event.value, place_in(*event.value, sample.place));
     if (!value) unknown_.try_emplace(tensor, stores_.why());
     made.value = value.value_or(0);
     if (event.kind == KernelEvent::Kind::add) {
@@ -155,11 +151,11 @@ bool ValueCheck::is_result(std::int32_t number) const {
 }
 
 void ValueCheck::unjudged(std::int32_t number, const std::string& why) {
-  if (!is_result(number)) return;
   reading_.unjudged.insert(fmt::format("what tiles store to '{}': {}", tensor(number).name, why));
 }
 
 void ValueCheck::compare(std::int32_t number) {
+  if (!is_result(number)) return;
   std::vector<const Formula*> fitting;
   for (const Formula& one : formulas_)
     if (one.value->shape == tensor(number).shape) fitting.push_back(&one);
@@ -180,13 +176,14 @@ void ValueCheck::compare(std::int32_t number) {
     });
     if (!fitting.empty()) continue;
     const Source& source = reading_.walker.module().source;
-    throw Failure(fmt::format("what is stored to '{}' is not what reference() says: element {} is "
-                              "{:.6g} for {:.6g}, with values that were drawn",
-                              tensor(number).name, fmt::join(place, ", "), stored.value, expected),
-                  source.where(stored.node->begin),
-                  fmt::format("reference() says '{}', line {}", source.text(*told->node),
-                              source.line(told->node->begin)),
-                  ExitCode::wrong_program);
+    throw OtherValues(
+        fmt::format("what is stored to '{}' is not what reference() says: element {} is {:.6g} for "
+                    "{:.6g}, with values that were drawn",
+                    tensor(number).name, fmt::join(place, ", "), stored.value, expected),
+        source.where(stored.node->begin),
+        fmt::format("reference() says '{}', line {}", source.text(*told->node),
+                    source.line(told->node->begin)),
+        ExitCode::wrong_program);
   }
 }
 

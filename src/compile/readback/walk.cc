@@ -319,7 +319,7 @@ void Walker::augmented(const Node& node) {
   const Value right = evaluate(*node.child(Field::right));
   std::string op = sign(node, 0);
   if (!op.empty() && op.back() == '=') op.pop_back();
-  const Value made = binary(op, evaluate(left), right);
+  const Value made = binary(op, evaluate(left), right, &node);
   step(node, weight(made) / 64);
   assign(left, made);
 }
