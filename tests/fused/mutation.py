@@ -86,3 +86,45 @@ def _numbers(place, line, with_line):
     without = re.sub(r", after=\[.*?\]", "", line)
     if without != line:
         yield f"{place}: no wait", with_line(without)
+
+
+# Kinds of what goes wrong, by the words in which mutants() and values() say it. The first that fits.
+NAMES = [("a wait is left out", r"hm_wait\(.*: (gone|never)|\.wait(_signal)?\(.*: gone|: no wait"),
+         ("a signal or a count is left out", r"(hm_done\(|\.signal\(|tl\.atomic_|\.part\().*: (gone|never)"),
+         ("a barrier is left out", r"debug_barrier\(\).*: gone"),
+         ("an order is weaker", r": sem="),
+         ("a scope is narrower", r": scope="),
+         ("waves, turns or zeros are left out", r": gone$"),
+         ("another wave, turn or part", r"\.(wave|turns|part)\(.* as \d+ at"),
+         ("another signal, rank or step", r"\.(wait_signal|signal)\(.* as \d+ at"),
+         ("another chunk is moved", r" as \d+ at"),
+         ("another value is stored", r": value "),
+         ("a table is read elsewhere", r".")]
+
+
+def name_of(what):
+    return next(name for name, words in NAMES if re.search(words, what))
+
+
+VALUES = [(r"range\(0, (.*)\):", r"range(0, (\1) - 1):"), (r"range\(0, ", "range(1, "), (r"\+= tl\.dot", "-= tl.dot"), (r"other=0\.0", "other=1.0"),
+          (r"tl\.zeros\(", "1 + tl.zeros("), (r"\bhm_pieces\b", "(hm_pieces - 1)"), (r"= acc\b", "= 2 * acc"), (r"\b(acc|accumulator)\.to\(", r"(-\1).to("),
+          (r"tl\.dot\((\w+), (\w+)\)", r"tl.dot(\1 + 1, \2)"), (r"tl\.dot\((\w+), (\w+), ", r"tl.dot(\1, \2 * 0.5, "), (r"tl\.exp2?\(", "tl.abs("),
+          (r"(\w+_ptrs?) \+= ", r"\1 += 2 * "), (r"offs_k\[None, :\]", "(offs_k[None, :] + 1)"), (r"offs_n\[None, :\]", "(offs_n[None, :] ^ 1)"),
+          (r"^( +)((tl|\w+)\.store\(.*\))$", r"\1if tl.program_id(0) != 1: \2"), (r"\boffs_m\[:, None\] < M", "offs_m[:, None] < M - 16"),
+          (r"tl\.max\(", "tl.min("), (r"qk \* ", "qk + "), (r"tl\.sum\((\w+), 1\)", r"tl.max(\1, 1)")]
+
+
+def values(text):
+    """(what is wrong, text): what tiles compute, in the kernel's own lines."""
+    lines = text.split("\n")
+    end = next(number for number, line in enumerate(lines) if line.startswith("AXES = "))
+    function = ""
+    for number, line in enumerate(lines[:end]):
+        if line.startswith("def "):
+            function = line[4:].split("(")[0]
+        if function.startswith("hm_") or line.startswith(("#", "def ")):
+            continue
+        for what, other in VALUES:
+            changed = re.sub(what, other, line)
+            if changed != line:
+                yield f"{number + 1}: {line.strip()}: value {changed.strip()}", "\n".join([*lines[:number], changed, *lines[number + 1:]])

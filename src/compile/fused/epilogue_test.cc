@@ -215,5 +215,21 @@ TEST(Emitted, texts_are_judged_by_rules_and_by_the_proof) {
     EXPECT_THROW(prove_fused("o.py", changed(text, from, to)), Failure) << from;
 }
 
+// Values are looked at where something is stored; what is stored nowhere has to be missed, too.
+TEST(Emitted, tiles_that_are_not_stored_are_missed) {
+  HEMIOLA_NEEDS_PYTHON_READER();
+  const std::string store = "    tl.store(c_ptrs";
+  for (const char* plan : {"ag-gemm/swizzle", "gemm-rs/direct", "a2a-gemm/direct"}) {
+    const std::string text = fused_text("gemm", plan);
+    const verify::Proof proof =
+        prove_fused("o.py", changed(text, store, "    if tl.program_id(0) != 1:\n    " + store));
+    EXPECT_EQ(proof.verdict, verify::Verdict::wrong) << plan;
+    const std::string mask = "mask=(offs_m[:, None] < M) & (offs_n";
+    const verify::Proof cut =
+        prove_fused("o.py", changed(text, mask, "mask=(offs_m[:, None] < M - 16) & (offs_n"));
+    EXPECT_EQ(cut.verdict, verify::Verdict::wrong) << plan;
+  }
+}
+
 }  // namespace
 }  // namespace hemiola::compile

@@ -139,13 +139,13 @@ TorchFile FusedFile::write(TorchOptions options, const std::string& output) cons
   return made;
 }
 
-/// What is not followed has no epilogue that anybody knows; the proof says so.
+/// What is not followed, or wrong, has no epilogue that anybody knows; the proof says so.
 std::optional<Epilogue> FusedFile::epilogue_of(const std::string& output,
                                                const std::string& text) const {
   if (description_.family == Family::attention) return std::nullopt;
   try {
     return read_epilogue(output, text, made_by(fusion()).name);
-  } catch (const NotReadBack&) {
+  } catch (const Failure&) {
     return std::nullopt;
   }
 }
@@ -303,6 +303,11 @@ verify::Proof FusedFile::prove(const std::string& output, const std::string& tex
                     "do the rest in a kernel behind it");
     throw Failure(first_of(failure).message, place_of(line_of(text, first_of(failure).where.line)),
                   first_of(failure).hint, ExitCode::wrong_program);
+  } catch (const Failure& failure) {
+    const Diagnostic& first = first_of(failure);
+    const SourceLocation place = place_of(line_of(text, first.where.line));
+    if (first.where.file != output || place.line == description_.definition.where().line) throw;
+    throw Failure(first.message, place, first.hint, failure.code());
   }
 }
 

@@ -410,9 +410,8 @@ class HostRecorder : public Surroundings {
         if (number < (key.text == "num_warps" ? 1 : 0) || number > kMostWarps)
           wrong(*given.node, fmt::format("a kernel with {}={}", key.text, number));
         made->options[key.text] = number;
-      } else {
-        made->values.emplace_back(key.text, value);
       }
+      made->values.emplace_back(key.text, value);  // kernels may have a parameter num_stages, too
     }
     return object(made);
   }

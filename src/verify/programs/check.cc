@@ -133,6 +133,10 @@ class Check {
   bool check_first_call() {
     if (is_by_plan()) {
       if (!check_plan(check(*program_.program().plan, monitor_))) return false;
+      if (auto finding = check_expected(interpreter_, memory_, values_)) {
+        found(Verdict::wrong, std::move(*finding));
+        return false;
+      }
     } else if (program_.program().format == "launch") {
       // A product, a compute or a copy (program/jobs/launch_programs.h) is what it does.
     } else if (!has_postcondition(program_)) {

@@ -307,6 +307,73 @@ std::optional<Finding> check_outputs(const Interpreter& interpreter, const Memor
   return std::nullopt;
 }
 
+namespace {
+
+/// Calls visit(first element, count) for what of a box lies together in memory.
+template <class Visit>
+void each_run(const plan::Tensor& tensor, const plan::Box& box, int rank, const Visit& visit) {
+  const std::vector<std::int64_t> layout = tensor.layout();
+  std::vector<std::int64_t> at(box.size(), 0);
+  const std::size_t last = box.size() - 1;
+  const bool is_row = layout[last] == 1;
+  while (true) {
+    std::int64_t first = 0;
+    for (std::size_t i = 0; i < box.size(); ++i)
+      first += (box[i].begin({.rank = rank}) + at[i]) * layout[i];
+    visit(first, is_row ? box[last].extent : 1);
+    std::size_t axis = box.size();
+    while (axis > 0 && (axis - 1 == last && is_row ? true : ++at[axis - 1] == box[axis - 1].extent))
+      at[--axis] = 0;
+    if (axis == 0) return;
+  }
+}
+
+}  // namespace
+
+std::optional<Finding> check_expected(const Interpreter& interpreter, const Memory& memory,
+                                      const ValueTable& values) {
+  const Bound& program = interpreter.program();
+  const plan::Plan& plan = *program.program().plan;
+  if (!plan.of_elements()) return std::nullopt;
+  const Clock end = interpreter.end_of_all();
+  std::optional<Finding> first;
+  const auto look = [&](const Region& where) {
+    memory.inspect(where, [&](std::int64_t begin, std::int64_t until, const Cell* cell) {
+      if (first) return;
+      Region part = where;
+      part.begin = begin;
+      part.end = until;
+      const auto& terms = cell == nullptr ? std::vector<Term>{} : values.terms(cell->value);
+      if (terms.empty() || std::any_of(terms.begin(), terms.end(), ValueTable::is_unwritten)) {
+        first = wrong_output(interpreter, memory, part, cell, "holds nothing: nobody wrote there");
+      } else if (cell->writer >= 0) {
+        const AccessRecord& writer = memory.access(cell->writer);
+        if (end.all(writer.actor, writer.image) <= writer.segment)
+          first = wrong_output(interpreter, memory, part, cell,
+                               "may not have arrived when all kernels end");
+      }
+    });
+  };
+  for (int rank = 0; rank < interpreter.fold().period() && !first; ++rank) {
+    for (const plan::Expectation& one : plan.code(rank).expected) {
+      const plan::Tensor& tensor = plan.tensors[static_cast<std::size_t>(one.region.tensor)];
+      const auto& buffers = program.buffers();
+      const auto buffer = std::find_if(buffers.begin(), buffers.end(),
+                                       [&](const auto& of) { return of.name == tensor.name; });
+      if (buffer == buffers.end() || buffer->kind != BufferKind::output) continue;
+      const std::int64_t size = size_of(*tensor.type);
+      Region where{.rank = rank, .buffer = static_cast<std::int32_t>(buffer - buffers.begin())};
+      for (const plan::Box& box : one.region.boxes)
+        each_run(tensor, box, rank, [&](std::int64_t begin, std::int64_t count) {
+          where.begin = begin * size;
+          where.end = (begin + count) * size;
+          if (!first) look(where);
+        });
+    }
+  }
+  return first;
+}
+
 void warn_of_early_ends(const Interpreter& interpreter, const Memory& memory,
                         Diagnostics& warnings) {
   const Bound& program = interpreter.program();

@@ -53,6 +53,12 @@ bool has_postcondition(const program::Bound& program);
 std::optional<Finding> check_outputs(const Interpreter& interpreter, const Memory& memory,
                                      const ValueTable& values);
 
+/// The first byte that a plan of elements expects at the end, and that nobody has written, or that
+/// may not be there yet when all kernels have ended. What is expected there the plan's own proof
+/// says, which takes every tile of a compute for stored.
+std::optional<Finding> check_expected(const Interpreter& interpreter, const Memory& memory,
+                                      const ValueTable& values);
+
 /// Ranks whose kernel may end before the last stores into their output have arrived, or while
 /// others still read their buffers: right at the end of all kernels, but not earlier.
 void warn_of_early_ends(const Interpreter& interpreter, const Memory& memory,
