@@ -31,8 +31,11 @@ std::string Trials::key_of(const Candidate& candidate) const {
 }
 
 program::Program Trials::program_of(const Candidate& candidate) const {
-  const plan::Plan plan = plan::make(info_.name, machine_->ranks(),
-                                     space_.plan_parameters(candidate.point), machine_.get());
+  return program_of(candidate, plan::make(info_.name, machine_->ranks(),
+                                          space_.plan_parameters(candidate.point), machine_.get()));
+}
+
+program::Program Trials::program_of(const Candidate& candidate, const plan::Plan& plan) const {
   const std::string name = request_.kernel.describe.file;
   std::int64_t units = INT64_MAX;
   for (int rank = 0; rank < machine_->ranks(); ++rank)
@@ -402,9 +405,18 @@ void Trials::sample_what_is_written() {
   if (fastest != nullptr) sample(Point(fastest->point));
 }
 
-/// The same by launches: the library's collective and its product one after the other, and
-/// products of chunks that wait in front.
+/// The same by launches of the fastest point's kernel: a collective and the product one after the
+/// other, and products of chunks that wait in front. As files, too, where the kernel goes with
+/// them.
 void Trials::time_beside() {
+  Candidate kernel;
+  kernel.configuration = request_.kernel.configurations.front();
+  std::optional<Time> best;
+  for (const Candidate& one : candidates_) {
+    if (!one.is_written || !(one.sampled || one.fluid) || (best && one.time() >= *best)) continue;
+    best = one.time();
+    kernel.configuration = one.configuration;
+  }
   const std::string family = request_.plan.substr(0, request_.plan.find('/'));
   const bool by_sampled = std::any_of(candidates_.begin(), candidates_.end(),
                                       [](const Candidate& one) { return one.sampled.has_value(); });
@@ -415,9 +427,20 @@ void Trials::time_beside() {
     explore::TemplatePlan plan{family + kind, {}};
     for (const auto& setting : bucket_.sizes)
       if (info->parameter(setting.first) != nullptr) plan.parameters.push_back(setting);
+    std::string what = plan.name;
     try {
-      const Time time = by_sampled ? plans_.confirm(plan).time : plans_.simulate(plan).fluid;
-      if (time > Time{}) bucket_.beside.push_back({name, plan.name, time});
+      std::optional<program::Program> file;
+      try {
+        file = program_of(kernel, plans_.plan_of(plan));
+      } catch (const Failure& failure) {
+        if (failure.code() == ExitCode::internal) throw;
+        what += ", as a plan";
+      }
+      const Time time = file && by_sampled ? plans_.confirm(plan, std::move(*file)).time
+                        : file             ? plans_.simulate(plan, std::move(*file)).fluid
+                        : by_sampled       ? plans_.confirm(plan).time
+                                           : plans_.simulate(plan).fluid;
+      if (time > Time{}) bucket_.beside.push_back({name, what, time});
     } catch (const Failure& failure) {
       if (failure.code() == ExitCode::internal) throw;
     }

@@ -69,6 +69,7 @@ class Trials {
   std::string key_of(const Candidate& candidate) const;
   /// The program that the candidate's file is.
   program::Program program_of(const Candidate& candidate) const;
+  program::Program program_of(const Candidate& candidate, const plan::Plan& plan) const;
   explore::Measured simulated(const Candidate& candidate);
   explore::Confirmed sampled(const Candidate& candidate);
   explore::Measured measure(const Candidate& candidate);

@@ -229,6 +229,14 @@ TEST(Emitted, tiles_that_are_not_stored_are_missed) {
         prove_fused("o.py", changed(text, mask, "mask=(offs_m[:, None] < M - 16) & (offs_n"));
     EXPECT_EQ(cut.verdict, verify::Verdict::wrong) << plan;
   }
+  // What begins as zeros has been written everywhere.
+  ParameterValues constants{
+      {"BLOCK_M", "16"}, {"BLOCK_N", "16"}, {"BLOCK_K", "16"}, {"SPLIT_K", "2"}};
+  const std::string text = fused_text("gemm_split_k", "a2a-gemm/direct", constants);
+  const std::string mask = "mask=(offs_m[:, None] < M) & (offs_n";
+  EXPECT_THROW(
+      prove_fused("o.py", changed(text, mask, "mask=(offs_m[:, None] < M - 16) & (offs_n")),
+      Failure);
 }
 
 }  // namespace

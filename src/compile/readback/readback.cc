@@ -54,6 +54,7 @@ class Surveyor {
           values.end();
         }
       }
+      values.finish();
     }
   }
 

@@ -59,6 +59,7 @@ ValueCheck::ValueCheck(Reading& reading, int rank)
       }
     }
   }
+  moved_ = filled_;
 }
 
 void ValueCheck::begin() {
@@ -122,7 +123,28 @@ void ValueCheck::store(const KernelEvent& event) {
 void ValueCheck::end() {
   for (const auto& [tensor, regions] : regions_) {
     compare(tensor);
+    // What is moved there as well nobody has to add to.
+    if (zeroed_.contains(tensor) && !moved_.contains(tensor) && is_result(tensor))
+      added_[tensor].insert(regions.begin(), regions.end());
     filled_.insert(tensor);
+  }
+}
+
+void ValueCheck::finish() const {
+  for (const auto& [number, regions] : added_) {
+    std::int64_t elements = 0, all = 1;
+    for (const auto& [tensor, offset, axes] : regions) {
+      std::int64_t of_region = 1;
+      for (const auto& [count, stride] : axes) of_region *= count;
+      elements += of_region;
+    }
+    for (const std::int64_t extent : tensor(number).shape) all *= extent;
+    if (elements >= all || regions.size() >= kMostRegions) continue;
+    const Module& module = reading_.walker.module();
+    throw OtherValues(
+        fmt::format("{} of {} elements of '{}' stay 0: no tile stores or adds to them",
+                    all - elements, all, tensor(number).name),
+        module.source.where(module.find("run")->node->begin), "", ExitCode::wrong_program);
   }
 }
 

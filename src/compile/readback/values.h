@@ -35,6 +35,8 @@ class ValueCheck {
   /// The launch is over. Failure (exit code 3): an element that no formula gives. What cannot be
   /// told is in Reading::unjudged.
   void end();
+  /// All launches are over. Failure: elements of zeros to which nothing was added.
+  void finish() const;
 
  private:
   struct Stored {
@@ -61,6 +63,8 @@ class ValueCheck {
   std::string unread_;  ///< what of reference() is not followed
   std::vector<Formula> formulas_;
   std::set<std::int32_t> zeroed_, filled_;  ///< tensors that begin as zeros; that anybody fills
+  std::set<std::int32_t> moved_;            ///< ... but tiles
+  std::map<std::int32_t, std::set<SumKey>> added_;  ///< by zeroed tensor, of all launches
   std::int64_t program_ = 0;
   std::map<Address, std::vector<Stored>> stored_;     ///< in order
   std::map<std::int32_t, std::set<SumKey>> regions_;  ///< by tensor: where tiles have stored
