@@ -8,7 +8,7 @@
 #include <set>
 
 #include "plan/build.h"
-#include "plan/testing/segments.h"
+#include "plan/segments.h"
 
 namespace hemiola::plan {
 namespace {

@@ -8,7 +8,7 @@
 namespace hemiola::plan {
 namespace {
 
-constexpr std::int32_t kTokens = 0, kWeights = 1, kGathered = 2, kResult = 3;
+constexpr std::int32_t kTokens = 0, kWeights = 1, kGathered = 2, kExpertResult = 3;
 
 /// c[e, rows of all ranks, n] = a[e, rows of all ranks, k] b[e, k, n], e of the own experts.
 Plan make_experts(const TemplateArguments& arguments) {
@@ -46,9 +46,9 @@ Plan make_experts(const TemplateArguments& arguments) {
                    {"k", k, positive(arguments, "tile_k"), true}};
   products.operands = {{kGathered, Use::read, {0, 1, 3}},
                        {kWeights, Use::read, {0, 3, 2}},
-                       {kResult, Use::accumulate, {0, 1, 2}}};
+                       {kExpertResult, Use::accumulate, {0, 1, 2}}};
   compute_everywhere(plan, products, {all_of(plan, kTokens), all_of(plan, kWeights)},
-                     {all_of(plan, kResult), false});
+                     {all_of(plan, kExpertResult), false});
   for (std::int64_t owner = 0; owner < ranks; ++owner)
     plan.codes.front().expected.push_back(
         {slab(plan, kGathered, 1, constant(owner * rows), rows), false,

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "plan/testing/segments.h"
+#include "plan/segments.h"
 
 namespace hemiola::program::general {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/postconditions.h"
+#include "plan/segments.h"
 
 namespace hemiola::verify {
 namespace {
@@ -214,6 +215,13 @@ Finding wrong_output(const Interpreter& interpreter, const Memory& memory, const
   return finding;
 }
 
+/// Whether the last store into a cell may come after an end of kernels.
+bool is_late(const Memory& memory, const Cell& cell, const Clock& end) {
+  if (cell.writer < 0) return false;
+  const AccessRecord& writer = memory.access(cell.writer);
+  return end.all(writer.actor, writer.image) <= writer.segment;
+}
+
 std::optional<Finding> check_promise(const Interpreter& interpreter, const Memory& memory,
                                      const ValueTable& values, const Clock& end,
                                      const Region& output, const OutputPostcondition& promise) {
@@ -241,9 +249,7 @@ std::optional<Finding> check_promise(const Interpreter& interpreter, const Memor
       first = wrong_output(interpreter, memory, part, cell, text);
       return;
     }
-    if (cell->writer < 0) return;
-    const AccessRecord& writer = memory.access(cell->writer);
-    if (end.all(writer.actor, writer.image) <= writer.segment)
+    if (is_late(memory, *cell, end))
       first = wrong_output(
           interpreter, memory, part, cell,
           "may not have arrived when all kernels end: nothing waits for the proxy's copy");
@@ -307,29 +313,6 @@ std::optional<Finding> check_outputs(const Interpreter& interpreter, const Memor
   return std::nullopt;
 }
 
-namespace {
-
-/// Calls visit(first element, count) for what of a box lies together in memory.
-template <class Visit>
-void each_run(const plan::Tensor& tensor, const plan::Box& box, int rank, const Visit& visit) {
-  const std::vector<std::int64_t> layout = tensor.layout();
-  std::vector<std::int64_t> at(box.size(), 0);
-  const std::size_t last = box.size() - 1;
-  const bool is_row = layout[last] == 1;
-  while (true) {
-    std::int64_t first = 0;
-    for (std::size_t i = 0; i < box.size(); ++i)
-      first += (box[i].begin({.rank = rank}) + at[i]) * layout[i];
-    visit(first, is_row ? box[last].extent : 1);
-    std::size_t axis = box.size();
-    while (axis > 0 && (axis - 1 == last && is_row ? true : ++at[axis - 1] == box[axis - 1].extent))
-      at[--axis] = 0;
-    if (axis == 0) return;
-  }
-}
-
-}  // namespace
-
 std::optional<Finding> check_expected(const Interpreter& interpreter, const Memory& memory,
                                       const ValueTable& values) {
   const Bound& program = interpreter.program();
@@ -346,11 +329,9 @@ std::optional<Finding> check_expected(const Interpreter& interpreter, const Memo
       const auto& terms = cell == nullptr ? std::vector<Term>{} : values.terms(cell->value);
       if (terms.empty() || std::any_of(terms.begin(), terms.end(), ValueTable::is_unwritten)) {
         first = wrong_output(interpreter, memory, part, cell, "holds nothing: nobody wrote there");
-      } else if (cell->writer >= 0) {
-        const AccessRecord& writer = memory.access(cell->writer);
-        if (end.all(writer.actor, writer.image) <= writer.segment)
-          first = wrong_output(interpreter, memory, part, cell,
-                               "may not have arrived when all kernels end");
+      } else if (is_late(memory, *cell, end)) {
+        first = wrong_output(interpreter, memory, part, cell,
+                             "may not have arrived when all kernels end");
       }
     });
   };
@@ -361,14 +342,13 @@ std::optional<Finding> check_expected(const Interpreter& interpreter, const Memo
       const auto buffer = std::find_if(buffers.begin(), buffers.end(),
                                        [&](const auto& of) { return of.name == tensor.name; });
       if (buffer == buffers.end() || buffer->kind != BufferKind::output) continue;
-      const std::int64_t size = size_of(*tensor.type);
       Region where{.rank = rank, .buffer = static_cast<std::int32_t>(buffer - buffers.begin())};
-      for (const plan::Box& box : one.region.boxes)
-        each_run(tensor, box, rank, [&](std::int64_t begin, std::int64_t count) {
-          where.begin = begin * size;
-          where.end = (begin + count) * size;
-          if (!first) look(where);
-        });
+      for (const plan::Segment& bytes :
+           plan::segments(tensor, plan::evaluate(one.region, {.rank = rank}))) {
+        where.begin = bytes.offset;
+        where.end = bytes.offset + bytes.count;
+        if (!first) look(where);
+      }
     }
   }
   return first;
@@ -390,11 +370,9 @@ void warn_of_early_ends(const Interpreter& interpreter, const Memory& memory,
         Region where = whole;
         where.begin = begin;
         where.end = until;
-        const AccessRecord* writer = cell->writer < 0 ? nullptr : &memory.access(cell->writer);
-        if (writer != nullptr && !late_write &&
-            end.all(writer->actor, writer->image) <= writer->segment) {
+        if (!late_write && is_late(memory, *cell, end)) {
           late_write = true;
-          warn(interpreter, *writer, where, "has written", warnings);
+          warn(interpreter, memory.access(cell->writer), where, "has written", warnings);
         }
         for (std::int32_t reader : cell->readers) {
           const AccessRecord& read = memory.access(reader);

@@ -1,14 +1,9 @@
-// Areas as runs of memory, row by row: what cleverer code is held against.
-#pragma once
-
-#include <cstdint>
-#include <vector>
-
-#include "plan/area.h"
+#include "plan/segments.h"
 
 namespace hemiola::plan {
+namespace {
 
-// Row by row; `add` merges rows that are neighbours in memory.
+/// Row by row: add(first element, count).
 template <typename Add>
 void rows(const Rect& rect, const std::vector<std::int64_t>& strides, std::size_t axis,
           std::int64_t offset, Add& add) {
@@ -25,9 +20,9 @@ void rows(const Rect& rect, const std::vector<std::int64_t>& strides, std::size_
   }
 }
 
-/// The area in memory, in its order of elements, neighbours merged. Units: bytes for typed tensors,
-/// else chunks.
-inline std::vector<Segment> segments(const Tensor& tensor, const Area& area) {
+}  // namespace
+
+std::vector<Segment> segments(const Tensor& tensor, const Area& area) {
   const std::int64_t unit = tensor.type ? size_of(*tensor.type) : 1;
   const std::vector<std::int64_t> strides = tensor.layout();
   std::vector<Segment> list;
