@@ -116,10 +116,12 @@ Ref Evaluator::advance(const Arguments& given) {
 
 namespace {
 
-/// What is stored says the block of a descriptor that does not.
-void take_block(RawAccess& access, const Ref& value) {
+/// What is stored says the block of a descriptor that does not, unless it was itself loaded through
+/// one that does not: then its extents are `unknown`.
+void take_block(RawAccess& access, const Ref& value, const Expr& unknown) {
   if (access.block.empty() && value != nullptr && value->type == Value::Type::number &&
-      value->shape.size() == access.offsets.size())
+      value->shape.size() == access.offsets.size() &&
+      std::find(value->shape.begin(), value->shape.end(), unknown) == value->shape.end())
     access.block = value->shape;
 }
 
@@ -153,10 +155,11 @@ Ref Evaluator::descriptor_access(const Ref& descriptor, std::string_view name,
     value = given.get("value", name == "scatter" ? 0 : 1);
   else if (given.positional.size() > 1 && descriptor->type == Type::number)
     access.block = numbers_of(given.positional[1], node);  // the block stands at the load
-  take_block(access, value);
+  const Expr unknown = algebra_.function("#block", {});
+  take_block(access, value, unknown);
   // The block of a descriptor that the host made is not in the text else; its rank is.
   if (access.shape.empty() && access.block.empty())
-    access.shape.assign(access.offsets.size(), algebra_.function("#block", {}));
+    access.shape.assign(access.offsets.size(), unknown);
   else if (access.shape.empty())
     access.shape = access.block;
   return record(std::move(access), value, node);

@@ -160,6 +160,22 @@ TEST(Following, what_is_not_known_has_a_reason_and_a_place) {
   EXPECT_NE(d.unknown[0].hint.find("kernel.py:7:32"), std::string::npos);
 }
 
+// What goes from one descriptor of the host into another has no extents in the text: those of the
+// tile are left. What is computed has its own.
+TEST(Following, blocks_between_descriptors_of_the_host_are_those_of_the_tile) {
+  HEMIOLA_NEEDS_PYTHON_READER();
+  for (const auto& [stored, range] :
+       {std::pair("x.load([m]) * 2", ""), std::pair("tl.zeros((B,), tl.float32)", "B")}) {
+    const Description d = described_kernel(std::string("def k(x, y, B: tl.constexpr):\n"
+                                                       "    m = tl.program_id(0) * B\n"
+                                                       "    y.store([m], ") +
+                                           stored + ")\n");
+    const AxisIndex& axis = d.accesses.back().axes.front();
+    EXPECT_EQ(axis.range, range) << stored;
+    EXPECT_EQ(axis.tiles.at(0).block, "B") << stored;
+  }
+}
+
 TEST(Following, an_endless_recursion_of_helpers_ends) {
   HEMIOLA_NEEDS_PYTHON_READER();
   const Description d = described(
