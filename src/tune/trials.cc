@@ -409,17 +409,12 @@ void Trials::sample_what_is_written() {
 /// other, and products of chunks that wait in front. As files, too, where the kernel goes with
 /// them.
 void Trials::time_beside() {
+  const Candidate* winner = bucket_.winner();
+  if (winner == nullptr) return;
   Candidate kernel;
-  kernel.configuration = request_.kernel.configurations.front();
-  std::optional<Time> best;
-  for (const Candidate& one : candidates_) {
-    if (!one.is_written || !(one.sampled || one.fluid) || (best && one.time() >= *best)) continue;
-    best = one.time();
-    kernel.configuration = one.configuration;
-  }
+  kernel.configuration = winner->configuration;
   const std::string family = request_.plan.substr(0, request_.plan.find('/'));
-  const bool by_sampled = std::any_of(candidates_.begin(), candidates_.end(),
-                                      [](const Candidate& one) { return one.sampled.has_value(); });
+  const bool by_sampled = winner->sampled.has_value();
   for (const auto& [name, kind] :
        {std::pair("serial", "/serial"), std::pair("unfused", "/shards")}) {
     const plan::TemplateInfo* info = plan::find_template(family + kind);
@@ -436,10 +431,11 @@ void Trials::time_beside() {
         if (failure.code() == ExitCode::internal) throw;
         what += ", as a plan";
       }
-      const Time time = file && by_sampled ? plans_.confirm(plan, std::move(*file)).time
-                        : file             ? plans_.simulate(plan, std::move(*file)).fluid
-                        : by_sampled       ? plans_.confirm(plan).time
-                                           : plans_.simulate(plan).fluid;
+      const auto time_of = [&](auto... program) {
+        return by_sampled ? plans_.confirm(plan, std::move(program)...).time
+                          : plans_.simulate(plan, std::move(program)...).fluid;
+      };
+      const Time time = file ? time_of(std::move(*file)) : time_of();
       if (time > Time{}) bucket_.beside.push_back({name, what, time});
     } catch (const Failure& failure) {
       if (failure.code() == ExitCode::internal) throw;
@@ -449,7 +445,6 @@ void Trials::time_beside() {
 
 void Trials::finish() {
   sample_what_is_written();
-  time_beside();
   for (Candidate& one : candidates_) {
     // What sampled says of a plan holds for all points that are that plan.
     const auto known = confirmed_.find(key_of(one));
@@ -461,6 +456,7 @@ void Trials::finish() {
                    [](const Candidate& a, const Candidate& b) {
                      return std::pair(!a.sampled, a.time()) < std::pair(!b.sampled, b.time());
                    });
+  time_beside();
 }
 
 void Trials::tell() const {
