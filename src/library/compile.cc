@@ -63,19 +63,18 @@ CompiledPlan compile_plan(const Plan& plan, const std::optional<KernelSource>& k
   const compile::TorchOptions torch{
       .file = options.plan_name, .command = "hemiola.compile(...)", .version = HEMIOLA_VERSION};
   CompiledPlan made{.plan_hash = study::digest(plan::write_plan(inner))};
+  std::optional<compile::FusedFile> fused;
   if (kernel) {
-    const compile::FusedFile fused(kernel_request(*kernel, options), inner, options.plan_name);
-    made.text = fused.write(torch, "<compiled>").text;
-    made.kernel = fused.fusion().kernel->kernel;
-    made.dropped = fused.fusion().dropped;
-    if (options.check) {
-      prove(inner, options.plan_name);
-      prove_text(fused, made.text, options.allow_partial);
-    }
+    fused.emplace(kernel_request(*kernel, options), inner, options.plan_name);
+    made.text = fused->write(torch, "<compiled>").text;
+    made.kernel = fused->fusion().kernel->kernel;
+    made.dropped = fused->fusion().dropped;
   } else {
-    if (options.check) prove(inner, options.plan_name);
     made.text = compile::torch_of(inner, torch).text;
   }
+  if (!options.check) return made;
+  prove(inner, options.plan_name);
+  if (fused) prove_text(*fused, made.text, options.allow_partial);
   return made;
 }
 

@@ -145,7 +145,8 @@ std::optional<Epilogue> FusedFile::epilogue_of(const std::string& output,
   if (description_.family == Family::attention) return std::nullopt;
   try {
     return read_epilogue(output, text, made_by(fusion()).name);
-  } catch (const Failure&) {
+  } catch (const Failure& failure) {
+    if (failure.code() == ExitCode::internal) throw;
     return std::nullopt;
   }
 }
@@ -287,6 +288,9 @@ verify::Proof FusedFile::prove(const std::string& output, const std::string& tex
                               {}});
     return made;
   };
+  const auto in_kernel = [&](const Failure& failure) {
+    return place_of(line_of(text, first_of(failure).where.line));
+  };
   try {
     verify::Proof proof = proof_of(output, text, monitor);
     if (proof.verdict == verify::Verdict::partial)
@@ -294,18 +298,18 @@ verify::Proof FusedFile::prove(const std::string& output, const std::string& tex
         proof.reasons.push_back(text_of(found->where) + ": " + found->message);
     return proof;
   } catch (const NotReadBack& failure) {
-    const std::string_view line = line_of(text, first_of(failure).where.line);
-    return not_proven(fmt::format("{}: {}", text_of(place_of(line)), first_of(failure).message));
+    return not_proven(
+        fmt::format("{}: {}", text_of(in_kernel(failure)), first_of(failure).message));
   } catch (const OtherValues& failure) {
     if (const auto found = unusual())
       throw Failure(found->message + ", and nothing says what that has to be", found->where,
                     "functions of one product of the plan's operands, at its element, are known; "
                     "do the rest in a kernel behind it");
-    throw Failure(first_of(failure).message, place_of(line_of(text, first_of(failure).where.line)),
-                  first_of(failure).hint, ExitCode::wrong_program);
+    throw Failure(first_of(failure).message, in_kernel(failure), first_of(failure).hint,
+                  ExitCode::wrong_program);
   } catch (const Failure& failure) {
     const Diagnostic& first = first_of(failure);
-    const SourceLocation place = place_of(line_of(text, first.where.line));
+    const SourceLocation place = in_kernel(failure);
     if (first.where.file != output || place.line == description_.definition.where().line) throw;
     throw Failure(first.message, place, first.hint, failure.code());
   }

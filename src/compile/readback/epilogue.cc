@@ -349,10 +349,7 @@ class UnusualTerm {
   /// What is read beside the product lies at the element's own row and column.
   void elements(const Stored& stored) {
     for (const Sample& sample : stored.samples) {
-      Evaluator::Place own(stored.shape.size());
-      std::int64_t rest = sample.address;
-      for (std::size_t i = own.size(); i-- > 0; rest /= stored.shape[i])
-        own[i] = rest % stored.shape[i];
+      const Evaluator::Place own = place_at(stored.shape, sample.address);
       Evaluator evaluator([&](const Term& load, std::int64_t address) -> std::optional<double> {
         const Tensor& from = tile_.record.tensors[index(load.memory)];
         if (!is_at(from.shape, own, address) && !(from.shape.size() == 1 && address == own[0]))
@@ -391,8 +388,9 @@ Unusual what_is_unusual(const std::string& file, std::string text, const std::st
   FirstTile tile(file, std::move(text), tensor);
   if (!tile.stored) return {};
   Unusual made = UnusualTerm(tile).find(*tile.stored);
+  if (!made.what.empty()) return made;
   const auto last = first_store(tile.walker, tile.record, tile.ranks, tensor, true);
-  if (!made.what.empty() || !last) return made;
+  if (!last) return made;
   made = UnusualTerm(tile).find(*last);
   const auto as_text = [&](const TermRef& value) {
     const std::optional<Epilogue> printed = Printer(tile.record).print(value);

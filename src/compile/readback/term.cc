@@ -99,6 +99,12 @@ const std::map<std::string_view, Function2>& functions_of_two() {
 
 }  // namespace
 
+Evaluator::Place place_at(const std::vector<std::int64_t>& shape, std::int64_t address) {
+  Evaluator::Place place(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0; address /= shape[i]) place[i] = address % shape[i];
+  return place;
+}
+
 Evaluator::Place place_in(const Term& of, const Evaluator::Place& place) {
   Evaluator::Place made(of.shape.size());
   for (std::size_t i = 0; i < made.size(); ++i) {

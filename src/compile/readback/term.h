@@ -111,6 +111,8 @@ class Evaluator {
   std::string why_;
 };
 
+/// By axis, of an element of a dense tensor.
+Evaluator::Place place_at(const std::vector<std::int64_t>& shape, std::int64_t address);
 /// Of `term`, which has fewer axes or one element along some, the place that stands for one of a
 /// block's.
 Evaluator::Place place_in(const Term& term, const Evaluator::Place& place);

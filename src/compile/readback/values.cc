@@ -148,14 +148,6 @@ void ValueCheck::finish() const {
   }
 }
 
-/// By axis, with the axes that the tensor is allocated with.
-Evaluator::Place ValueCheck::place_of(std::int32_t number, std::int64_t address) const {
-  const std::vector<std::int64_t>& shape = tensor(number).shape;
-  Evaluator::Place place(shape.size());
-  for (std::size_t i = shape.size(); i-- > 0; address /= shape[i]) place[i] = address % shape[i];
-  return place;
-}
-
 /// What a caller gets, what is moved, or what another launch reads. Of what a kernel keeps for
 /// itself (the weights of attention) nothing has to be said.
 bool ValueCheck::is_result(std::int32_t number) const {
@@ -189,7 +181,7 @@ void ValueCheck::compare(std::int32_t number) {
   for (const auto& [address, all] : stored_) {
     if (address.first != number) continue;
     const Stored& stored = all.back();
-    const Evaluator::Place place = place_of(number, address.second);
+    const Evaluator::Place place = place_at(tensor(number).shape, address.second);
     double expected = 0;
     std::erase_if(fitting, [&](const Formula* formula) {
       const std::optional<double> value = formula_.value(*formula->value, place);

@@ -35,7 +35,8 @@ class ValueCheck {
   /// The launch is over. Failure (exit code 3): an element that no formula gives. What cannot be
   /// told is in Reading::unjudged.
   void end();
-  /// All launches are over. Failure: elements of zeros to which nothing was added.
+  /// All launches are over. Failure: elements of zeros to which nothing was added. Blocks that
+  /// overlap in part count twice, and may hide some.
   void finish() const;
 
  private:
@@ -56,7 +57,6 @@ class ValueCheck {
   bool is_result(std::int32_t tensor) const;
   void unjudged(std::int32_t tensor, const std::string& why);
   const Tensor& tensor(std::int32_t number) const;
-  Evaluator::Place place_of(std::int32_t tensor, std::int64_t address) const;
 
   Reading& reading_;
   const RankRecord& record_;
