@@ -227,9 +227,12 @@ std::int32_t Pairer::axis_of(const OperandPair& pair, std::size_t axis) const {
   return compute_.operands[static_cast<std::size_t>(pair.operand)].axes[axis];
 }
 
-/// What the kernel is given of a tensor's axis: all of it, or what the compute is of.
+/// What the kernel is given of a tensor's axis: all of it, what the compute is of, or the room that
+/// the tensor's rows have.
 std::int64_t Pairer::extent_of(const OperandPair& pair, std::size_t axis) const {
   const std::int32_t of_compute = axis_of(pair, axis);
+  if (const auto room = room_of(tensor_of(pair.operand)); room && has_room(pair))
+    return (*room)[axis];
   return of_compute < 0 ? tensor_of(pair.operand).shape[axis]
                         : compute_.axes[static_cast<std::size_t>(of_compute)].extent;
 }
@@ -268,32 +271,93 @@ bool Pairer::is_moved(std::int32_t tensor) const {
   return moved;
 }
 
-void Pairer::find_sizes() {
-  for (const OperandPair& pair : made_.pairs) {
+bool Pairer::has_room(const OperandPair& pair) const {
+  const plan::Tensor& tensor = tensor_of(pair.operand);
+  return room_of(tensor).value_or(tensor.shape) != tensor.shape;
+}
+bool Pairer::has_room(const std::string& axis) const {
+  return std::any_of(made_.pairs.begin(), made_.pairs.end(), [&](const OperandPair& pair) {
     const plan::Tensor& tensor = tensor_of(pair.operand);
-    std::vector<std::int64_t> extents(pair.kernel->axes.size(), 1);
-    std::vector<std::string> meanings(extents.size());
-    for (std::size_t i = 0; i < pair.kernel_axis.size(); ++i) {
-      extents[pair.kernel_axis[i]] = extent_of(pair, i);
-      meanings[pair.kernel_axis[i]] = extents[pair.kernel_axis[i]] == tensor.shape[i]
-                                          ? meaning_of("shape", pair, i)
-                                          : extent_of_axis(compute_, axis_of(pair, i));
-    }
-    for (const int id : pair.kernel->accesses) {
-      for (const AccessDescription& access : kernel_.accesses) {
-        if (access.id != id || access.axes.size() != extents.size()) continue;
-        for (std::size_t i = 0; i < extents.size(); ++i)
-          say(access.axes[i].size, extents[i], meanings[i], access.call);
+    for (std::size_t i = 0; i < pair.kernel_axis.size(); ++i)
+      if (axis_name(pair, pair.kernel_axis[i]) == axis && has_room(pair) &&
+          extent_of(pair, i) != tensor.shape[i])
+        return true;
+    return false;
+  });
+}
+
+bool Pairer::is_looped(const OperandPair& pair, std::size_t axis) const {
+  const std::string& name = axis_name(pair, pair.kernel_axis[axis]);
+  return kernel_.scheduler.is_persistent || name.empty() ||
+         std::any_of(kernel_.loops.begin(), kernel_.loops.end(),
+                     [&](const LoopDescription& loop) { return loop.axis == name; });
+}
+
+/// use(access, axis of the kernel, axis of the tensor or -1)
+template <class Use>
+void Pairer::for_each_size(const OperandPair& pair, const Use& use) const {
+  const std::vector<std::size_t>& paired = pair.kernel_axis;
+  for (const int id : pair.kernel->accesses) {
+    for (const AccessDescription& access : kernel_.accesses) {
+      if (access.id != id || access.axes.size() != pair.kernel->axes.size()) continue;
+      for (std::size_t i = 0; i < access.axes.size(); ++i) {
+        const auto at = std::find(paired.begin(), paired.end(), i);
+        use(access, i, at == paired.end() ? -1 : static_cast<int>(at - paired.begin()));
       }
     }
   }
+}
+
+std::map<std::int32_t, std::vector<std::int64_t>> Pairer::strides_with_room() {
+  pair_operands_and_axes();
+  Names largest;
+  for (const OperandPair& pair : made_.pairs)
+    for_each_size(pair, [&](const AccessDescription& access, std::size_t i, int axis) {
+      if (axis < 0 || !is_parameter(access.axes[i].size)) return;
+      std::int64_t& most = largest[access.axes[i].size];
+      most = std::max(most, extent_of(pair, static_cast<std::size_t>(axis)));
+    });
+  std::map<std::int32_t, std::vector<std::int64_t>> found;
+  for (const OperandPair& pair : made_.pairs) {
+    const plan::Tensor& tensor = tensor_of(pair.operand);
+    const std::int32_t number = compute_.operands[static_cast<std::size_t>(pair.operand)].tensor;
+    std::vector<std::int64_t> room = tensor.shape;
+    for_each_size(pair, [&](const AccessDescription& access, std::size_t i, int axis) {
+      const auto most = largest.find(access.axes[i].size);
+      if (axis > 0 && most != largest.end() && !is_looped(pair, static_cast<std::size_t>(axis)))
+        room[static_cast<std::size_t>(axis)] = most->second;
+    });
+    if (room != tensor.shape && tensor.strides.empty() && !is_moved(number))
+      found[number] = plan::Tensor(tensor.name, tensor.role, room, tensor.type).layout();
+  }
+  return found;
+}
+
+void Pairer::say_sizes(const OperandPair& pair) {
+  for_each_size(pair, [&](const AccessDescription& access, std::size_t i, int at) {
+    if (at < 0) return say(access.axes[i].size, 1, "", access.call);
+    const auto axis = static_cast<std::size_t>(at);
+    const std::int64_t extent = extent_of(pair, axis);
+    say(access.axes[i].size, extent,
+        extent == tensor_of(pair.operand).shape[axis]
+            ? meaning_of("shape", pair, axis)
+            : extent_of_axis(compute_, axis_of(pair, axis)),
+        access.call);
+  });
+}
+
+void Pairer::find_sizes() {
+  // Tensors with room last: what their rows are as long as is what others say.
+  for (const bool room : {false, true})
+    for (const OperandPair& pair : made_.pairs)
+      if (has_room(pair) == room) say_sizes(pair);
   // Axes of the plan first: one that the plan has not is one element, unless it has the size of one
   // that the plan has (a second way to number the same rows).
   for (const bool of_plan : {true, false}) {
     for (const TileAxis& axis : kernel_.axes) {
       const auto known = made_.compute_axis.find(axis.name);
       if (axis.splits_reduction || (known != made_.compute_axis.end()) != of_plan) continue;
-      if (!of_plan && made_.sizes.contains(axis.size)) continue;
+      if (made_.sizes.contains(axis.size) && (!of_plan || has_room(axis.name))) continue;
       const std::int64_t extent =
           of_plan ? compute_.axes[static_cast<std::size_t>(known->second)].extent : 1;
       const std::string meaning = of_plan ? extent_of_axis(compute_, known->second) : "";
@@ -400,7 +464,7 @@ void Pairer::find_strides(const OperandPair& pair) {
   }
 }
 
-Pairing Pairer::pair() {
+void Pairer::pair_operands_and_axes() {
   pair_operands();
   if (!pair_axes(0)) {
     std::vector<std::string> both;
@@ -412,6 +476,10 @@ Pairing Pairer::pair() {
            "--bind TENSOR=PARAMETER says which operand is which tensor; "
            "'# @sy.pid_map M=pid_m' in the kernel says what its tile coordinates are");
   }
+}
+
+Pairing Pairer::pair() {
+  pair_operands_and_axes();
   find_sizes();
   solve_strides();
   for (const OperandPair& pair : made_.pairs) find_strides(pair);

@@ -96,6 +96,14 @@ FusedExtra extra_of(const OperandDescription& operand, const plan::Compute& comp
   for (auto at = axes->rbegin(); at != axes->rend(); ++at) {
     const std::optional<std::int64_t> known = stride_of(*at);
     const bool is_open = !known && fusion.kernel->parameter(at->stride) != nullptr;
+    // What is written alone may lie in longer rows: its elements are the kernel's own.
+    if (known && *known > dense && at != axes->rbegin() && !operand.is_read) {
+      Along& row = *std::prev(at);
+      if (*known % (dense / row.extent) == 0) {
+        row = {*known / (dense / row.extent), -1, row.stride};
+        dense = *known;
+      }
+    }
     if (known ? *known != dense && at->extent > 1 : !is_open) return made;
     if (is_open) strides[at->stride] = dense;
     dense *= at->extent;
