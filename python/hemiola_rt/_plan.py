@@ -246,6 +246,7 @@ class KernelSchedule(PlanSchedule):
         all_waves = [waves for *_, waves in self._grids]
         wait_in_front(plan, all_waves)
         super().__init__(plan, all_waves)
+        self.reference = reference_of(plan, getattr(module, "epilogue", None))
 
     def _allocated(self, allocate, name, shape, dtype):
         turned = name in [kernel.tensors[operand] for kernel, *_ in self._grids for operand in kernel.turned]

@@ -125,3 +125,9 @@ def of_one_length(strides):
             text = text.replace(f"    stride_{name}{axis},\n", "").replace(f"stride_{name}{axis}", f"({value})")
     return text.replace("*strides, ", "").replace("    o_ptr,\n", "    o_ptr,\n    lse_ptr,\n").replace(
         "    acc = acc / l_i", "    tl.store(lse_ptr + pid_zh * KV_LEN + offs_m, m_i, mask=offs_m < KV_LEN)\n    acc = acc / l_i")
+
+
+def with_bias():
+    """examples/kernels/gemm.py with a bias that it adds to each row."""
+    text = pathlib.Path(kinds.KERNELS, "gemm.py").read_text().replace("    c_ptr,\n", "    c_ptr,\n    bias_ptr,\n")
+    return text.replace("    c_ptrs = ", "    acc += tl.load(bias_ptr + offs_n, mask=offs_n < N, other=0.0)[None, :]\n    c_ptrs = ")
