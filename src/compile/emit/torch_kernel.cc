@@ -100,6 +100,19 @@ class KernelObject {
     return all;
   }
 
+  /// Axes whose extents the kernel was made for (all, where one of them is what rows are as long
+  /// as), and those along which tiles read more than their own elements.
+  void axes_of_tensor(const FusedOperand& one, std::vector<std::string>& fixed,
+                      std::vector<std::string>& gathered) const {
+    const plan::Tensor& tensor = plan_.tensors[static_cast<std::size_t>(one.tensor)];
+    const auto& axes = compute().operands[static_cast<std::size_t>(one.operand)].axes;
+    for (std::size_t i = 0; i < axes.size(); ++i)
+      if (axes[i] < 0 || !rooms_.empty())
+        fixed.push_back(fmt::format("(\"{}\", {}): {}", tensor.name, i, tensor.shape[i]));
+      else if (!one.follows[i])
+        gathered.push_back(fmt::format("(\"{}\", {})", tensor.name, i));
+  }
+
   std::vector<std::string> pairing() const {
     std::vector<std::string> tensors, turned, added, axes, derived, means, fixed, gathered, lines;
     for (const FusedOperand& one : fusion_.operands) {
@@ -107,13 +120,7 @@ class KernelObject {
       tensors.push_back(fmt::format("\"{}\": \"{}\"", one.parameter, tensor.name));
       if (one.is_transposed) turned.push_back(in_quotes(one.parameter));
       if (one.is_added_to) added.push_back(in_quotes(one.parameter));
-      const plan::ComputeOperand& operand =
-          compute().operands[static_cast<std::size_t>(one.operand)];
-      for (std::size_t i = 0; i < operand.axes.size(); ++i)
-        if (operand.axes[i] < 0 || !rooms_.empty())
-          fixed.push_back(fmt::format("(\"{}\", {}): {}", tensor.name, i, tensor.shape[i]));
-        else if (!one.follows[i])
-          gathered.push_back(fmt::format("(\"{}\", {})", tensor.name, i));
+      axes_of_tensor(one, fixed, gathered);
     }
     for (const FusedAxis& axis : fusion_.axes) {
       const bool has_none = axis.compute < 0 || axis.splits_reduction;

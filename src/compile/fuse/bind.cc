@@ -271,68 +271,6 @@ bool Pairer::is_moved(std::int32_t tensor) const {
   return moved;
 }
 
-bool Pairer::has_room(const OperandPair& pair) const {
-  const plan::Tensor& tensor = tensor_of(pair.operand);
-  return room_of(tensor).value_or(tensor.shape) != tensor.shape;
-}
-bool Pairer::has_room(const std::string& axis) const {
-  return std::any_of(made_.pairs.begin(), made_.pairs.end(), [&](const OperandPair& pair) {
-    const plan::Tensor& tensor = tensor_of(pair.operand);
-    for (std::size_t i = 0; i < pair.kernel_axis.size(); ++i)
-      if (axis_name(pair, pair.kernel_axis[i]) == axis && has_room(pair) &&
-          extent_of(pair, i) != tensor.shape[i])
-        return true;
-    return false;
-  });
-}
-
-bool Pairer::is_looped(const OperandPair& pair, std::size_t axis) const {
-  const std::string& name = axis_name(pair, pair.kernel_axis[axis]);
-  return kernel_.scheduler.is_persistent || name.empty() ||
-         std::any_of(kernel_.loops.begin(), kernel_.loops.end(),
-                     [&](const LoopDescription& loop) { return loop.axis == name; });
-}
-
-/// use(access, axis of the kernel, axis of the tensor or -1)
-template <class Use>
-void Pairer::for_each_size(const OperandPair& pair, const Use& use) const {
-  const std::vector<std::size_t>& paired = pair.kernel_axis;
-  for (const int id : pair.kernel->accesses) {
-    for (const AccessDescription& access : kernel_.accesses) {
-      if (access.id != id || access.axes.size() != pair.kernel->axes.size()) continue;
-      for (std::size_t i = 0; i < access.axes.size(); ++i) {
-        const auto at = std::find(paired.begin(), paired.end(), i);
-        use(access, i, at == paired.end() ? -1 : static_cast<int>(at - paired.begin()));
-      }
-    }
-  }
-}
-
-std::map<std::int32_t, std::vector<std::int64_t>> Pairer::strides_with_room() {
-  pair_operands_and_axes();
-  Names largest;
-  for (const OperandPair& pair : made_.pairs)
-    for_each_size(pair, [&](const AccessDescription& access, std::size_t i, int axis) {
-      if (axis < 0 || !is_parameter(access.axes[i].size)) return;
-      std::int64_t& most = largest[access.axes[i].size];
-      most = std::max(most, extent_of(pair, static_cast<std::size_t>(axis)));
-    });
-  std::map<std::int32_t, std::vector<std::int64_t>> found;
-  for (const OperandPair& pair : made_.pairs) {
-    const plan::Tensor& tensor = tensor_of(pair.operand);
-    const std::int32_t number = compute_.operands[static_cast<std::size_t>(pair.operand)].tensor;
-    std::vector<std::int64_t> room = tensor.shape;
-    for_each_size(pair, [&](const AccessDescription& access, std::size_t i, int axis) {
-      const auto most = largest.find(access.axes[i].size);
-      if (axis > 0 && most != largest.end() && !is_looped(pair, static_cast<std::size_t>(axis)))
-        room[static_cast<std::size_t>(axis)] = most->second;
-    });
-    if (room != tensor.shape && tensor.strides.empty() && !is_moved(number))
-      found[number] = plan::Tensor(tensor.name, tensor.role, room, tensor.type).layout();
-  }
-  return found;
-}
-
 void Pairer::say_sizes(const OperandPair& pair) {
   for_each_size(pair, [&](const AccessDescription& access, std::size_t i, int at) {
     if (at < 0) return say(access.axes[i].size, 1, "", access.call);

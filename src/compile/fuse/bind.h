@@ -2,6 +2,7 @@
 // sources of the fusion include this.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -53,8 +54,9 @@ class Pairer {
   bool try_axes(std::size_t next, const std::vector<std::size_t>& chosen);
   void pair_operands_and_axes();
   void find_sizes();
-  template <class Use>
-  void for_each_size(const OperandPair& pair, const Use& use) const;
+  /// use(access, axis of the kernel, axis of the tensor or -1)
+  using UseSize = std::function<void(const AccessDescription&, std::size_t, int)>;
+  void for_each_size(const OperandPair& pair, const UseSize& use) const;
   void say_sizes(const OperandPair& pair);
   bool has_room(const OperandPair& pair) const;
   bool has_room(const std::string& axis) const;

@@ -494,27 +494,4 @@ Fusions fuse(const Description& kernel, const Grids& grids, const FuseRequest& r
   return made;
 }
 
-std::optional<std::vector<std::int64_t>> room_of(const plan::Tensor& tensor) {
-  const std::vector<std::int64_t> steps = tensor.layout();
-  std::vector<std::int64_t> made = tensor.shape;
-  for (std::size_t axis = 1; axis < made.size(); ++axis) {
-    made[axis] = steps[axis - 1] / steps[axis];
-    if (steps[axis - 1] % steps[axis] != 0 || made[axis] < tensor.shape[axis]) return std::nullopt;
-  }
-  return steps.empty() || steps.back() == 1 ? std::optional(made) : std::nullopt;
-}
-
-Grids with_room(Grids grids, const Description& kernel, const FuseRequest& request) {
-  for (std::int32_t grid = 0; grid < grids.count(); ++grid) {
-    Fuser(kernel, grids, request).check(grid);
-    const auto& computes = grids.plan.codes.front().computes;
-    const auto strides =
-        Pairer(kernel, grids.plan, computes[static_cast<std::size_t>(grid)], request)
-            .strides_with_room();
-    for (const auto& [tensor, of] : strides)
-      grids.plan.tensors[static_cast<std::size_t>(tensor)].strides = of;
-  }
-  return grids;
-}
-
 }  // namespace hemiola::compile
