@@ -28,10 +28,7 @@ page::HeatMap speedup_map(const std::vector<ScenarioRow>& rows) {
                     .note = "Of the fastest schedule of each family that was simulated.",
                     .row_title = "scenario",
                     .column_title = "family",
-                    .unit = "x",
-                    .rows = {},
-                    .columns = {},
-                    .values = {}};
+                    .unit = "x"};
   std::map<std::string, std::size_t> columns;
   for (const explore::Family& family : explore::families()) {
     const std::string name = family.text();
@@ -52,27 +49,19 @@ page::HeatMap speedup_map(const std::vector<ScenarioRow>& rows) {
 }
 
 page::Bars wins_of(const SuiteSummary& summary) {
-  page::Bars bars{.heading = "The fastest family", .unit = "scenarios", .rows = {}};
+  page::Bars bars{.heading = "The fastest family", .unit = "scenarios"};
   for (const auto& [family, count] : summary.wins)
-    bars.rows.push_back({.label = family, .value = static_cast<double>(count), .parts = {}});
-  bars.rows.push_back(
-      {.label = "serial", .value = static_cast<double>(summary.serial), .parts = {}});
+    bars.rows.push_back({.label = family, .value = static_cast<double>(count)});
+  bars.rows.push_back({.label = "serial", .value = static_cast<double>(summary.serial)});
   return bars;
 }
 
 page::Table scenarios_table(const std::vector<ScenarioRow>& rows) {
-  page::Table table{.heading = "Scenarios",
-                    .columns = {{"scenario", false},
-                                {"operator", false},
-                                {"M", true},
-                                {"N", true},
-                                {"K", true},
-                                {"ranks", true},
-                                {"serial (us)", true},
-                                {"best (us)", true},
-                                {"speedup", true},
-                                {"best schedule", false}},
-                    .rows = {}};
+  page::Table table{
+      .heading = "Scenarios",
+      .columns = page::columns_of({"scenario", "operator"},
+                                  {"M", "N", "K", "ranks", "serial (us)", "best (us)", "speedup"},
+                                  {"best schedule"})};
   for (const ScenarioRow& row : rows) {
     if (row.status != ScenarioStatus::done) continue;
     const explore::Operator& op = row.scenario.op;
@@ -85,8 +74,7 @@ page::Table scenarios_table(const std::vector<ScenarioRow>& rows) {
 }
 
 page::Table not_explored(const std::vector<ScenarioRow>& rows) {
-  page::Table table{
-      .heading = "Not explored", .columns = {{"scenario", false}, {"why", false}}, .rows = {}};
+  page::Table table{.heading = "Not explored", .columns = {{"scenario"}, {"why"}}};
   for (const ScenarioRow& row : rows)
     if (row.status != ScenarioStatus::done) table.rows.push_back({row.scenario.name, row.error});
   return table;

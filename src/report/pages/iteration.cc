@@ -59,8 +59,8 @@ page::Bars path_bars(const IterationOutcome& outcome) {
 page::Table calls_table(const IterationOutcome& outcome) {
   const Workload& workload = *outcome.workload;
   page::Table table{.heading = "Communication"};
-  table.columns = {{"call"},           {"ranks", true},      {"groups", true},     {"calls", true},
-                   {"size (B)", true}, {"alone (us)", true}, {"in all (ms)", true}};
+  table.columns = page::columns_of(
+      {"call"}, {"ranks", "groups", "calls", "size (B)", "alone (us)", "in all (ms)"});
   for (const workload::CallRow& row : outcome.calls) {
     table.rows.push_back({call_name(workload, row.kind, row.work), std::to_string(row.group),
                           std::to_string(row.groups), std::to_string(row.calls),
@@ -124,10 +124,7 @@ page::HeatMap link_map(const IterationOutcome& outcome) {
                         "time. Links of the network count as those of all GPUs, evenly.",
                     .row_title = "",
                     .column_title = "ms",
-                    .unit = "%",
-                    .rows = {},
-                    .columns = {},
-                    .values = {}};
+                    .unit = "%"};
   const double bin = ms(outcome.result.time) / static_cast<double>(workload::kLinkBins);
   for (std::size_t b = 0; b < workload::kLinkBins; ++b)
     map.columns.push_back(fmt::format("{:.{}f}", static_cast<double>(b) * bin, bin < 0.01 ? 4 : 2));

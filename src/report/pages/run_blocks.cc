@@ -35,10 +35,10 @@ page::Table results_table(const Run& run, const std::vector<sim::Result>& result
   const std::vector<std::string> settings = setting_names(results);
   for (const std::string& setting : settings) table.columns.push_back({setting});
   for (const char* name : {"size (B)", "count (elements)"}) table.columns.push_back({name, true});
-  for (const char* name : {"type", "redop"}) table.columns.push_back({name});
-  for (const char* name : {"time (us)", "algbw (GB/s)", "busbw (GB/s)", "bound (us)", "% of bound"})
-    table.columns.push_back({name, true});
-  table.columns.push_back({"checked"});
+  for (page::Table::Column& column : page::columns_of(
+           {"type", "redop"},
+           {"time (us)", "algbw (GB/s)", "busbw (GB/s)", "bound (us)", "% of bound"}, {"checked"}))
+    table.columns.push_back(std::move(column));
   for (const sim::Result& result : results) {
     std::vector<std::string>& row = table.rows.emplace_back();
     for (const std::string& setting : settings) {

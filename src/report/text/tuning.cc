@@ -51,24 +51,14 @@ void print_dropped(std::ostream& out, const Bucket& bucket) {
 }
 
 void print_measured_points(std::ostream& out, const Tuning& tuning) {
-  if (tuning.measured_us.empty()) return;
-  std::vector<std::pair<double, std::string>> order;
-  for (const auto& [text, us] : tuning.measured_us) order.emplace_back(us, text);
-  std::sort(order.begin(), order.end());
-  Columns columns({kLeft, kRight, kRight, kRight});
-  columns.add_heading({"point, measured order", "measured", "simulated", "error"});
-  columns.add_heading({"", "(us)", "(us)", "(%)"});
-  for (const auto& [us, text] : order) {
+  print_measured_order(out, "point", tuning.measured_us, [&](const std::string& text) {
     std::optional<Time> simulated;
     for (const Bucket& bucket : tuning.buckets) {
       for (const tune::Candidate& one : bucket.candidates)
         if (bench_name(tuning, bucket, one) == text) simulated = one.time();
     }
-    columns.add({text, fmt::format("{:.3f}", us), simulated ? table_us(*simulated) : "-",
-                 simulated ? fmt::format("{:+.1f}", 100 * (simulated->us() / us - 1)) : "-"});
-  }
-  out << "#\n";
-  columns.print(out, "  ");
+    return simulated;
+  });
 }
 
 }  // namespace
@@ -131,13 +121,11 @@ std::string loses(const Bucket& bucket, const tune::Candidate& candidate) {
 std::string command_of(const Tuning& tuning, const Bucket& bucket,
                        const tune::Candidate& candidate) {
   const std::string where =
-      fmt::format(" --machine {} --ranks {}{}", tuning.machine, tuning.ranks, tuning.timing);
-  if (candidate.is_written && !bucket.file.empty()) return "hemiola run " + bucket.file + where;
-  if (candidate.is_written) return "-o FILE.py writes it; hemiola run FILE.py" + where;
-  std::string text = "hemiola run " + candidate.plan.name + where;
-  for (const auto& [name, value] : candidate.plan.parameters)
-    text += " --param " + name + "=" + value;
-  return text;
+      fmt::format("--machine {} --ranks {}{}", tuning.machine, tuning.ranks, tuning.timing);
+  if (!candidate.is_written)
+    return run_command(candidate.plan.name, where, candidate.plan.parameters);
+  if (!bucket.file.empty()) return run_command(bucket.file, where, {});
+  return "-o FILE.py writes it; " + run_command("FILE.py", where, {});
 }
 
 std::string bench_name(const Tuning& tuning, const Bucket& bucket,

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <ostream>
 #include <utility>
+#include <vector>
 
+#include "report/values/columns.h"
 #include "report/values/json_lists.h"
 #include "report/values/numbers.h"
 
@@ -38,23 +42,17 @@ std::string attribution_object(const sim::Attribution& attribution) {
          "}";
 }
 
-namespace {
-
-/// "best: GPU 0": the panels of one run among those of others.
-void add_panels(page::Timelines& all, const char* name, const RunTimeline::Panels& panels) {
+void add_panels(page::Timelines& all, const std::string& name, const RunTimeline::Panels& panels) {
   for (page::Timelines::Panel panel : panels.panels) {
-    panel.name = std::string(name) + ": " + panel.name;
+    panel.name = name + ": " + panel.name;
     all.panels.push_back(std::move(panel));
   }
 }
 
-}  // namespace
-
 void add_timelines(page::Page& page, const char* what, const ExplorationTimelines& timelines) {
   page::Timelines all{
       .heading = "What happens when",
-      .note = fmt::format("The fastest {}, then serial, as fluid simulated them.", what),
-      .panels = {}};
+      .note = fmt::format("The fastest {}, then serial, as fluid simulated them.", what)};
   add_panels(all, "best", timelines.winner);
   add_panels(all, "serial", timelines.serial);
   if (!all.panels.empty()) page.blocks.push_back(std::move(all));
@@ -62,6 +60,32 @@ void add_timelines(page::Page& page, const char* what, const ExplorationTimeline
 
 void add_loss(page::Bars::Row& row, std::string_view name, std::int64_t fs) {
   if (fs > 0) row.parts.push_back({std::string(name), static_cast<double>(fs) / 1e9});
+}
+
+std::string run_command(const std::string& program, const std::string& where,
+                        const study::Settings& parameters) {
+  std::string text = "hemiola run " + program + " " + where;
+  for (const auto& [name, value] : parameters) text += " --param " + name + "=" + value;
+  return text;
+}
+
+void print_measured_order(std::ostream& out, const std::string& what,
+                          const std::map<std::string, double>& measured_us,
+                          const std::function<std::optional<Time>(const std::string&)>& simulated) {
+  if (measured_us.empty()) return;
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto& [text, us] : measured_us) order.emplace_back(us, text);
+  std::sort(order.begin(), order.end());
+  Columns columns({kLeft, kRight, kRight, kRight});
+  columns.add_heading({what + ", measured order", "measured", "simulated", "error"});
+  columns.add_heading({"", "(us)", "(us)", "(%)"});
+  for (const auto& [us, text] : order) {
+    const std::optional<Time> time = simulated(text);
+    columns.add({text, fmt::format("{:.3f}", us), time ? table_us(*time) : "-",
+                 time ? fmt::format("{:+.1f}", 100 * (time->us() / us - 1)) : "-"});
+  }
+  out << "#\n";
+  columns.print(out, "  ");
 }
 
 std::string mebibytes(Bytes bytes) {

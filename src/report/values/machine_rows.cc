@@ -114,7 +114,7 @@ PairClasses pair_classes(const Machine& machine) {
       if (entry.pairs++ == 0) entry = {1, from, to};
     }
   }
-  PairClasses result{.of_rank_0 = sources == 1, .rows = {}};
+  PairClasses result{.of_rank_0 = sources == 1};
   for (const auto& [key, entry] : classes) {
     result.rows.push_back({std::to_string(entry.pairs), key[0], key[1], key[2], key[3], key[4],
                            fmt::format("{} to {}", entry.from, entry.to)});
