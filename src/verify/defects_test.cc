@@ -5,6 +5,7 @@
 
 #include "machine/machine.h"
 #include "plan/area.h"
+#include "plan/testing/split.h"
 #include "verify/execute.h"
 #include "verify/testing/plans.h"
 #include "verify/testing/programs.h"

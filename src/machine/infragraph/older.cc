@@ -124,8 +124,7 @@ class Converter {
       std::string choice = older == "npu" || older == "gpu" ? "xpu" : older;
       // A switch's ports were of the type nic, which stood for whatever faces the network.
       if (choice == "nic" && name.find("port") != std::string::npos) choice = "port";
-      const bool known =
-          std::find(kOlderChoices.begin(), kOlderChoices.end(), choice) != kOlderChoices.end();
+      const bool known = std::ranges::find(kOlderChoices, choice) != kOlderChoices.end();
       if (!known) choice = "custom";
       types_.note("the " + std::string(key) + " '" + older + "' of a component to the choice '" +
                       choice + "'",
@@ -265,8 +264,7 @@ class Converter {
   }
 
   bool is_older() const {
-    return std::any_of(converted_.begin(), converted_.end(),
-                       [](const Finding* finding) { return finding->any(); });
+    return std::ranges::any_of(converted_, [](const Finding* finding) { return finding->any(); });
   }
 
   void say() {

@@ -91,15 +91,15 @@ class Parser {
       }
       const std::string key = entry.first.Scalar();
       const SourceLocation location = at(entry.first.Mark(), place.pointer + "/" + key);
-      if (std::find(known.begin(), known.end(), key) == known.end())
+      if (std::ranges::find(known, key) == known.end())
         error("unknown key '" + key + "' in " + what, location, hint_for(key, known));
-      else if (std::find(seen.begin(), seen.end(), key) != seen.end())
+      else if (std::ranges::find(seen, key) != seen.end())
         error("key '" + key + "' stands twice in " + what, location);
       seen.push_back(key);
     }
     bool complete = true;
     for (const std::string_view key : required) {
-      if (std::find(seen.begin(), seen.end(), key) != seen.end()) continue;
+      if (std::ranges::find(seen, key) != seen.end()) continue;
       error(what + " has no '" + std::string(key) + "'", where(place));
       complete = false;
     }
@@ -303,7 +303,7 @@ class Parser {
     for (const auto& entry : place.node) {
       const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
       if (key == "choice") continue;
-      if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
+      if (std::ranges::find(keys, key) == keys.end()) {
         error("unknown key '" + key + "' in " + what, at(entry.first.Mark(), place.pointer),
               hint_for(key, keys));
       } else if (!found.empty()) {

@@ -18,7 +18,7 @@ std::string quoted(const std::string& text) {
            std::string_view("_-. /()").find(c) != std::string_view::npos;
   };
   const bool is_plain = !text.empty() && std::isalnum(static_cast<unsigned char>(text.front())) &&
-                        text.back() != ' ' && std::all_of(text.begin(), text.end(), plain);
+                        text.back() != ' ' && std::ranges::all_of(text, plain);
   const bool is_null = text == "null" || text == "Null" || text == "NULL";
   if (is_plain && !is_null) return text;
   std::string out = "\"";
@@ -41,12 +41,12 @@ std::string quoted(const std::string& text) {
 std::string_view name_of(Choice choice) {
   constexpr std::array<std::string_view, 8> kNames{"custom", "device", "cpu",  "xpu",
                                                    "nic",    "memory", "port", "switch"};
-  return kNames[static_cast<std::size_t>(choice)];
+  return kNames[index(choice)];
 }
 
 std::string_view name_of(Scheme scheme) {
   constexpr std::array<std::string_view, 3> kNames{"one2one", "many2many", "ring"};
-  return kNames[static_cast<std::size_t>(scheme)];
+  return kNames[index(scheme)];
 }
 
 /// value / scale as a decimal without an exponent.
@@ -77,7 +77,7 @@ class Text {
 
  private:
   void line(int depth, const std::string& text) {
-    out_.append(2 * static_cast<std::size_t>(depth), ' ');
+    out_.append(2 * index(depth), ' ');
     out_ += text;
     out_ += '\n';
   }

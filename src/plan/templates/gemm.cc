@@ -91,7 +91,7 @@ Plan start_partial(const TemplateArguments& arguments, bool scatters) {
                   {"b", Role::input, {k, n}, type},
                   {"partial", Role::scratch, {m, n}, type},
                   {"c", Role::output, {rows, n}, type}};
-  std::vector<int> everybody(static_cast<std::size_t>(plan.ranks));
+  std::vector<int> everybody(index(plan.ranks));
   std::iota(everybody.begin(), everybody.end(), 0);
   plan.groups = {std::move(everybody)};
   return plan;

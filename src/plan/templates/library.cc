@@ -11,7 +11,7 @@ namespace hemiola::plan {
 namespace {
 
 std::vector<int> everybody(int ranks) {
-  std::vector<int> group(static_cast<std::size_t>(ranks));
+  std::vector<int> group(index(ranks));
   std::iota(group.begin(), group.end(), 0);
   return group;
 }

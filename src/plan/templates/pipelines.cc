@@ -48,8 +48,7 @@ std::int64_t divided(const TemplateArguments& arguments, const char* what, std::
 
 Region all_of(const Plan& plan, std::int32_t tensor) {
   Box box;
-  for (const std::int64_t extent : plan.tensors[static_cast<std::size_t>(tensor)].shape)
-    box.push_back({{}, extent});
+  for (const std::int64_t extent : plan.tensors[index(tensor)].shape) box.push_back({{}, extent});
   return {tensor, {std::move(box)}};
 }
 
@@ -62,7 +61,7 @@ Region slab(const Plan& plan, std::int32_t tensor, std::size_t axis, const Affin
 
 Blocks blocks_along(const TemplateArguments& arguments, const Plan& plan, std::int32_t tensor,
                     std::size_t axis, std::int64_t parts) {
-  const Tensor& whole = plan.tensors[static_cast<std::size_t>(tensor)];
+  const Tensor& whole = plan.tensors[index(tensor)];
   const std::int64_t length =
       divided(arguments, whole.name.c_str(), whole.shape[axis], plan.ranks * parts);
   const Blocks::Place place = [region = all_of(plan, tensor), axis, length, parts](
@@ -76,8 +75,8 @@ Blocks blocks_along(const TemplateArguments& arguments, const Plan& plan, std::i
 
 Compute gemm_of(const TemplateArguments& arguments, const Plan& plan, std::int32_t a,
                 std::int32_t b, std::int32_t out) {
-  const auto& left = plan.tensors[static_cast<std::size_t>(a)].shape;
-  const auto& right = plan.tensors[static_cast<std::size_t>(b)].shape;
+  const auto& left = plan.tensors[index(a)].shape;
+  const auto& right = plan.tensors[index(b)].shape;
   Compute gemm{.name = "gemm", .kernel = "gemm", .axes = {}, .operands = {}};
   gemm.axes = {{"m", left[0], positive(arguments, "tile_m"), false},
                {"n", right[1], positive(arguments, "tile_n"), false},

@@ -117,7 +117,7 @@ Plan make_domino(const TemplateArguments& arguments) {
   const std::int32_t partial = kOut + 1, c = kOut + 2;
   plan.tensors.push_back({"partial", Role::scratch, {m, h}, type});
   plan.tensors.push_back({"c", Role::output, {m, h}, type});
-  std::vector<int> everybody(static_cast<std::size_t>(plan.ranks));
+  std::vector<int> everybody(index(plan.ranks));
   std::iota(everybody.begin(), everybody.end(), 0);
   plan.groups = {std::move(everybody)};
   Stream stream{"collectives", {}};

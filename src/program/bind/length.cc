@@ -35,19 +35,17 @@ std::int64_t length_of(const Body& body, std::int64_t chunk_bytes) {
 }  // namespace
 
 std::int64_t length_of(const Bound& program, int rank) {
-  const auto code = static_cast<std::size_t>(program.code_of()[static_cast<std::size_t>(rank)]);
+  const auto code = index(program.code_of()[index(rank)]);
   std::int64_t sum = 0;
   const auto add = [&](std::int32_t body) {
-    sum =
-        limited(static_cast<__int128>(sum) +
-                length_of(program.bodies()[static_cast<std::size_t>(body)], program.chunk_bytes()));
+    sum = limited(static_cast<__int128>(sum) +
+                  length_of(program.bodies()[index(body)], program.chunk_bytes()));
   };
   for (const Stream& stream : program.codes()[code].streams) {
     for (const StreamItem& item : stream) {
       if (item.kind == StreamItem::Kind::engine) add(item.index);
       if (item.kind != StreamItem::Kind::kernel) continue;
-      for (const std::int32_t body : program.kernels()[static_cast<std::size_t>(item.index)].bodies)
-        add(body);
+      for (const std::int32_t body : program.kernels()[index(item.index)].bodies) add(body);
     }
   }
   return sum;

@@ -104,8 +104,7 @@ class EmbeddingWriter {
   void pool(std::int64_t tile, int d, std::int32_t buffer, const Affine& chunk) {
     Op op{.kind = OpKind::compute};
     for (std::int64_t bag = tile * tile_; bag < (tile + 1) * tile_; ++bag) {
-      const std::int64_t first =
-          computation_->first_rows[static_cast<std::size_t>(d * bags_ + bag)];
+      const std::int64_t first = computation_->first_rows[index(d * bags_ + bag)];
       op.src.push_back(writer_.rows(
           writer_.memory(own_rank(), table_, writer_.place(first * row_), lookups_ * row_), row_,
           computation_->pitch * row_));

@@ -168,7 +168,7 @@ Program FusedWriter::finish(const KernelArguments& arguments) {
   std::vector<Time> delays;  // by code
   for (int rank = 0; rank < ranks(); ++rank) {
     const Time delay = delay_of(arguments, rank);
-    auto code = std::find(delays.begin(), delays.end(), delay);
+    auto code = std::ranges::find(delays, delay);
     if (code == delays.end()) {
       Stream stream;
       if (delay.fs > 0) stream.push_back({.kind = StreamItem::Kind::host, .duration = delay});

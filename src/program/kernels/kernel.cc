@@ -24,14 +24,14 @@ plan::Parameters complete(const KernelInfo& info, const plan::Parameters& given)
     names.push_back(parameter.name);
   }
   for (const auto& [name, value] : given) {
-    const auto at = std::find(names.begin(), names.end(), name);
+    const auto at = std::ranges::find(names, name);
     if (at == names.end()) {
       throw Failure(fmt::format("'{}' has no parameter '{}'", info.name, name), kOption,
                     suggest(name, names, "its parameters are " + joined(names)));
     }
-    const auto which = static_cast<std::size_t>(at - names.begin());
+    const auto which = index(at - names.begin());
     const std::vector<std::string>& choices = info.parameters[which].choices;
-    if (!choices.empty() && std::find(choices.begin(), choices.end(), value) == choices.end())
+    if (!choices.empty() && std::ranges::find(choices, value) == choices.end())
       throw Failure(fmt::format("parameter '{}' cannot be '{}'", name, value), kOption,
                     fmt::format("it is {}", fmt::join(choices, ", ")));
     all[which].second = value;
@@ -42,8 +42,8 @@ plan::Parameters complete(const KernelInfo& info, const plan::Parameters& given)
 }  // namespace
 
 const std::string& KernelArguments::word(std::string_view parameter) const {
-  const auto at = std::find_if(parameters.begin(), parameters.end(),
-                               [&](const auto& p) { return p.first == parameter; });
+  const auto at =
+      std::ranges::find_if(parameters, [&](const auto& p) { return p.first == parameter; });
   return at->second;
 }
 
@@ -73,8 +73,7 @@ const std::vector<KernelInfo>& kernels() {
 }
 
 const KernelInfo* find_kernel(std::string_view name) {
-  const auto at = std::find_if(kernels().begin(), kernels().end(),
-                               [&](const KernelInfo& info) { return info.name == name; });
+  const auto at = std::ranges::find(kernels(), name, &KernelInfo::name);
   return at == kernels().end() ? nullptr : &*at;
 }
 
@@ -105,8 +104,8 @@ std::optional<Program> make_kernel(const std::string& name, const LoadOptions& o
 Program make_other(const std::string& name, KernelArguments arguments) {
   const KernelInfo& info = *find_kernel(name);
   std::erase_if(arguments.parameters, [&](const auto& given) {
-    return std::none_of(info.parameters.begin(), info.parameters.end(),
-                        [&](const auto& known) { return known.name == given.first; });
+    return std::ranges::none_of(info.parameters,
+                                [&](const auto& known) { return known.name == given.first; });
   });
   arguments.parameters = complete(info, arguments.parameters);
   arguments.name = name;
@@ -220,7 +219,7 @@ Program KernelWriter::finish(const std::string& name, int threads, int unroll) {
   std::replace(kernel_.threads_of.begin(), kernel_.threads_of.end(), 0, threads);
   program_.kernels = {std::move(kernel_)};
   program_.codes = {{{{StreamItem{.kind = StreamItem::Kind::kernel, .index = 0}}}}};
-  program_.code_of.assign(static_cast<std::size_t>(program_.ranks), 0);
+  program_.code_of.assign(index(program_.ranks), 0);
   program_.finish();
   return std::move(program_);
 }

@@ -10,7 +10,7 @@ namespace {}  // namespace
 MicroWriter::MicroWriter(const KernelArguments& arguments, std::int64_t output_chunks)
     : ProgramWriter(arguments, Collective::custom, 1, output_chunks) {
   program_.codes = {{}};
-  program_.code_of.assign(static_cast<std::size_t>(arguments.ranks), 0);
+  program_.code_of.assign(index(arguments.ranks), 0);
 }
 
 std::int32_t MicroWriter::body(std::vector<Op> ops) {
@@ -30,8 +30,7 @@ Stream MicroWriter::kernel(std::vector<std::int32_t> bodies, int threads, int un
 }
 
 void MicroWriter::run_on(int rank, std::vector<Stream> streams) {
-  program_.code_of.at(static_cast<std::size_t>(rank)) =
-      static_cast<std::int32_t>(program_.codes.size());
+  program_.code_of.at(index(rank)) = static_cast<std::int32_t>(program_.codes.size());
   program_.codes.push_back({std::move(streams)});
 }
 

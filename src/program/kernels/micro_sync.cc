@@ -1,5 +1,4 @@
 // Microbenchmarks of synchronisation: flags, compare-and-swap, fences, barriers, launches.
-#include <fmt/format.h>
 
 #include "program/kernels/micro.h"
 
@@ -85,15 +84,14 @@ Program barrier(const KernelArguments& arguments) {
   const std::int32_t body = writer.body(
       repeated(rounds_of(arguments), {{.kind = OpKind::barrier, .workgroups = blocks}}));
   const auto threads = static_cast<int>(number_from(arguments, "threads", 1, 1024));
-  writer.run_on(0, {writer.kernel(std::vector<std::int32_t>(static_cast<std::size_t>(blocks), body),
-                                  threads)});
+  writer.run_on(0, {writer.kernel(std::vector<std::int32_t>(index(blocks), body), threads)});
   return writer.finish();
 }
 
 Program launch(const KernelArguments& arguments) {
   MicroWriter writer(arguments);
   const std::int32_t body = writer.body({});
-  const auto blocks = static_cast<std::size_t>(number_from(arguments, "blocks", 1, 1'000'000));
+  const auto blocks = index(number_from(arguments, "blocks", 1, 1'000'000));
   const auto threads = static_cast<int>(number_from(arguments, "threads", 1, 1024));
   writer.run_on(0, {writer.kernel(std::vector<std::int32_t>(blocks, body), threads)});
   return writer.finish();

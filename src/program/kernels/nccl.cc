@@ -178,7 +178,7 @@ void finish_nccl_kernels(Program& program) {
   program.buffers.push_back({.name = "work", .bytes = {workgroups * kPrologue * kNcclLine}});
   for (const Kernel& kernel : program.kernels) {
     for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
-      std::vector<Op>& ops = program.bodies[static_cast<std::size_t>(kernel.bodies[w])].ops;
+      std::vector<Op>& ops = program.bodies[index(kernel.bodies[w])].ops;
       std::vector<Op> prologue;
       for (int i = 0; i < kPrologue; ++i) {
         Op load{.kind = OpKind::load, .src = {{.buffer = buffer}}};

@@ -218,8 +218,7 @@ const char* strategy(const KernelArguments& arguments) {
   const int hidden = log2_of(shape.hidden) - log2_of(kSmallestHidden);
   if (arguments.size.count > workspace || !known || hidden >= 7) return "all-reduce/nccl";
   const Table& table = is_blackwell(arguments) ? kBlackwellStrategies : kHopperStrategies;
-  const StrategyRow& row =
-      table.at(static_cast<std::size_t>(log2_of(n) - 1)).at(static_cast<std::size_t>(hidden));
+  const StrategyRow& row = table.at(index(log2_of(n) - 1)).at(index(hidden));
   int at = log2_of(shape.tokens);
   if (at < row.one_shot) return "all-reduce/trtllm-one-shot";
   at -= row.one_shot + row.nccl;

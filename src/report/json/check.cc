@@ -95,9 +95,8 @@ std::string check_json(const std::string& command, const std::string& machine,
     const auto& items = check.proof.warnings.items();
     all.insert(all.end(), items.begin(), items.end());
   }
-  const auto worst = std::max_element(
-      checks.begin(), checks.end(),
-      [](const Checked& a, const Checked& b) { return verdict_of(a) < verdict_of(b); });
+  const auto worst = std::ranges::max_element(
+      checks, [](const Checked& a, const Checked& b) { return verdict_of(a) < verdict_of(b); });
   if (worst != checks.end()) text += fields(*worst, all, "  ");
   text += ",\n  \"checks\": " + json_list(checks, "  ", [](const Checked& check) {
             const std::string own = fields(check, check.proof.warnings.items(), "      ");

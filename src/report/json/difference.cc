@@ -107,9 +107,7 @@ std::string latest_cells(const ResultChange& change, const std::set<std::string>
   if (!change.latest) return ",," + std::string(reasons.size(), ',');
   std::string text = fmt::format(",{},{}", change.latest->a_rank, change.latest->b_rank);
   for (const std::string& name : reasons) {
-    const auto found =
-        std::find_if(change.latest->reasons.begin(), change.latest->reasons.end(),
-                     [&](const FigureChange& reason) { return reason.name == name; });
+    const auto found = std::ranges::find(change.latest->reasons, name, &FigureChange::name);
     const bool there = found != change.latest->reasons.end();
     text += ',' + exact_ns(Time{there ? found->difference() : 0});
   }

@@ -9,7 +9,6 @@
 namespace hemiola::report {
 namespace {
 
-using workload::CallKey;
 using workload::CallRow;
 using workload::ClassTime;
 using workload::IterationOutcome;
@@ -58,7 +57,7 @@ std::string launch_object(const IterationOutcome& outcome, const CallRow& row) {
 }
 
 std::string path_object(const IterationOutcome& outcome, const workload::PathStep& step) {
-  const auto c = static_cast<std::size_t>(step.rank_class);
+  const auto c = index(step.rank_class);
   const workload::Node& node = outcome.workload->classes[c].trace->nodes[step.node];
   const workload::NodeTimes& times = outcome.result.nodes[c][step.node];
   return fmt::format(

@@ -82,7 +82,7 @@ std::string tuning_csv(const Tuning& tuning) {
     const std::vector<std::size_t> front = bucket.pareto();
     for (std::size_t i = 0; i < bucket.candidates.size(); ++i) {
       const tune::Candidate& one = bucket.candidates[i];
-      const bool is_front = std::find(front.begin(), front.end(), i) != front.end();
+      const bool is_front = std::ranges::find(front, i) != front.end();
       text += fmt::format(
           "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(bucket.name), csv_cell(one.text),
           one.plan.name, csv_cell(study::to_text(one.plan.parameters)),

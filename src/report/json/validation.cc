@@ -104,8 +104,7 @@ template <typename Name>
 std::string distinct(const std::vector<Judgement>& judgements, Name name) {
   std::vector<std::string> names;
   for (const Judgement& judgement : judgements)
-    if (std::find(names.begin(), names.end(), name(judgement)) == names.end())
-      names.push_back(name(judgement));
+    if (std::ranges::find(names, name(judgement)) == names.end()) names.push_back(name(judgement));
   return json_string(joined(names));
 }
 

@@ -18,8 +18,8 @@ using explore::ScenarioStatus;
 using explore::ScheduleRow;
 
 bool has_family(const ScenarioRow& row, const std::string& family) {
-  return std::any_of(row.schedules.begin(), row.schedules.end(),
-                     [&](const ScheduleRow& schedule) { return schedule.family == family; });
+  return std::ranges::any_of(
+      row.schedules, [&](const ScheduleRow& schedule) { return schedule.family == family; });
 }
 
 /// Scenarios by families; a family that no scenario has is left out.
@@ -32,8 +32,7 @@ page::HeatMap speedup_map(const std::vector<ScenarioRow>& rows) {
   std::map<std::string, std::size_t> columns;
   for (const explore::Family& family : explore::families()) {
     const std::string name = family.text();
-    if (std::none_of(rows.begin(), rows.end(),
-                     [&](const ScenarioRow& row) { return has_family(row, name); }))
+    if (std::ranges::none_of(rows, [&](const ScenarioRow& row) { return has_family(row, name); }))
       continue;
     columns.emplace(name, map.columns.size());
     map.columns.push_back(name);

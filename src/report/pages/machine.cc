@@ -80,7 +80,7 @@ page::Page machine_page(const Machine& machine, const std::string& command) {
   }
   const std::set<std::int32_t> used(machine.gpu_models.begin(), machine.gpu_models.end());
   for (const std::int32_t number : used) {
-    const machine::GpuModel& model = machine.models[static_cast<std::size_t>(number)];
+    const machine::GpuModel& model = machine.models[index(number)];
     page.blocks.push_back(page::Table{.heading = "Parameters of " + model.name,
                                       .columns = {{"--set gpu.NAME"}, {"value"}, {"source"}},
                                       .rows = parameter_rows(model)});

@@ -1,7 +1,6 @@
 // A page as JSON: what the code in web/ reads.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <string>
 #include <string_view>
 #include <variant>

@@ -27,7 +27,7 @@ page::Table table_of(const Bucket& bucket) {
   const std::vector<std::size_t> front = bucket.pareto();
   for (std::size_t i = 0; i < bucket.candidates.size(); ++i) {
     const tune::Candidate& one = bucket.candidates[i];
-    const bool is_front = std::find(front.begin(), front.end(), i) != front.end();
+    const bool is_front = std::ranges::find(front, i) != front.end();
     table.rows.push_back({one.text, table_us(one.time()), slower(bucket, one),
                           std::to_string(one.workgroups), mebibytes(one.buffers),
                           one.sampled ? "sampled" : "fluid", is_front ? "yes" : "",
@@ -49,7 +49,7 @@ page::Bars bars_of(const Bucket& bucket) {
     const sim::Attribution& attribution = attribution_of(one);
     page::Bars::Row row{.label = one.text};
     for (const sim::Reason reason : by_share(attribution))
-      add_loss(row, sim::name_of(reason), attribution[static_cast<std::size_t>(reason)]);
+      add_loss(row, sim::name_of(reason), attribution[index(reason)]);
     bars.rows.push_back(std::move(row));
   }
   return bars;

@@ -48,7 +48,7 @@ std::string dependencies(const Plan& plan, const std::vector<plan::Dependency>& 
                           dependency.rank(at));
     } else if (dependency.compute) {
       const auto rank = static_cast<int>(dependency.rank(at));
-      const auto compute = static_cast<std::size_t>((*dependency.compute)(at));
+      const auto compute = index((*dependency.compute)(at));
       text += plan.code(rank).computes[compute].name;
       if (rank != at.rank) text += fmt::format(" of rank {}", rank);
     } else {
@@ -79,8 +79,7 @@ void print_compute(std::ostream& out, const Plan& plan, const plan::Compute& com
   for (const plan::ComputeAxis& axis : compute.axes)
     out << fmt::format(" {}={}/{}{}", axis.name, axis.extent, axis.tile, axis.reduced ? "+" : "");
   for (const plan::ComputeOperand& operand : compute.operands)
-    out << fmt::format(", {} {}", name_of(operand.use),
-                       plan.tensors[static_cast<std::size_t>(operand.tensor)].name);
+    out << fmt::format(", {} {}", name_of(operand.use), plan.tensors[index(operand.tensor)].name);
   if (compute.by_arrival && compute.waits == plan::Waits::tiles) out << ", tiles by arrival";
   if (compute.is_launch()) {
     out << (compute.stream.empty() ? std::string(", a launch")

@@ -27,7 +27,7 @@ void print_candidates(std::ostream& out, const Bucket& bucket) {
   const std::vector<std::size_t> front = bucket.pareto();
   for (const std::size_t i : shown_candidates(bucket)) {
     const tune::Candidate& one = bucket.candidates[i];
-    const bool is_front = std::find(front.begin(), front.end(), i) != front.end();
+    const bool is_front = std::ranges::find(front, i) != front.end();
     columns.add({(is_front ? "* " : "  ") + one.text + (one.is_written ? "" : " (not written yet)"),
                  table_us(one.time()), slower(bucket, one), std::to_string(one.workgroups),
                  mebibytes(one.buffers), one.sampled ? "sampled" : "fluid", loses(bucket, one)});
@@ -46,8 +46,7 @@ void print_dropped(std::ostream& out, const Bucket& bucket) {
   constexpr std::string_view kWhy[] = {"make no plan", "cannot be fused",
                                        "move data as the compiler does not", "cannot be lowered"};
   for (const auto& [why, dropped] : bucket.dropped)
-    out << fmt::format("# {} {}: {}\n", dropped.count, kWhy[static_cast<std::size_t>(why)],
-                       dropped.first);
+    out << fmt::format("# {} {}: {}\n", dropped.count, kWhy[index(why)], dropped.first);
 }
 
 void print_measured_points(std::ostream& out, const Tuning& tuning) {
@@ -111,7 +110,7 @@ std::string loses(const Bucket& bucket, const tune::Candidate& candidate) {
     more[i] = std::max<std::int64_t>(0, (*of)[i] - (*least)[i]);
   std::vector<std::string> words;
   for (const sim::Reason reason : by_share(more)) {
-    const double us = static_cast<double>(more[static_cast<std::size_t>(reason)]) / 1e9;
+    const double us = static_cast<double>(more[index(reason)]) / 1e9;
     if (words.size() < 2 && us >= 0.05)
       words.push_back(fmt::format("{} {:.1f}", sim::name_of(reason), us));
   }

@@ -37,7 +37,7 @@ std::string attribution_object(const sim::Attribution& attribution) {
          joined(by_share(attribution),
                 [&](sim::Reason reason) {
                   return fmt::format("\"{}\": {}", sim::name_of(reason),
-                                     attribution[static_cast<std::size_t>(reason)]);
+                                     attribution[index(reason)]);
                 }) +
          "}";
 }
@@ -75,7 +75,7 @@ void print_measured_order(std::ostream& out, const std::string& what,
   if (measured_us.empty()) return;
   std::vector<std::pair<double, std::string>> order;
   for (const auto& [text, us] : measured_us) order.emplace_back(us, text);
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   Columns columns({kLeft, kRight, kRight, kRight});
   columns.add_heading({what + ", measured order", "measured", "simulated", "error"});
   columns.add_heading({"", "(us)", "(us)", "(%)"});

@@ -54,7 +54,7 @@ std::vector<sim::Reason> by_share(const sim::Attribution& attribution) {
   std::vector<sim::Reason> reasons;
   for (std::size_t i = 0; i < sim::kReasons; ++i)
     if (attribution[i] != 0) reasons.push_back(static_cast<sim::Reason>(i));
-  std::stable_sort(reasons.begin(), reasons.end(), [&](sim::Reason a, sim::Reason b) {
+  std::ranges::stable_sort(reasons, [&](sim::Reason a, sim::Reason b) {
     return attribution[static_cast<std::size_t>(a)] > attribution[static_cast<std::size_t>(b)];
   });
   return reasons;

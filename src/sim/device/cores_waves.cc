@@ -1,7 +1,6 @@
 // Cores: wavefronts interpret the primitives of their workgroup.
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "program/semantics/costs.h"
@@ -357,9 +356,9 @@ void Cores::after_loads(std::int32_t id, std::int64_t now) {
   const Workgroup& group = groups_[index(wave.workgroup)];
   const Step& step = *step_of(wave);
   const Primitive& primitive = step.primitive;
-  const bool polled =
-      wave.step == 1 && std::any_of(primitive.src.begin(), primitive.src.end(),
-                                    [](const Span& s) { return s.access == Access::ll128; });
+  const bool polled = wave.step == 1 && std::ranges::any_of(primitive.src, [](const Span& s) {
+                        return s.access == Access::ll128;
+                      });
   if (polled) {
     wave.step = 4;
     issue_loads(id, step, now);

@@ -1,7 +1,6 @@
 // The fluid engine: computes, and steps whose operands are loaded ahead (cores_compute.cc).
 
 #include <algorithm>
-#include <utility>
 
 #include "machine/devices/gemm_model.h"
 #include "sim/fluid/fluid.h"

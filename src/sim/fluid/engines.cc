@@ -79,8 +79,7 @@ void Fluid::queue_copy(std::int32_t number) {
   }
   walker.copied = true;
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
-  const auto& streams =
-      program_.codes()[index(program_.code_of()[index(walker.agent.rank)])].streams;
+  const auto& streams = program_.code(walker.agent.rank).streams;
   const bool prelaunched =
       streams[index(walker.agent.stream)][index(walker.agent.item)].prelaunched;
   descriptor.start = prelaunched ? 0 : model.dma_schedule_latency.fs;
@@ -154,7 +153,7 @@ void Fluid::to_engine(std::int32_t id, std::int64_t now) {
   if (engine.nic) {
     Descriptor& message = descriptors_[index(id)];
     const auto pair = std::ranges::find(engine.pairs, message.to, &QueuePair::to);
-    message.pair = static_cast<std::size_t>(pair - engine.pairs.begin());
+    message.pair = index(pair - engine.pairs.begin());
     if (pair == engine.pairs.end()) engine.pairs.push_back({.to = message.to});
     if (engine.pairs[message.pair].waits) return;
   }

@@ -313,8 +313,8 @@ bool Fluid::leave_behind(std::int32_t number) {
 // second, whatever queues elsewhere.
 bool Fluid::runs_ahead(Walker& walker) {
   const auto has_packets = [](const Primitive& primitive) {
-    return std::any_of(primitive.src.begin(), primitive.src.end(),
-                       [](const Span& span) { return program::is_packet(span.access); });
+    return std::ranges::any_of(primitive.src,
+                               [](const Span& span) { return program::is_packet(span.access); });
   };
   if (has_packets(walker.present)) return false;
   const Primitive* next = peek(walker);
@@ -327,8 +327,8 @@ std::int64_t Fluid::room_for(const Walker& walker) const {
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   std::int64_t lines = INT64_MAX;
   const auto far = [&](const std::vector<Span>& spans) {
-    return std::any_of(spans.begin(), spans.end(),
-                       [&](const Span& span) { return span.rank != walker.agent.rank; });
+    return std::ranges::any_of(spans,
+                               [&](const Span& span) { return span.rank != walker.agent.rank; });
   };
   if (model.cu_max_outstanding > 0 && far(walker.present.src)) lines = model.cu_max_outstanding;
   if (model.cu_max_stores > 0 && far(walker.present.dst))

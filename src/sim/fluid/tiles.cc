@@ -31,7 +31,7 @@ bool Fluid::tile(std::int32_t number) {
   charge(walker.spent, Reason::compute, walker.filling * tiles);
   walker.time += (walker.batch.fs + walker.filling) * tiles;
   walker.tiled = false;
-  walker.tiles += static_cast<std::size_t>(tiles);
+  walker.tiles += index(tiles);
   if (tiles > 1) end_run(walker);
   return true;
 }
@@ -89,7 +89,7 @@ Fluid::LoadLatency Fluid::demands_of_tile(const Walker& walker, const Moved& mov
   const int rank = walker.agent.rank;
   const std::int64_t line = machine_.model(rank).line_size.count;
   const TileReuse::Missed missed =
-      reuse_.missed(walker.number, walker.tiles, static_cast<std::size_t>(walker.tile.tiles),
+      reuse_.missed(walker.number, walker.tiles, index(walker.tile.tiles),
                     ranks_[index(walker.rank_class)].repetition);
   Latency longest;
   __int128 kept = 0;  // bytes times latency

@@ -22,7 +22,7 @@ struct Latency {
   Attribution by_reason{};
   std::int64_t fs = 0;
   void add(Reason reason, std::int64_t time) {
-    by_reason[static_cast<std::size_t>(reason)] += time;
+    by_reason[index(reason)] += time;
     fs += time;
   }
   Latency& operator+=(const Latency& other) {
@@ -38,7 +38,7 @@ inline void charge(Attribution& spent, const Latency& latency) {
   for (std::size_t r = 0; r < kReasons; ++r) spent[r] += latency.by_reason[r];
 }
 inline void charge(Attribution& spent, Reason reason, std::int64_t fs) {
-  spent[static_cast<std::size_t>(reason)] += fs;
+  spent[index(reason)] += fs;
 }
 
 /// What a span of a move takes of links and of memory.

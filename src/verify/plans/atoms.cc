@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "plan/tiles.h"
 #include "verify/plans/postconditions.h"
 
 namespace hemiola::verify {
@@ -37,7 +36,7 @@ bool Atoms::Axis::add(std::int64_t position) {
 }
 
 void Atoms::Axis::sort() {
-  std::sort(cuts.begin(), cuts.end());
+  std::ranges::sort(cuts);
   identity = pieces() == extent;
 }
 
@@ -129,9 +128,7 @@ void Atoms::cut_everything(const Unrolled& unrolled, const Alignment& aligned) {
   }
   for (const Meeting& meeting : unrolled.meetings()) {
     if (!unrolled.disagreement(meeting).empty()) continue;
-    if (std::any_of(meeting.members.begin(), meeting.members.end(),
-                    [](TransferId id) { return id.stream < 0; }))
-      continue;
+    if (std::ranges::any_of(meeting.members, [](TransferId id) { return id.stream < 0; })) continue;
     for (const Movement& movement : unrolled.movements(meeting)) {
       cut(movement.destination);
       for (const auto& [rank, area] : movement.sources) cut(area);
@@ -199,13 +196,13 @@ void Atoms::collect_pairs(const Unrolled& unrolled, const Alignment& aligned) {
     }
   }
   for (const Meeting& meeting : unrolled.meetings()) {
-    const bool complete = std::none_of(meeting.members.begin(), meeting.members.end(),
-                                       [](TransferId id) { return id.stream < 0; });
+    const bool complete =
+        std::ranges::none_of(meeting.members, [](TransferId id) { return id.stream < 0; });
     if (complete && unrolled.disagreement(meeting).empty()) add(unrolled.movements(meeting));
   }
   for (const auto& [a, b] : aligned)
     if (a.elements() > 1) pair(a, b);
-  std::sort(pairs_.begin(), pairs_.end());
+  std::ranges::sort(pairs_);
   pairs_.erase(std::unique(pairs_.begin(), pairs_.end()), pairs_.end());
   for (std::vector<Axis>& axes : axes_)
     for (Axis& axis : axes) axis.sort();

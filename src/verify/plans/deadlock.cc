@@ -43,7 +43,7 @@ PlanInterpreter::Wait PlanInterpreter::wait_of(std::int32_t actor) const {
       return {start_of(tile.launch).actor, "waits for its launch"};
     for (const auto* atoms : {&tile.reads, &tile.adds}) {
       for (const std::int32_t atom : *atoms) {
-        for (const TransferId id : tile_cells_.at(index(tile.rank, atom)).arrivals) {
+        for (const TransferId id : tile_cells_.at(cell_index(tile.rank, atom)).arrivals) {
           if (id.number >= position(id.stream))
             return {id.stream, "waits for " + name(id) + ", which writes " +
                                    describe(tile.rank, atom) + " that it reads"};
@@ -101,7 +101,7 @@ PlanFinding PlanInterpreter::explain_deadlock() const {
   std::vector<std::int32_t> path;
   std::vector<Witness> steps;
   while (true) {
-    const auto seen = std::find(path.begin(), path.end(), actor);
+    const auto seen = std::ranges::find(path, actor);
     if (seen != path.end()) {
       steps.erase(steps.begin(), steps.begin() + (seen - path.begin()));
       return {std::to_string(steps.size()) +

@@ -58,7 +58,7 @@ void PlanInterpreter::initialise() {
     atoms.clear();
     for (const plan::Area& area : residents(plan_, rank)) atoms_.append(area, atoms);
     for (const std::int32_t atom : atoms)
-      cells_[index(rank, atom)].value = Contributions({atom, rank, 1, 1});
+      cells_[cell_index(rank, atom)].value = Contributions({atom, rank, 1, 1});
   }
   if (plan::states_result(plan_) || !tiles_.empty()) find_owners();
   if (!tiles_.empty()) find_meanings();
@@ -83,9 +83,8 @@ PlanInterpreter::End PlanInterpreter::run(const Monitor* monitor) {
   if (fault_) return End::wrong;
   for (std::int32_t s = 0; s < unrolled_.streams(); ++s)
     if (streams_[static_cast<std::size_t>(s)].position < unrolled_.transfers(s)) return End::stuck;
-  return std::all_of(tiles_.begin(), tiles_.end(), [](const Tile& tile) { return tile.done; })
-             ? End::finished
-             : End::stuck;
+  return std::ranges::all_of(tiles_, [](const Tile& tile) { return tile.done; }) ? End::finished
+                                                                                 : End::stuck;
 }
 
 /// Runs a stream until it has to wait.
@@ -166,7 +165,7 @@ bool PlanInterpreter::all_written(const plan::Dependency& dependency, const Indi
   const int rank = static_cast<int>(dependency.rank(at));
   std::vector<TileCell*> cells;
   for (const std::int32_t atom : atoms_.of(evaluate(*dependency.computed, at))) {
-    const auto found = tile_cells_.find(index(rank, atom));
+    const auto found = tile_cells_.find(cell_index(rank, atom));
     if (found == tile_cells_.end()) continue;
     if (found->second.writing > 0) {
       found->second.blocked.push_back(id.stream);
@@ -251,7 +250,7 @@ void PlanInterpreter::start_tile(std::int32_t tile) {
   for (const auto* atoms : {&self.reads, &self.adds}) {
     for (const std::int32_t atom : *atoms) {
       if (!waits_by_itself(self)) break;
-      for (const TransferId arrival : tile_cells_.at(index(self.rank, atom)).arrivals)
+      for (const TransferId arrival : tile_cells_.at(cell_index(self.rank, atom)).arrivals)
         order_.learn(now, {arrival.stream, arrival.number});
     }
   }
@@ -272,7 +271,7 @@ void PlanInterpreter::start_tile(std::int32_t tile) {
   if (self.launch >= 0) tile_done(self.launch, tile);
   for (const auto* atoms : {&self.writes, &self.accumulates, &self.adds}) {
     for (const std::int32_t atom : *atoms) {
-      TileCell& cell = tile_cells_.at(index(self.rank, atom));
+      TileCell& cell = tile_cells_.at(cell_index(self.rank, atom));
       if (--cell.writing > 0) continue;
       ready_.insert(ready_.end(), cell.blocked.begin(), cell.blocked.end());
       cell.blocked.clear();

@@ -53,7 +53,7 @@ class PlanInterpreter {
   std::int64_t repeated() const { return repeated_; }
   const std::optional<PlanFinding>& first_repeated() const { return first_repeated_; }
 
-  const PlanCell& cell(int rank, std::int32_t atom) const { return cells_[index(rank, atom)]; }
+  const PlanCell& cell(int rank, std::int32_t atom) const { return cells_[cell_index(rank, atom)]; }
   /// One contribution from each rank that holds or computes the atom; undefined: none.
   const Contributions& owners(std::int32_t atom) const {
     return owners_[static_cast<std::size_t>(atom)];
@@ -132,7 +132,7 @@ class PlanInterpreter {
     std::int32_t next_wake = INT32_MAX;
   };
 
-  std::size_t index(int rank, std::int32_t atom) const {
+  std::size_t cell_index(int rank, std::int32_t atom) const {
     return static_cast<std::size_t>(rank) * static_cast<std::size_t>(atoms_.count()) +
            static_cast<std::size_t>(atom);
   }

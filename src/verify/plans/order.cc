@@ -9,7 +9,7 @@ bool Order::knows(std::int32_t who, Event event, std::int32_t at) const {
   if (event.actor >= streams_)  // a stream may have learned it later
     return (at == INT32_MAX || who >= streams_) && actor.tiles.contains(event.actor);
   if (actor.known.empty()) {  // a tile, or nothing was learned yet
-    return std::any_of(actor.facts.begin(), actor.facts.end(), [&](const Fact& fact) {
+    return std::ranges::any_of(actor.facts, [&](const Fact& fact) {
       return fact.event.actor == event.actor && fact.event.number >= event.number;
     });
   }

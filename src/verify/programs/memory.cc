@@ -45,7 +45,7 @@ Trail join(const Trail& a, const Trail& b, std::int32_t images) {
   for (const Trail* trail : {&a, &b})
     for (const Trail::Step& step : *trail->steps)
       steps.push_back({step.record, (step.turn + trail->turn) % images, step.delta + trail->shift});
-  std::sort(steps.begin(), steps.end(), [](const Trail::Step& x, const Trail::Step& y) {
+  std::ranges::sort(steps, [](const Trail::Step& x, const Trail::Step& y) {
     if (x.record != y.record) return x.record > y.record;
     return x.turn != y.turn ? x.turn < y.turn : x.delta < y.delta;
   });
@@ -59,7 +59,7 @@ Trail join(const Trail& a, const Trail& b, std::int32_t images) {
 
 Memory::Memory(const program::Bound& program, ValueTable& values, int period)
     : values_(values), buffers_(static_cast<std::int32_t>(program.buffers().size())) {
-  cells_.resize(2 * program.buffers().size() * static_cast<std::size_t>(period));
+  cells_.resize(2 * program.buffers().size() * index(period));
   layouts_.resize(cells_.size());
   for (std::size_t i = 1; i < layouts_.size(); i += 2) layouts_[i] = Access::packet;
 }
@@ -69,8 +69,7 @@ std::int32_t Memory::number_of(const Region& where) const {
 }
 
 Region Memory::memory_of(std::int32_t number) const {
-  return {number / 2 / buffers_, number / 2 % buffers_, layouts_[static_cast<std::size_t>(number)],
-          0, 0};
+  return {number / 2 / buffers_, number / 2 % buffers_, layouts_[index(number)], 0, 0};
 }
 
 void Memory::initialise(const Region& where, Value value) {
@@ -272,7 +271,7 @@ void Memory::write(const Region& where, std::int32_t record, const View& view,
     rewritten = rewritten || (at->second.writer >= 0 && (lamport ? at->second.flag != 0 && flag != 0
                                                                  : at->second.flag == flag));
   if (packets) {
-    layouts_[static_cast<std::size_t>(number_of(where))] = where.access;
+    layouts_[index(number_of(where))] = where.access;
     const AccessRecord& store = access(record);
     packet_stores_.emplace(
         record, Snapshot{view.clock, store.actor, store.segment, store.image, view.images});
@@ -319,9 +318,9 @@ void Memory::stores_of(const Region& packets, std::int32_t image, std::int32_t i
 std::optional<Region> Memory::mixed_use() const {
   for (std::int32_t number = 0; number + 1 < static_cast<std::int32_t>(cells_.size());
        number += 2) {
-    const Cells& packets = cells_[static_cast<std::size_t>(number) + 1];
-    if (packets.empty() || cells_[static_cast<std::size_t>(number)].empty()) continue;
-    const Access layout = layouts_[static_cast<std::size_t>(number) + 1];
+    const Cells& packets = cells_[index(number) + 1];
+    if (packets.empty() || cells_[index(number)].empty()) continue;
+    const Access layout = layouts_[index(number) + 1];
     for (const auto& [begin, cell] : packets) {
       Region memory = memory_of(number);
       memory.begin = program::memory_offset(begin, layout);

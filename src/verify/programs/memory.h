@@ -118,9 +118,7 @@ class Memory {
 
   /// Numbers an access; the number stands for it in read() and write().
   std::int32_t record(const AccessRecord& access);
-  const AccessRecord& access(std::int32_t record) const {
-    return records_[static_cast<std::size_t>(record)];
-  }
+  const AccessRecord& access(std::int32_t record) const { return records_[index(record)]; }
 
   /// Appends the values of the region in order, and checks the load against the last store.
   void read(const Region& where, std::int32_t record, const View& view, std::vector<Piece>& out);
@@ -174,10 +172,8 @@ class Memory {
  private:
   using Cells = std::map<std::int64_t, Cell>;  ///< by first byte; disjoint
 
-  Cells& cells(const Region& where) { return cells_[static_cast<std::size_t>(number_of(where))]; }
-  const Cells& cells(const Region& where) const {
-    return cells_[static_cast<std::size_t>(number_of(where))];
-  }
+  Cells& cells(const Region& where) { return cells_[index(number_of(where))]; }
+  const Cells& cells(const Region& where) const { return cells_[index(number_of(where))]; }
   Cells::iterator split(Cells& cells, std::int64_t at);
   void fill_gaps(const Region& where);
   bool ordered(std::int32_t earlier, std::int32_t later, const View& view, std::int64_t begin,

@@ -46,7 +46,7 @@ std::vector<OutputPostcondition> postconditions(const Bound& program, int rank) 
   std::vector<OutputPostcondition> result;
   if (const program::Promise* const promise = program.program().promise.get()) {
     const std::int64_t chunk = program.chunk_bytes();
-    for (const program::PromisedRegion& region : promise->of[static_cast<std::size_t>(rank)])
+    for (const program::PromisedRegion& region : promise->of[index(rank)])
       result.push_back({region.begin * chunk,
                         (region.begin + region.chunks) * chunk,
                         region.from.front().first,
@@ -128,7 +128,7 @@ void require_shapes(const Bound& program) {
     for (const OutputPostcondition& promise : postconditions(program, rank))
       end = std::max(end, promise.end);
     if (output->begin + end > output->end)
-      wrong_shape(program, rank, program.buffers()[static_cast<std::size_t>(output->buffer)].name,
+      wrong_shape(program, rank, program.buffers()[index(output->buffer)].name,
                   output->end - output->begin, end);
     const bool contributes =
         program.collective() != Collective::broadcast || rank == program.program().root;
@@ -136,8 +136,7 @@ void require_shapes(const Bound& program) {
       const std::int64_t needs = input_bytes(program, input.buffer, rank);
       const std::int64_t has = input.end - input.begin;
       if (contributes && has > 0 && has < needs)
-        wrong_shape(program, rank, program.buffers()[static_cast<std::size_t>(input.buffer)].name,
-                    has, needs);
+        wrong_shape(program, rank, program.buffers()[index(input.buffer)].name, has, needs);
     }
   }
 }
@@ -208,7 +207,7 @@ Finding wrong_output(const Interpreter& interpreter, const Memory& memory, const
     return finding;
   }
   const AccessRecord& writer = memory.access(cell->writer);
-  const Workgroup& workgroup = interpreter.workgroups()[static_cast<std::size_t>(writer.workgroup)];
+  const Workgroup& workgroup = interpreter.workgroups()[index(writer.workgroup)];
   finding.steps.push_back(witness(
       interpreter, workgroup, writer.image, writer.op,
       "is the last to write " + describe(interpreter.program(), where) + ", which then " + text));
@@ -259,7 +258,7 @@ std::optional<Finding> check_promise(const Interpreter& interpreter, const Memor
 
 void warn(const Interpreter& interpreter, const AccessRecord& access, const Region& where,
           const std::string& text, Diagnostics& warnings) {
-  const Workgroup& workgroup = interpreter.workgroups()[static_cast<std::size_t>(access.workgroup)];
+  const Workgroup& workgroup = interpreter.workgroups()[index(access.workgroup)];
   const Witness place = witness(interpreter, workgroup, access.image, access.op, "");
   SourceLocation location;
   location.file = interpreter.program().source();
@@ -403,8 +402,7 @@ void warn_of_overwritten_inputs(const Interpreter& interpreter, const Memory& me
         where.end = end;
       });
       if (writer == nullptr) continue;
-      const Workgroup& workgroup =
-          interpreter.workgroups()[static_cast<std::size_t>(writer->workgroup)];
+      const Workgroup& workgroup = interpreter.workgroups()[index(writer->workgroup)];
       const Witness place = witness(interpreter, workgroup, writer->image, writer->op, "");
       warnings.warning(place.operation + " of " + describe(interpreter, workgroup, writer->image) +
                            " overwrites the caller's input, " + describe(program, where) +

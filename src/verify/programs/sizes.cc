@@ -153,7 +153,7 @@ class Ends {
   /// Whether the ends are in the same order at both sizes.
   bool same_order() {
     for (auto& [memory, ends] : ends_) {
-      std::sort(ends.begin(), ends.end());
+      std::ranges::sort(ends);
       for (std::size_t i = 1; i < ends.size(); ++i) {
         const auto& [small, large] = ends[i];
         const auto& [small_before, large_before] = ends[i - 1];
@@ -166,13 +166,13 @@ class Ends {
 
  private:
   static bool runs(const Bound& program, int rank, std::int32_t body) {
-    const auto code = static_cast<std::size_t>(program.code_of()[static_cast<std::size_t>(rank)]);
+    const auto code = index(program.code_of()[index(rank)]);
     for (const program::Stream& stream : program.codes()[code].streams) {
       for (const program::StreamItem& item : stream) {
         if (item.kind == program::StreamItem::Kind::engine && item.index == body) return true;
         if (item.kind != program::StreamItem::Kind::kernel) continue;
-        const auto& bodies = program.kernels()[static_cast<std::size_t>(item.index)].bodies;
-        if (std::find(bodies.begin(), bodies.end(), body) != bodies.end()) return true;
+        const auto& bodies = program.kernels()[index(item.index)].bodies;
+        if (std::ranges::find(bodies, body) != bodies.end()) return true;
       }
     }
     return false;
@@ -195,7 +195,7 @@ class Ends {
     ends.emplace_back(small.begin, large.begin);
     ends.emplace_back(small.end, large.end);
     if (ends.size() < kTidy) return;
-    std::sort(ends.begin(), ends.end());
+    std::ranges::sort(ends);
     ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   }
 
@@ -318,8 +318,7 @@ std::vector<Bytes> sizes_beside(const Program& program, const Bound& bound,
   const std::int64_t step = program.next_legal_size({1}, bound.type()).count;
   const auto add = [&](std::int64_t size) {
     if (size < step || size > kLargest || sizes.contains({size})) return;
-    if (std::find(result.begin(), result.end(), Bytes{size}) == result.end())
-      result.push_back({size});
+    if (std::ranges::find(result, Bytes{size}) == result.end()) result.push_back({size});
   };
   add(step);
   add(sizes.min.count - step);

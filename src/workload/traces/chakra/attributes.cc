@@ -1,9 +1,9 @@
 #include "workload/traces/chakra/attributes.h"
 
-#include <charconv>
 #include <cmath>
 #include <concepts>
-#include <utility>
+
+#include "core/checked.h"
 
 namespace hemiola::workload {
 namespace {
@@ -49,10 +49,7 @@ std::optional<std::int64_t> whole_attribute(float value) {
   return whole_attribute(static_cast<double>(value));
 }
 std::optional<std::int64_t> whole_attribute(const std::string& text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return whole_number_in(text);
 }
 
 template <typename List>
