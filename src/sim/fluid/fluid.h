@@ -38,6 +38,8 @@ namespace hemiola::sim {
 inline constexpr std::int64_t kRoomOfUnit = 1 << 20;
 
 class Fluid {
+  friend HostStreams<Fluid, Attribution>;
+
  public:
   /// Keeps references to all three; options that would be gone when it runs are refused.
   Fluid(const machine::Machine& machine, const program::Bound& program, const Options& options,
@@ -273,18 +275,18 @@ class Fluid {
 
   // --- fluid/streams.cc: streams, kernels
   void start();
-  void start_repetition(std::int32_t rank, std::int64_t now, const Attribution& spent);
-  void start_item(std::int32_t rank, std::int32_t stream, std::int64_t now,
+  int first_rank(std::int32_t rank) const { return fold_.first_rank(rank); }
+  void come_to(HostStep step, std::int32_t rank, std::int32_t stream, std::int64_t now,
+               const Attribution& spent);
+  void push_host(HostStep step, std::int64_t at, std::int32_t rank, std::int32_t stream,
+                 const Attribution& spent);
+  void start_work(std::int32_t rank, std::int32_t stream, std::int64_t now,
                   const Attribution& spent);
   void start_kernel(std::int32_t rank, std::int32_t stream, std::int64_t now,
                     const Attribution& spent);
-  void item_done(std::int32_t rank, std::int32_t stream, std::int64_t now,
-                 const Attribution& spent);
-  void stream_done(std::int32_t rank, std::int64_t now, const Attribution& spent);
   void dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item, std::int64_t now);
   void agent_over(std::int32_t agent);
-  void begin_walk(Walker& walker);
-  void end_walk(Walker& walker);
+  void begin(Walker& walker);
   bool has_part(std::int32_t rank, std::int32_t stream, const Walker& walker) const;
   void take_room(const Walker& walker, std::int64_t sign);
   void give_room(const Walker& walker);
