@@ -47,6 +47,20 @@ void set_value(const TemplateInfo& info, Parameters& parameters, const std::stri
 
 }  // namespace
 
+TemplateInfo collective_template(const char* name, const char* description,
+                                 std::vector<ParameterInfo> parameters,
+                                 Plan (*make)(const TemplateArguments&)) {
+  const std::string_view all = name;
+  return {name, parse_collective(all.substr(0, all.find('/'))).value(), description,
+          std::move(parameters), make};
+}
+
+TemplateInfo pipeline_template(const char* name, const char* description,
+                               std::vector<ParameterInfo> parameters,
+                               Plan (*make)(const TemplateArguments&)) {
+  return {name, Collective::custom, description, std::move(parameters), make, false};
+}
+
 bool ParameterInfo::is_text() const {
   return choices.empty() && !parse_count(default_value);
 }

@@ -83,11 +83,9 @@ Plan make_all_reduce_halving_doubling(const TemplateArguments& arguments) {
 }  // namespace
 
 TemplateInfo all_reduce_halving_doubling() {
-  return {"all-reduce/halving-doubling",
-          Collective::all_reduce,
-          "recursive halving to reduce, recursive doubling to gather",
-          {},
-          make_all_reduce_halving_doubling};
+  return collective_template("all-reduce/halving-doubling",
+                             "recursive halving to reduce, recursive doubling to gather", {},
+                             make_all_reduce_halving_doubling);
 }
 
 }  // namespace hemiola::plan

@@ -51,35 +51,24 @@ Plan make_broadcast_ring(const TemplateArguments& arguments) {
 }  // namespace
 
 TemplateInfo all_reduce_ring() {
-  return {"all-reduce/ring",
-          Collective::all_reduce,
-          "reduce around a ring, then gather around it",
-          {rings_parameter()},
-          make_all_reduce_ring};
+  return collective_template("all-reduce/ring", "reduce around a ring, then gather around it",
+                             {rings_parameter()}, make_all_reduce_ring);
 }
 
 TemplateInfo reduce_scatter_ring() {
-  return {"reduce-scatter/ring",
-          Collective::reduce_scatter,
-          "reduce around a ring",
-          {rings_parameter()},
-          make_reduce_scatter_ring};
+  return collective_template("reduce-scatter/ring", "reduce around a ring", {rings_parameter()},
+                             make_reduce_scatter_ring);
 }
 
 TemplateInfo all_gather_ring() {
-  return {"all-gather/ring",
-          Collective::all_gather,
-          "pass chunks around a ring",
-          {rings_parameter()},
-          make_all_gather_ring};
+  return collective_template("all-gather/ring", "pass chunks around a ring", {rings_parameter()},
+                             make_all_gather_ring);
 }
 
 TemplateInfo broadcast_ring() {
-  return {"broadcast/ring",
-          Collective::broadcast,
-          "pass everything along a chain that starts at the root",
-          {root_parameter("sends"), rings_parameter()},
-          make_broadcast_ring};
+  return collective_template("broadcast/ring",
+                             "pass everything along a chain that starts at the root",
+                             {root_parameter("sends"), rings_parameter()}, make_broadcast_ring);
 }
 
 }  // namespace hemiola::plan

@@ -199,12 +199,4 @@ Compute SequenceMaker::launched_block(std::int64_t step, std::int64_t distance,
   return product;
 }
 
-TemplateInfo sequence_template(const char* name, const char* description,
-                               std::vector<ParameterInfo> more,
-                               Plan (*make)(const TemplateArguments&)) {
-  std::vector<ParameterInfo> all = gemm_parameters();
-  all.insert(all.end(), more.begin(), more.end());
-  return {name, Collective::custom, description, std::move(all), make, false};
-}
-
 }  // namespace hemiola::plan

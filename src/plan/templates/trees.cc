@@ -209,35 +209,29 @@ void broadcast_along(RankByRank& code, const Tree& tree, const Flow& flow, std::
 }
 
 TemplateInfo all_reduce_double_binary_tree() {
-  return {"all-reduce/double-binary-tree",
-          Collective::all_reduce,
-          "two complementary trees, half of the data up and down each",
-          {split_parameter("4"), trees_parameter()},
-          make_all_reduce_double_binary_tree};
+  return collective_template(
+      "all-reduce/double-binary-tree", "two complementary trees, half of the data up and down each",
+      {split_parameter("4"), trees_parameter()}, make_all_reduce_double_binary_tree);
 }
 
 TemplateInfo broadcast_tree() {
-  return {"broadcast/tree",
-          Collective::broadcast,
-          "down a binary tree, in parts",
-          {root_parameter("sends"), split_parameter("4"), trees_parameter()},
-          make_broadcast_tree};
+  return collective_template("broadcast/tree", "down a binary tree, in parts",
+                             {root_parameter("sends"), split_parameter("4"), trees_parameter()},
+                             make_broadcast_tree);
 }
 
 TemplateInfo reduce_tree() {
-  return {"reduce/tree",
-          Collective::reduce,
-          "up a binary tree, in parts",
-          {root_parameter("gets the result"), split_parameter("4"), trees_parameter()},
-          make_reduce_tree};
+  return collective_template(
+      "reduce/tree", "up a binary tree, in parts",
+      {root_parameter("gets the result"), split_parameter("4"), trees_parameter()},
+      make_reduce_tree);
 }
 
 TemplateInfo reduce_ring() {
-  return {"reduce/ring",
-          Collective::reduce,
-          "along a chain that ends at the root, in parts",
-          {root_parameter("gets the result"), split_parameter("1"), rings_parameter()},
-          make_reduce_ring};
+  return collective_template(
+      "reduce/ring", "along a chain that ends at the root, in parts",
+      {root_parameter("gets the result"), split_parameter("1"), rings_parameter()},
+      make_reduce_ring);
 }
 
 }  // namespace hemiola::plan
