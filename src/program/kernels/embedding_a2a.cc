@@ -41,7 +41,7 @@ class EmbeddingWriter {
     if (slice_tiles_ > 1) {
       done_ = static_cast<std::int32_t>(writer_.program().semaphores.size());
       for (std::int64_t s = 0; s < (n_ - 1) * slices_; ++s)
-        writer_.counter(fmt::format("tiles of slice {}", s));
+        writer_.semaphore(fmt::format("tiles of slice {}", s), true);
     }
     writer_.begin_kernel("embedding + all-to-all", static_cast<int>(threads_of(arguments_)), 128);
     for (std::int64_t w = 0; w < dealing.workgroups; ++w) {

@@ -112,29 +112,49 @@ Program make_other(const std::string& name, KernelArguments arguments) {
   return info.make(arguments);
 }
 
-ProgramWriter::ProgramWriter(const KernelArguments& arguments, Collective collective,
-                             std::int64_t input_chunks, std::int64_t output_chunks) {
+KernelInfo collective_kernel(const char* name, const char* description,
+                             std::vector<plan::ParameterInfo> parameters,
+                             Program (*make)(const KernelArguments&)) {
+  const std::string_view all = name;
+  return {.name = name,
+          .collective = parse_collective(all.substr(0, all.find('/'))).value(),
+          .description = description,
+          .parameters = std::move(parameters),
+          .make = make};
+}
+
+ProgramWriter::ProgramWriter(const KernelArguments& arguments, Collective collective) {
   program_.name = program_.source = arguments.name;
   program_.format = "kernel";
   program_.collective = collective;
   program_.ranks = arguments.ranks;
+}
+
+ProgramWriter::ProgramWriter(const KernelArguments& arguments, Collective collective,
+                             std::int64_t input_chunks, std::int64_t output_chunks)
+    : ProgramWriter(arguments, collective) {
   program_.buffers = {{.name = "input", .kind = BufferKind::input, .chunks = {input_chunks}},
                       {.name = "output", .kind = BufferKind::output, .chunks = {output_chunks}}};
 }
 
-std::int32_t ProgramWriter::scratch(const std::string& name, std::int64_t chunks) {
-  program_.buffers.push_back({.name = name, .chunks = {chunks}});
+std::int32_t ProgramWriter::add_buffer(Buffer buffer) {
+  program_.buffers.push_back(std::move(buffer));
   return static_cast<std::int32_t>(program_.buffers.size()) - 1;
 }
 
-std::int32_t ProgramWriter::fixed(const std::string& name, Bytes bytes) {
-  program_.buffers.push_back({.name = name, .bytes = bytes});
-  return static_cast<std::int32_t>(program_.buffers.size()) - 1;
-}
-
-std::int32_t ProgramWriter::semaphore(const std::string& name) {
-  program_.semaphores.push_back({.name = name});
+std::int32_t ProgramWriter::semaphore(const std::string& name, bool local) {
+  program_.semaphores.push_back({.name = name, .local = local});
   return static_cast<std::int32_t>(program_.semaphores.size()) - 1;
+}
+
+std::int32_t ProgramWriter::begin_body() {
+  program_.bodies.emplace_back();
+  return static_cast<std::int32_t>(program_.bodies.size()) - 1;
+}
+
+void ProgramWriter::add(Op op) {
+  op.where = fmt::format("/{}", program_.bodies.back().ops.size());
+  program_.bodies.back().ops.push_back(std::move(op));
 }
 
 KernelWriter::KernelWriter(const KernelArguments& arguments, Collective collective,
@@ -158,15 +178,9 @@ void KernelWriter::begin(int workgroup, int workgroups, int threads) {
 }
 
 void KernelWriter::begin_part(int threads) {
-  kernel_.bodies.push_back(static_cast<std::int32_t>(program_.bodies.size()));
+  kernel_.bodies.push_back(begin_body());
   kernel_.threads_of.push_back(threads);
   kernel_.blocks.push_back(blocks_ - 1);
-  program_.bodies.emplace_back();
-}
-
-void KernelWriter::add(Op op) {
-  op.where = fmt::format("/{}", program_.bodies.back().ops.size());
-  program_.bodies.back().ops.push_back(std::move(op));
 }
 
 void KernelWriter::load(std::int32_t buffer) {

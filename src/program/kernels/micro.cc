@@ -5,7 +5,17 @@
 #include "machine/machine.h"
 
 namespace hemiola::program {
-namespace {}  // namespace
+
+KernelInfo micro_kernel(const char* name, const char* description,
+                        std::vector<plan::ParameterInfo> parameters,
+                        Program (*make)(const KernelArguments&)) {
+  return {.name = name,
+          .collective = Collective::custom,
+          .description = description,
+          .parameters = std::move(parameters),
+          .make = make,
+          .least_ranks = 1};
+}
 
 MicroWriter::MicroWriter(const KernelArguments& arguments, std::int64_t output_chunks)
     : ProgramWriter(arguments, Collective::custom, 1, output_chunks) {
@@ -14,9 +24,9 @@ MicroWriter::MicroWriter(const KernelArguments& arguments, std::int64_t output_c
 }
 
 std::int32_t MicroWriter::body(std::vector<Op> ops) {
-  for (std::size_t i = 0; i < ops.size(); ++i) ops[i].where = fmt::format("/{}", i);
-  program_.bodies.push_back({std::move(ops)});
-  return static_cast<std::int32_t>(program_.bodies.size()) - 1;
+  const std::int32_t number = begin_body();
+  for (Op& op : ops) add(std::move(op));
+  return number;
 }
 
 Stream MicroWriter::kernel(std::vector<std::int32_t> bodies, int threads, int unroll) {

@@ -219,11 +219,9 @@ KernelInfo reduce_nccl() {
 }
 
 KernelInfo all_to_all_nccl() {
-  return {.name = "all-to-all/nccl",
-          .collective = Collective::all_to_all,
-          .description = "grouped sends and receives of NCCL, as nccl-tests does all-to-all",
-          .parameters = nccl_parameters(false, false),
-          .make = all_to_all};
+  return collective_kernel("all-to-all/nccl",
+                           "grouped sends and receives of NCCL, as nccl-tests does all-to-all",
+                           nccl_parameters(false, false), all_to_all);
 }
 
 }  // namespace hemiola::program
