@@ -143,10 +143,9 @@ void Atoms::cut_everything(const Unrolled& unrolled, const Alignment& aligned) {
         std::vector<Axis>& own = axes(operand.tensor);
         for (std::size_t i = 0; i < operand.axes.size(); ++i) {
           if (operand.axes[i] < 0) continue;
-          const plan::ComputeAxis& axis = compute.axes[static_cast<std::size_t>(operand.axes[i])];
+          const plan::ComputeAxis& axis = compute.axes[index(operand.axes[i])];
           const std::int64_t first = operand.first(i, rank);
-          const std::int64_t extent =
-              plan.tensors[static_cast<std::size_t>(operand.tensor)].shape[i];
+          const std::int64_t extent = plan.tensors[index(operand.tensor)].shape[i];
           const auto place = [&](std::int64_t at) { return operand.wrapped(first + at, extent); };
           for (std::int64_t at = 0; at < axis.extent; at += axis.tile) own[i].add(place(at));
           own[i].add(place(axis.extent));
@@ -253,7 +252,7 @@ void Atoms::append(std::int32_t tensor, const std::int64_t* begin, const std::in
   while (true) {
     std::int64_t row = 0;
     for (std::size_t i = 0; i + 1 < count; ++i) row = (row + now[i]) * own[i + 1].pieces();
-    const std::int64_t base = first_[static_cast<std::size_t>(tensor)] + row;
+    const std::int64_t base = first_[index(tensor)] + row;
     for (std::int64_t k = low[count - 1]; k < high[count - 1]; ++k)
       out.push_back(static_cast<std::int32_t>(base + k));
     std::size_t axis = count - 1;
@@ -296,10 +295,10 @@ std::int32_t Atoms::tensor(std::int32_t atom) const {
 Area Atoms::area(std::int32_t atom) const {
   const std::int32_t tensor = this->tensor(atom);
   const std::vector<Axis>& own = axes(tensor);
-  std::int64_t rest = atom - first_[static_cast<std::size_t>(tensor)];
+  std::int64_t rest = atom - first_[index(tensor)];
   Rect rect{std::vector<std::int64_t>(own.size()), std::vector<std::int64_t>(own.size())};
   for (std::size_t i = own.size(); i-- > 0;) {
-    const auto piece = static_cast<std::size_t>(rest % own[i].pieces());
+    const auto piece = index(rest % own[i].pieces());
     rest /= own[i].pieces();
     rect.begin[i] = own[i].cuts[piece];
     rect.end[i] = own[i].cuts[piece + 1];

@@ -31,7 +31,7 @@ void PlanInterpreter::create_tiles() {
             if (waits_by_itself(tile)) tile_cells_[cell_index(rank, atom)].readers.push_back(self);
         }
         if (tile.launch >= 0) {
-          Launch& launch = launches_[static_cast<std::size_t>(tile.launch)];
+          Launch& launch = launches_[index(tile.launch)];
           launch.tiles.push_back(self);
           ++launch.unfinished;
           ++tile.waiting;
@@ -59,8 +59,7 @@ void PlanInterpreter::find_arrivals() {
       if (found == tile_cells_.end() || found->second.readers.empty()) continue;
       found->second.arrivals.push_back(id);
       if (found->second.arriving++ > 0) continue;
-      for (const std::int32_t tile : found->second.readers)
-        ++tiles_[static_cast<std::size_t>(tile)].waiting;
+      for (const std::int32_t tile : found->second.readers) ++tiles_[index(tile)].waiting;
     }
   };
   for (std::int32_t s = 0; s < unrolled_.streams(); ++s) {
@@ -85,7 +84,7 @@ Contributions PlanInterpreter::made_of(int rank, std::int32_t atom, Contribution
   std::set<std::int32_t> adders;
   std::int32_t last = -1;
   for (const std::int32_t number : cell.writers) {
-    const Tile& tile = tiles_[static_cast<std::size_t>(number)];
+    const Tile& tile = tiles_[index(number)];
     if (std::exchange(last, tile.compute) == tile.compute) continue;
     const bool adds = std::ranges::find(tile.adds, atom) != tile.adds.end();
     if (adds)
@@ -101,7 +100,7 @@ Contributions PlanInterpreter::made_of(int rank, std::int32_t atom, Contribution
 }
 
 void PlanInterpreter::find_owners() {
-  owners_.resize(static_cast<std::size_t>(atoms_.count()));
+  owners_.resize(index(atoms_.count()));
   for (int rank = 0; rank < plan_.ranks; ++rank) {
     for (std::int32_t atom = 0; atom < atoms_.count(); ++atom) {
       const auto tile = tile_cells_.find(cell_index(rank, atom));
@@ -109,7 +108,7 @@ void PlanInterpreter::find_owners() {
       Contributions own = cells_[cell_index(rank, atom)].value;
       if (computes) own = made_of(rank, atom, own, tile->second);
       if (!own.defined()) continue;
-      Contributions& all = owners_[static_cast<std::size_t>(atom)];
+      Contributions& all = owners_[index(atom)];
       all = all.defined() ? Contributions::sum(all, own) : own;
     }
   }

@@ -41,10 +41,8 @@ class Unrolled {
 
   const plan::Plan& plan() const { return plan_; }
   std::int32_t streams() const { return static_cast<std::int32_t>(rank_of_.size()); }
-  std::int32_t stream(int rank, std::int32_t index) const {
-    return first_[static_cast<std::size_t>(rank)] + index;
-  }
-  int rank_of(std::int32_t stream) const { return rank_of_[static_cast<std::size_t>(stream)]; }
+  std::int32_t stream(int rank, std::int32_t number) const { return first_[index(rank)] + number; }
+  int rank_of(std::int32_t stream) const { return rank_of_[index(stream)]; }
   /// Among the streams of its rank.
   std::int32_t index_of(std::int32_t stream) const {
     return stream - first_[index(rank_of(stream))];
