@@ -8,6 +8,7 @@
 #include <string>
 
 #include "program/semantics/primitive.h"
+#include "program/semantics/streams.h"
 
 namespace hemiola::program {
 namespace {
@@ -33,15 +34,9 @@ void mark_shared(Program& program) {
   const auto awaited = awaited_by_body(program);
   for (const RankCode& code : program.codes) {
     std::map<std::int32_t, int> waiters;
-    for (const Stream& stream : code.streams) {
-      for (const StreamItem& item : stream) {
-        if (item.kind == StreamItem::Kind::engine)
-          for (std::int32_t index : awaited.at(index(item.index))) ++waiters[index];
-        if (item.kind != StreamItem::Kind::kernel) continue;
-        for (std::int32_t body : program.kernels.at(index(item.index)).bodies)
-          for (std::int32_t index : awaited.at(index(body))) ++waiters[index];
-      }
-    }
+    each_body(code, program.kernels, [&](std::int32_t body) {
+      for (const std::int32_t semaphore : awaited.at(index(body))) ++waiters[semaphore];
+    });
     for (const auto& [index, count] : waiters)
       if (count > 1) program.semaphores.at(static_cast<std::size_t>(index)).shared = true;
   }

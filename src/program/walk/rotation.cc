@@ -7,6 +7,7 @@
 
 #include "core/index.h"
 #include "program/semantics/primitive.h"
+#include "program/semantics/streams.h"
 
 namespace hemiola::program {
 namespace {
@@ -17,14 +18,7 @@ std::int64_t modulo(std::int64_t a, std::int64_t m) {
 
 std::set<std::int32_t> bodies_of(const Bound& program, int rank) {
   std::set<std::int32_t> bodies;
-  for (const Stream& stream : program.code(rank).streams) {
-    for (const StreamItem& item : stream) {
-      if (item.kind == StreamItem::Kind::engine) bodies.insert(item.index);
-      if (item.kind != StreamItem::Kind::kernel) continue;
-      const Kernel& kernel = program.kernels()[index(item.index)];
-      bodies.insert(kernel.bodies.begin(), kernel.bodies.end());
-    }
-  }
+  each_body(program.code(rank), program.kernels(), [&](std::int32_t b) { bodies.insert(b); });
   return bodies;
 }
 

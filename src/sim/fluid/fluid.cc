@@ -175,8 +175,7 @@ void Fluid::flow_over(std::int32_t flow, const Attribution& charged, std::int64_
         --rank.tiles_of_products;
         rank.power.goes_on_until(now + rest_of_run(walker));
       }
-      walker.spent = spent;
-      walker.time = now;
+      walker.at = {now, spent};
       walker.stage = 2;
       walker.blocked = Blocked::no;
       advance(use.a);

@@ -51,15 +51,13 @@ void Fluid::start_work(std::int32_t rank, std::int32_t number, std::int64_t now,
   if (agent < 0) return start_kernel(rank, number, now, spent);
   Walker& walker = walkers_[index(agent)];
   begin(walker);
-  walker.spent = spent;
-  walker.time = now;
+  walker.at = {now, spent};
   walker.copied = false;
   if (program_.code(first_rank(rank)).streams[index(number)][stream.item].prelaunched) {
     // The poll that its turn ends.
     const std::int64_t interval =
         std::max<std::int64_t>(1, machine_.model(walker.agent.rank).sync_poll_interval.fs);
-    charge(walker.spent, Reason::poll, interval);
-    walker.time += interval;
+    walker.at.add(Reason::poll, interval);
   }
   wake(agent);
 }
@@ -85,26 +83,20 @@ void Fluid::start_kernel(std::int32_t rank, std::int32_t stream, std::int64_t no
   kernel.next = 0;
   kernel.left = std::ssize(kernel.agents);
   kernel.began = now;
-  kernel.end = 0;
+  kernel.end.time = 0;
   kernel.spent = spent;
   for (const std::int32_t agent : kernel.agents) {
     Walker& walker = walkers_[index(agent)];
     begin(walker);
     walker.last_op = -1;
     walker.fetched = false;
-    walker.acknowledged = 0;
+    walker.acknowledged.time = 0;
     walker.first_step = 0;
     walker.tiles = 0;
     walker.tiled = false;
   }
   if (kernel.agents.empty()) {
-    Attribution later = spent;
-    const std::int64_t latency =
-        std::max<std::int64_t>(1, machine_.model(fold_.first_rank(rank)).launch_end_latency.fs);
-    charge(later, Reason::launch, latency);
-    show_stream(rank, stream, "end", now, now + latency);
-    push(now + latency, Kind::finished, rank, stream, &later);
-    return;
+    return end_kernel(rank, stream, {now, spent});
   }
   dispatch(rank, stream, static_cast<std::int32_t>(item), now);
 }
@@ -143,8 +135,8 @@ void Fluid::give_room(const Walker& walker) {
     });
   }
   for (const auto& [stream, item] : waiting) {
-    state.streams[index(stream)].kernels[index(item)].spent = walker.spent;
-    dispatch(walker.rank_class, stream, item, walker.time);
+    state.streams[index(stream)].kernels[index(item)].spent = walker.at.spent;
+    dispatch(walker.rank_class, stream, item, walker.at.time);
   }
 }
 
@@ -171,13 +163,11 @@ void Fluid::dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item, 
     const std::int64_t at = std::max(now, kernel.began + interval * number);
     const std::int64_t latency = std::max<std::int64_t>(
         1, model.dispatch_latency.fs + (code.largest_tile > 0 ? model.gemm_setup.fs : 0));
-    walker.spent = kernel.spent;
-    walker.time = std::accumulate(walker.spent.begin(), walker.spent.end(), std::int64_t{0});
-    charge(walker.spent, Reason::dispatch, at + latency - walker.time);
-    walker.time = at + latency;
+    const auto& spent = kernel.spent;
+    walker.at = {std::accumulate(spent.begin(), spent.end(), std::int64_t{0}), spent};
+    walker.at.add(Reason::dispatch, at + latency - walker.at.time);
     walker.dispatched = at;
-    walker.poster = walker.time;
-    walker.poster_spent = walker.spent;
+    walker.poster = walker.at;
     wake(agent);
   }
 }
@@ -189,43 +179,39 @@ void Fluid::agent_over(std::int32_t number) {
   end_walk(walker.cursor, program_, ranks_[index(walker.rank_class)]);
   if (walker.agent.kernel < 0 && options_.one_host && walker.copied) {
     const std::int64_t each = machine_.model(walker.agent.rank).dma_completion_time.fs;
-    const std::int64_t seen = by_host(walker.time, each * walker.members, walker.spent);
-    push(seen, Kind::finished, walker.rank_class, walker.agent.stream, &walker.spent);
+    const std::int64_t seen = by_host(walker.at.time, each * walker.members, walker.at.spent);
+    push(seen, Kind::finished, walker.rank_class, walker.agent.stream, &walker.at.spent);
     return;
   }
   if (walker.agent.kernel < 0) {
-    come_to(HostStep::finished, walker.rank_class, walker.agent.stream, walker.time, walker.spent);
+    come_to(HostStep::finished, walker.rank_class, walker.agent.stream, walker.at.time,
+            walker.at.spent);
     return;
   }
-  if (walker.posts_apart && walker.poster > walker.time) {
-    walker.time = walker.poster;
-    walker.spent = walker.poster_spent;
-  }
+  if (walker.posts_apart) walker.at.join(walker.poster);
   if (options_.trace != nullptr)
     options_.trace->workgroup(walker.agent.rank, walker.agent.stream, number_in_rank(walker.agent),
-                              {walker.dispatched}, {walker.time});
+                              {walker.dispatched}, {walker.at.time});
   take_room(walker, -1);
   give_room(walker);
-  const bool stores = walker.acknowledged > walker.time;
-  part_over(walker, stores ? walker.acknowledged : walker.time,
-            stores ? walker.acknowledged_spent : walker.spent);
+  part_over(walker, walker.acknowledged.time > walker.at.time ? walker.acknowledged : walker.at);
 }
 
-void Fluid::part_over(const Walker& walker, std::int64_t time, const Attribution& spent) {
+void Fluid::part_over(const Walker& walker, const Moment& end) {
   Kernel& kernel = kernel_of(walker);
-  if (time > kernel.end) {
-    kernel.end = time;
-    kernel.end_spent = spent;
-  }
+  kernel.end.join(end);
   if (--kernel.left > 0) return;
-  const std::int64_t latency =
-      std::max<std::int64_t>(1, machine_.model(walker.agent.rank).launch_end_latency.fs);
   const std::string& name = program_.kernels()[index(walker.agent.kernel)].name;
-  show_stream(walker.rank_class, walker.agent.stream, name, kernel.began, kernel.end);
-  show_stream(walker.rank_class, walker.agent.stream, "end", kernel.end, kernel.end + latency);
-  Attribution later = kernel.end_spent;
-  charge(later, Reason::launch, latency);
-  push(kernel.end + latency, Kind::finished, walker.rank_class, walker.agent.stream, &later);
+  show_stream(walker.rank_class, walker.agent.stream, name, kernel.began, kernel.end.time);
+  end_kernel(walker.rank_class, walker.agent.stream, kernel.end);
+}
+
+void Fluid::end_kernel(std::int32_t rank, std::int32_t stream, Moment end) {
+  const std::int64_t began = end.time;
+  end.add(Reason::launch,
+          std::max<std::int64_t>(1, machine_.model(fold_.first_rank(rank)).launch_end_latency.fs));
+  show_stream(rank, stream, "end", began, end.time);
+  push(end.time, Kind::finished, rank, stream, &end.spent);
 }
 
 }  // namespace hemiola::sim

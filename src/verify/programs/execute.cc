@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 
+#include "program/semantics/streams.h"
 #include "program/walk/cursor.h"
 #include "verify/execute.h"
 #include "verify/plans/data.h"
@@ -137,10 +138,7 @@ class ProgramExecution {
             workgroup.item = i;
             ++host.workgroups.back();
           };
-          const auto index = static_cast<std::size_t>(items[i].index);
-          if (items[i].kind == StreamItem::Kind::engine) add(items[i].index);
-          if (items[i].kind != StreamItem::Kind::kernel) continue;
-          for (const std::int32_t body : program_.kernels()[index].bodies) add(body);
+          for (const std::int32_t body : bodies_of(items[i], program_.kernels())) add(body);
         }
       }
     }

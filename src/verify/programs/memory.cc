@@ -201,13 +201,12 @@ void Memory::check_write(const Region& where, const Cell& cell, std::int32_t rec
 void Memory::check_writes(const Region& where, std::int32_t record, const View& view,
                           const std::vector<Piece>& pieces) {
   auto piece = pieces.begin();
-  inspect(where, [&](std::int64_t begin, std::int64_t end, const Cell* cell) {
+  inspect(where, [&](const Region& all, const Cell* cell) {
     if (cell == nullptr) return;
-    Region part = where;
-    for (part.begin = begin; part.begin < end && piece != pieces.end(); part.begin = part.end) {
+    for (Region part = all; part.begin < all.end && piece != pieces.end(); part.begin = part.end) {
       while (piece != pieces.end() && where.begin + piece->end <= part.begin) ++piece;
       if (piece == pieces.end()) return;
-      part.end = std::min(end, where.begin + piece->end);
+      part.end = std::min(all.end, where.begin + piece->end);
       Trail trail = piece->trail;
       trail.shift -= where.begin;
       check_write(part, *cell, record, view, trail);
@@ -293,9 +292,9 @@ void Memory::write(const Region& where, std::int32_t record, const View& view,
 
 std::optional<std::int64_t> Memory::first_without(const Region& packets, std::int64_t flag) const {
   std::optional<std::int64_t> missing;
-  inspect(packets, [&](std::int64_t begin, std::int64_t, const Cell* cell) {
+  inspect(packets, [&](const Region& part, const Cell* cell) {
     const bool there = cell != nullptr && cell->writer >= 0 && cell->flag == flag;
-    if (!there && !missing) missing = begin;
+    if (!there && !missing) missing = part.begin;
   });
   return missing;
 }
@@ -303,7 +302,7 @@ std::optional<std::int64_t> Memory::first_without(const Region& packets, std::in
 void Memory::stores_of(const Region& packets, std::int32_t image, std::int32_t images,
                        std::vector<Stored>& stores) const {
   const std::vector<Trail::Step>* last = nullptr;
-  inspect(packets, [&](std::int64_t, std::int64_t, const Cell* cell) {
+  inspect(packets, [&](const Region&, const Cell* cell) {
     if (cell == nullptr || cell->writer < 0) return;
     const Stored direct{cell->writer, image, false};
     if (stores.empty() || stores.back() != direct) stores.push_back(direct);
@@ -326,9 +325,7 @@ std::optional<Region> Memory::mixed_use() const {
       memory.begin = program::memory_offset(begin, layout);
       memory.end = memory.begin + program::memory_size(cell.end - begin, layout);
       bool used = false;
-      inspect(memory, [&](std::int64_t, std::int64_t, const Cell* other) {
-        used = used || other != nullptr;
-      });
+      inspect(memory, [&](const Region&, const Cell* other) { used = used || other != nullptr; });
       if (used) return memory;
     }
   }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "program/bind/bound.h"
@@ -151,8 +152,7 @@ class Memory {
   void stores_of(const Region& packets, std::int32_t image, std::int32_t images,
                  std::vector<Stored>& stores) const;
 
-  /// Calls visit(begin, end, const Cell*) for the whole region in order; null where nothing was
-  /// touched.
+  /// Calls visit(part, const Cell*) for the whole region in order; null where nothing was touched.
   template <class Visit>
   void inspect(const Region& where, Visit visit) const;
 
@@ -210,16 +210,19 @@ void Memory::inspect(const Region& where, Visit visit) const {
   const Cells& all = cells(where);
   auto at = all.upper_bound(where.begin);
   if (at != all.begin()) --at;
-  std::int64_t next = where.begin;
+  Region part = where;
+  const auto visit_to = [&](std::int64_t end, const Cell* cell) {
+    part.end = end;
+    visit(std::as_const(part), cell);
+    part.begin = end;
+  };
   for (; at != all.end() && at->first < where.end; ++at) {
-    const std::int64_t begin = std::max(at->first, where.begin);
     const std::int64_t end = std::min(at->second.end, where.end);
-    if (end <= next) continue;
-    if (begin > next) visit(next, begin, static_cast<const Cell*>(nullptr));
-    visit(std::max(begin, next), end, &at->second);
-    next = end;
+    if (end <= part.begin) continue;
+    if (at->first > part.begin) visit_to(at->first, nullptr);
+    visit_to(end, &at->second);
   }
-  if (next < where.end) visit(next, where.end, static_cast<const Cell*>(nullptr));
+  if (part.begin < where.end) visit_to(where.end, nullptr);
 }
 
 }  // namespace hemiola::verify

@@ -235,15 +235,12 @@ std::optional<Finding> check_promise(const Interpreter& interpreter, const Memor
                      std::to_string(output.end);
     return first;
   }
-  memory.inspect(where, [&](std::int64_t begin, std::int64_t until, const Cell* cell) {
+  memory.inspect(where, [&](const Region& part, const Cell* cell) {
     if (first) return;
-    Region part = where;
-    part.begin = begin;
-    part.end = until;
     std::string text = "holds nothing: nobody wrote there";
     if (cell != nullptr)
       text = difference(interpreter.program(), memory, values, values.terms(cell->value), promise,
-                        begin, output.begin);
+                        part.begin, output.begin);
     if (!text.empty()) {
       first = wrong_output(interpreter, memory, part, cell, text);
       return;
@@ -320,11 +317,8 @@ std::optional<Finding> check_expected(const Interpreter& interpreter, const Memo
   const Clock end = interpreter.end_of_all();
   std::optional<Finding> first;
   const auto look = [&](const Region& where) {
-    memory.inspect(where, [&](std::int64_t begin, std::int64_t until, const Cell* cell) {
+    memory.inspect(where, [&](const Region& part, const Cell* cell) {
       if (first) return;
-      Region part = where;
-      part.begin = begin;
-      part.end = until;
       const auto& terms = cell == nullptr ? std::vector<Term>{} : values.terms(cell->value);
       if (terms.empty() || std::any_of(terms.begin(), terms.end(), ValueTable::is_unwritten)) {
         first = wrong_output(interpreter, memory, part, cell, "holds nothing: nobody wrote there");
@@ -364,11 +358,8 @@ void warn_of_early_ends(const Interpreter& interpreter, const Memory& memory,
       const BufferKind kind = program.buffers()[i].kind;
       if (kind != BufferKind::input && kind != BufferKind::output) continue;
       const Region whole = place(program, static_cast<std::int32_t>(i), rank, INT64_MAX / 4);
-      memory.inspect(whole, [&](std::int64_t begin, std::int64_t until, const Cell* cell) {
+      memory.inspect(whole, [&](const Region& where, const Cell* cell) {
         if (cell == nullptr) return;
-        Region where = whole;
-        where.begin = begin;
-        where.end = until;
         if (!late_write && is_late(memory, *cell, end)) {
           late_write = true;
           warn(interpreter, memory.access(cell->writer), where, "has written", warnings);
@@ -395,11 +386,10 @@ void warn_of_overwritten_inputs(const Interpreter& interpreter, const Memory& me
       if (input.buffer == output->buffer) continue;  // in place
       const AccessRecord* writer = nullptr;
       Region where = input;
-      memory.inspect(input, [&](std::int64_t begin, std::int64_t end, const Cell* cell) {
+      memory.inspect(input, [&](const Region& part, const Cell* cell) {
         if (writer != nullptr || cell == nullptr || cell->writer < 0) return;
         writer = &memory.access(cell->writer);
-        where.begin = begin;
-        where.end = end;
+        where = part;
       });
       if (writer == nullptr) continue;
       const Workgroup& workgroup = interpreter.workgroups()[index(writer->workgroup)];

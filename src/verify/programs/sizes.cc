@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/units.h"
+#include "program/semantics/streams.h"
 #include "program/walk/cursor.h"
 #include "verify/programs/fold.h"
 
@@ -166,16 +167,10 @@ class Ends {
 
  private:
   static bool runs(const Bound& program, int rank, std::int32_t body) {
-    const auto code = index(program.code_of()[index(rank)]);
-    for (const program::Stream& stream : program.codes()[code].streams) {
-      for (const program::StreamItem& item : stream) {
-        if (item.kind == program::StreamItem::Kind::engine && item.index == body) return true;
-        if (item.kind != program::StreamItem::Kind::kernel) continue;
-        const auto& bodies = program.kernels()[index(item.index)].bodies;
-        if (std::ranges::find(bodies, body) != bodies.end()) return true;
-      }
-    }
-    return false;
+    bool found = false;
+    each_body(program.code(rank), program.kernels(),
+              [&](std::int32_t other) { found = found || other == body; });
+    return found;
   }
 
   bool add(const program::Primitive& x, const program::Primitive& y) {
