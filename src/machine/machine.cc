@@ -21,6 +21,15 @@ constexpr const char* kKinds =
   throw Failure("unknown parameter '" + std::string(parameter) + "'", kOption, hint);
 }
 
+/// What a name without its kind could be: "l2.size" is gpu.l2.size.
+std::string near_name(std::string_view parameter) {
+  std::vector<std::string> names;
+  for (const Parameter& one : gpu_parameters()) names.push_back("gpu." + std::string(one.name));
+  for (const auto& one : fabric_parameters<LinkClass>())
+    names.push_back("link.*." + std::string(one.name));
+  return suggest(parameter, names, kKinds);
+}
+
 /// link.<class>.<name>; a class may itself contain dots, a parameter's name does not.
 void set_link(Machine& machine, std::string_view parameter, std::string_view rest,
               std::string_view value) {
@@ -128,7 +137,7 @@ void Machine::set(std::string_view parameter, std::string_view value) {
   const std::string_view kind = parameter.substr(0, dot);
   const std::string_view rest =
       dot == std::string_view::npos ? std::string_view{} : parameter.substr(dot + 1);
-  if (rest.empty()) unknown_parameter(parameter, kKinds);
+  if (rest.empty()) unknown_parameter(parameter, near_name(parameter));
   if (kind == "gpu") {
     // On a copy first: a bad value must not leave half of the models changed.
     std::vector<GpuModel> changed = models;
@@ -146,8 +155,7 @@ void Machine::set(std::string_view parameter, std::string_view value) {
     if (rest != "routing") unknown_parameter(parameter, "of the fabric there is fabric.routing");
     set_network_routing(*this, value, kOption);
   } else {
-    unknown_parameter(parameter,
-                      suggest(kind, {"gpu", "link", "switch", "nic", "edge", "fabric"}, kKinds));
+    unknown_parameter(parameter, near_name(parameter));
   }
   forget_routes();
 }

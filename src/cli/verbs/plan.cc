@@ -244,6 +244,20 @@ void print_templates() {
   }
 }
 
+ExitCode list(const PlanOptions&, Session&) {
+  std::size_t width = 0;
+  for (const plan::TemplateInfo& info : plan::templates())
+    width = std::max(width, info.name.size());
+  for (const program::KernelInfo& info : program::kernels())
+    width = std::max(width, info.name.size());
+  const auto print = [&](const std::string& name, const std::string& description) {
+    std::cout << name << std::string(width + 2 - name.size(), ' ') << description << '\n';
+  };
+  for (const plan::TemplateInfo& info : plan::templates()) print(info.name, info.description);
+  for (const program::KernelInfo& info : program::kernels()) print(info.name, info.description);
+  return ExitCode::done;
+}
+
 ExitCode show_plan(const PlanOptions& options, const plan::Plan& plan) {
   std::optional<int> rank;
   if (!options.rank.empty())
@@ -362,8 +376,11 @@ void add_plan(CLI::App& app, Session& session) {
   CLI::App* group = add_group(app, session, "plan", "make, show and convert plans and programs",
                               "  hemiola plan make all-gather/ring --ranks 4 -o plan.json\n"
                               "  hemiola plan convert plan.xml --to mscclpp -o plan.json",
-                              "make, show, convert");
+                              "list, make, show, convert");
   const auto options = std::make_shared<PlanOptions>();
+  on_call(*add_verb(*group, "list", "the built-in plans and kernels, each in a line",
+                    "  hemiola plan list | grep all-to-all"),
+          session, options, list);
   CLI::App* const made = add_plan_verb(
       *group, session, options, "make", make, "write the plan or program of a template",
       "  hemiola plan make all-gather/direct --mesh 4 --shape 16x2 --param transfer=pull\n"

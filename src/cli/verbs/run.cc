@@ -44,7 +44,7 @@ struct RunOptions {
   std::string seed = "0";
   std::string json, csv, trace, trace_lines, record, report;
   std::string record_rank, record_at;
-  bool no_check = false;
+  bool no_check = false, round_down = false;
   // Of traces.
   IterationOptions iteration;
   bool engine_given = false, lenient = false;
@@ -64,6 +64,9 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   verb.get_option("--sizes")->description(
       "a range 1KiB:1GiB:x2, or a list 1KiB,1MiB; of a trace: a file with bytes of its calls");
   add_machine_options(verb, options.machine);
+  verb.add_flag("--round-down", options.round_down,
+                "for a size that the program cannot take, the next smaller one: as nccl-tests do")
+      ->excludes("--round-size");
   const TextOptions add(verb);
   add_engine_options(verb, options.engine, "measured repetitions; 0: one cold run");
   add("--skew", options.skew, "later starts of rank 0, 1, ...: 0ns,5us", "TIMES");
@@ -235,7 +238,9 @@ Plan understand(const RunOptions& options, Notices& notices) {
     };
   request.combinations = setting_combinations(options.machine.set);
   request.sizes = requested_sizes(options.program);
-  request.round_size = options.program.round_size;
+  request.rounding = options.round_down           ? study::Rounding::down
+                     : options.program.round_size ? study::Rounding::up
+                                                  : study::Rounding::none;
   request.type = data_type_value(options.program.dtype);
   request.op = reduce_op_value(options.program.op);
   request.check = !options.no_check;

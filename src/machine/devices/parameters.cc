@@ -427,8 +427,9 @@ void set_parameter(GpuModel& model, std::string_view name, std::string_view valu
   }
   const Diagnostics found = check_gpu_model(changed, where);
   if (found.has_errors()) throw Failure(found);
-  changed.sources[std::string(name)] =
-      where.file.empty() ? "set by the caller" : "set in " + where.file;
+  changed.sources[std::string(name)] = where.file.empty()           ? "set by the caller"
+                                       : where.file == kOption.file ? "set by an option"
+                                                                    : "set in " + where.file;
   model = std::move(changed);
 }
 

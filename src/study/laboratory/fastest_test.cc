@@ -77,7 +77,7 @@ TEST(RunTables, have_a_row_for_each_size_and_a_table_for_each_combination) {
                      .programs = {"all-reduce/ring"},
                      .asked_for = "all-reduce/ring",
                      .sizes = {Bytes{1000}, KiB(1), KiB(64)},
-                     .round_size = true};
+                     .rounding = Rounding::up};
   std::vector<double> ends;
   std::int64_t all_runs = 0;
   const std::vector<RunTable> tables =

@@ -26,7 +26,9 @@ class TableRunner {
     std::set<Bytes> done;
     for (const Bytes asked : sizes) {
       begin_part(sizes, asked);
-      const Bytes size = request_.round_size ? rounded(machine, asked, table) : asked;
+      const Bytes size = request_.rounding == Rounding::up     ? rounded(machine, asked, table)
+                         : request_.rounding == Rounding::down ? rounded_down(machine, asked, table)
+                                                               : asked;
       if (done.insert(size).second) run_size(machine, size, table);
     }
     return table;
@@ -84,6 +86,30 @@ class TableRunner {
       }
     }
     if (size != asked) table.remarks.push_back(rounding_note(asked, size, last));
+    return size;
+  }
+
+  /// The largest size up to `size` that all programs take, else the smallest one.
+  Bytes rounded_down(const machine::SharedMachine& machine, Bytes size, RunTable& table) {
+    const Bytes asked = size;
+    for (bool settled = false; !settled && size > Bytes{};) {
+      settled = true;
+      for (const std::string& name : request_.programs) {
+        const SharedProgram program = load(name, machine, size);
+        const auto next = [&](Bytes from) {
+          return round_up(*program, {from, request_.type, request_.op});
+        };
+        if (size == Bytes{} || next(size) == size) continue;
+        // Legal sizes are multiples of the smallest one, or lie as far apart as those around here.
+        const Bytes smallest = next(Bytes{1}), above = next(size);
+        const Bytes apart = next(above + Bytes{1}) - above;
+        const Bytes below = above - apart;
+        size = size < smallest ? Bytes{} : below < size && next(below) == below ? below : smallest;
+        settled = false;
+      }
+    }
+    if (size == Bytes{}) return rounded(machine, asked, table);
+    if (size != asked) table.remarks.push_back(to_string(asked) + " is run as " + to_string(size));
     return size;
   }
 
