@@ -8,38 +8,23 @@
 #include <vector>
 
 #include "report/values/columns.h"
-#include "report/values/json_lists.h"
+#include "report/values/json_text.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
 
-std::string time_fields(const char* name, Time time) {
-  return fmt::format("\"{0}_fs\": {1}, \"{0}_ns\": {2}", name, time.fs, exact_ns(time));
-}
-
-std::string operator_object(const explore::Operator& op) {
+JsonText operator_object(const explore::Operator& op) {
   const machine::GemmShape local = explore::local_product(op);
-  return fmt::format(
-      "{{\"kind\": {}, \"gather\": {}, \"m\": {}, \"n\": {}, \"k\": {}, \"dtype\": {}, "
-      "\"ranks\": {}, \"load\": {}, \"local\": {{\"m\": {}, \"n\": {}, \"k\": {}}}, "
-      "\"collective_size_bytes\": {}}}",
-      json_string(name_of(op.kind)), op.gathers_b ? "\"b\"" : "\"a\"", op.m, op.n, op.k,
-      json_string(name_of(op.type)), op.ranks, json_string(op.load), local.m, local.n, local.k,
-      explore::collective_size(op).count);
+  return json_object("kind", name_of(op.kind), "gather", op.gathers_b ? "b" : "a", "m", op.m, "n",
+                     op.n, "k", op.k, "dtype", name_of(op.type), "ranks", op.ranks, "load", op.load,
+                     "local", json_object("m", local.m, "n", local.n, "k", local.k),
+                     "collective_size_bytes", explore::collective_size(op));
 }
 
-std::string settings_object(const study::Settings& settings) {
-  return json_object(settings, json_string);
-}
-
-std::string attribution_object(const sim::Attribution& attribution) {
-  return "{" +
-         joined(by_share(attribution),
-                [&](sim::Reason reason) {
-                  return fmt::format("\"{}\": {}", sim::name_of(reason),
-                                     attribution[index(reason)]);
-                }) +
-         "}";
+JsonText attribution_object(const sim::Attribution& attribution) {
+  return json_object_of(by_share(attribution), [&](JsonObject& object, sim::Reason reason) {
+    object.add(sim::name_of(reason), attribution[index(reason)]);
+  });
 }
 
 void add_panels(page::Timelines& all, const std::string& name, const RunTimeline::Panels& panels) {

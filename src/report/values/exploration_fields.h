@@ -19,16 +19,19 @@
 
 namespace hemiola::report {
 
-/// "serial_fs": 1, "serial_ns": 0.000001
-std::string time_fields(const char* name, Time time);
+struct JsonText;  // json_text.h
+
 /// What is multiplied, gathered and sent: "kind", "gather", "m", "n", "k", "dtype", "ranks",
 /// "local", "collective_size_bytes".
-std::string operator_object(const explore::Operator& op);
+JsonText operator_object(const explore::Operator& op);
 
-/// {"degree": "4"}
-std::string settings_object(const study::Settings& settings);
 /// Reasons with their femtoseconds, the longest first.
-std::string attribution_object(const sim::Attribution& attribution);
+JsonText attribution_object(const sim::Attribution& attribution);
+
+/// By which a candidate was timed last.
+inline const char* engine_of(const auto& candidate) {
+  return candidate.confirmed ? "sampled" : "fluid";
+}
 
 /// "best: GPU 0": the panels of one run among those of others.
 void add_panels(page::Timelines& all, const std::string& name, const RunTimeline::Panels& panels);

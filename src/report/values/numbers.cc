@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <set>
 
 namespace hemiola::report {
@@ -33,14 +31,6 @@ std::string percent(Time part, Time whole) {
   if (whole.fs == 0) return "-";
   return fmt::format("{:.1f}",
                      100.0 * static_cast<double>(part.fs) / static_cast<double>(whole.fs));
-}
-
-std::string json_number(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : "null";
-}
-
-std::string json_string(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string csv_cell(const std::string& text) {
