@@ -130,8 +130,9 @@ class Checker {
     asked_for_ = true;
     ExitCode worst = check_size(name, program, at, options_.data);
     if (worst == ExitCode::done)
-      std::cout << "values: some elements of every tile are what reference() says, with values that "
-                   "were drawn\n";
+      std::cout
+          << "values: some elements of every tile are what reference() says, with values that "
+             "were drawn\n";
     if (machine_ == nullptr && !is_wrong(worst) && fused.is_persistent(name))
       worst =
           study::worse(worst, check_size(name + ", one workgroup", fused.with(name, 1), at, false));
@@ -162,9 +163,8 @@ class Checker {
       progress_.parts(static_cast<std::int64_t>(i), std::ssize(names), "programs");
       worst = study::worse(worst, check_program(names[i]));
     }
-    const bool warned =
-        std::any_of(checks_.begin(), checks_.end(),
-                    [](const report::Checked& check) { return !check.proof.warnings.empty(); });
+    const bool warned = std::ranges::any_of(
+        checks_, [](const report::Checked& check) { return !check.proof.warnings.empty(); });
     if (options_.warnings_as_errors && warned && !is_wrong(worst)) {
       std::cout << "warnings are errors here\n";
       worst = ExitCode::wrong_program;

@@ -110,14 +110,14 @@ IterationOptions iteration_options(const RunOptions& options) {
 
 /// A workload is scheduled above the engines: what is said of one program's run has no meaning
 /// there, and what is said of workloads none for a program.
-void refuse_given(const CLI::App& verb, const std::vector<const char*>& names, const char* message,
+void refuse_typed(const CLI::App& verb, const std::vector<const char*>& names, const char* message,
                   const char* hint) {
   for (const char* name : names)
     if (verb.count(name) > 0) throw Failure(message, {.file = name}, hint);
 }
 
 void refuse_options_of_engines(const CLI::App& verb) {
-  refuse_given(
+  refuse_typed(
       verb,
       {"--warmup", "--iterations", "--skew", "--threads", "--seed", "--no-check", "--one-host",
        "--no-fold", "--trace-lines", "--record", "--record-rank", "--record-at"},
@@ -137,7 +137,7 @@ void refuse_options_of_workloads(const CLI::App& verb) {
                                "--without", "--job",         "--no-contention", "--lenient",
                                "--groups",  "--replicate"};
   all.insert(all.end(), sharing_options().begin(), sharing_options().end());
-  refuse_given(verb, all, "is of workloads, and this is a program", "docs/workloads.md");
+  refuse_typed(verb, all, "is of workloads, and this is a program", "docs/workloads.md");
 }
 
 /// Whether it can only be meant as a trace: what is wrong with it the reader of traces says.
@@ -188,7 +188,7 @@ ExitCode run_astra(const RunOptions& options, Session& session) {
 }
 
 ExitCode run_network(const CLI::App& verb, const RunOptions& options, Session& session) {
-  refuse_given(verb,
+  refuse_typed(verb,
                {"--engine", "--launch", "--warmup", "--iterations", "--skew", "--threads", "--seed",
                 "--no-check", "--one-host", "--no-fold", "--csv", "--trace", "--trace-lines",
                 "--report", "--record", "--record-rank", "--record-at", "--round-size"},
@@ -457,7 +457,7 @@ void Runner::print(const study::RunTable& table) const {
 }
 
 void Runner::write_files() const {
-  const study::RunTable all = study::joined(plan_.request, tables_);
+  const study::RunTable all = study::joined_tables(plan_.request, tables_);
   const report::Run run = head(all);
   if (!options_.json.empty()) write_file(options_.json, report::to_json(run, all.results));
   if (!options_.csv.empty()) write_file(options_.csv, report::to_csv(run, all.results));
@@ -485,7 +485,7 @@ void add_run(CLI::App& app, Session& session) {
       if (astra || is_meant_as_trace(options->program.program)) {
         refuse_options_of_engines(*verb);
         if (!astra) return run_trace(*options, session);
-        refuse_given(*verb, sharing_options(), "is of our own model's runs",
+        refuse_typed(*verb, sharing_options(), "is of our own model's runs",
                      "give the trace without --astra");
         return run_astra(*options, session);
       }

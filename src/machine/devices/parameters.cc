@@ -115,7 +115,7 @@ bool set_gemm_tiles(GpuModel& model, std::string_view text) {
 template <typename Choice, std::size_t n>
 bool set_choice(Choice& field, const std::array<std::string_view, n>& names,
                 std::string_view text) {
-  const auto found = std::find(names.begin(), names.end(), trim(text));
+  const auto found = std::ranges::find(names, trim(text));
   if (found == names.end()) return false;
   field = static_cast<Choice>(found - names.begin());
   return true;
@@ -359,8 +359,7 @@ constexpr std::array kParameters{
 };
 
 const Parameter* find_parameter(std::string_view name) {
-  const auto found = std::find_if(kParameters.begin(), kParameters.end(),
-                                  [&](const Parameter& p) { return p.name == name; });
+  const auto found = std::ranges::find(kParameters, name, &Parameter::name);
   return found == kParameters.end() ? nullptr : &*found;
 }
 

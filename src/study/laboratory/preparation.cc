@@ -1,11 +1,12 @@
 #include "study/laboratory/preparation.h"
 
+#include "core/lists.h"
+
 namespace hemiola::study {
 
 std::string to_text(const Settings& settings) {
-  std::string text;
-  for (const auto& [name, value] : settings) text += (text.empty() ? "" : " ") + name + '=' + value;
-  return text;
+  return joined(
+      settings, [](const auto& one) { return one.first + '=' + one.second; }, " ");
 }
 
 Bytes round_up(const program::Program& program, const program::BindOptions& wanted) {

@@ -192,7 +192,7 @@ std::vector<RunTable> run_tables(Laboratory& laboratory, const RunRequest& reque
   return tables;
 }
 
-RunTable joined(const RunRequest& request, const std::vector<RunTable>& tables) {
+RunTable joined_tables(const RunRequest& request, const std::vector<RunTable>& tables) {
   RunTable all = tables.front();
   if (tables.size() == 1) return all;
   all.machine = request.machine.name;
@@ -207,8 +207,8 @@ RunTable joined(const RunRequest& request, const std::vector<RunTable>& tables) 
 
 std::string program_name(const RunRequest& request, const RunTable& table) {
   const std::vector<std::string>& winners = table.winners;
-  const bool same = std::all_of(winners.begin(), winners.end(),
-                                [&](const std::string& name) { return name == winners.front(); });
+  const bool same = std::ranges::all_of(
+      winners, [&](const std::string& name) { return name == winners.front(); });
   return same ? winners.front() : request.asked_for + " (the fastest built-in of each size)";
 }
 

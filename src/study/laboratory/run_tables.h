@@ -60,7 +60,7 @@ std::vector<RunTable> run_tables(Laboratory& laboratory, const RunRequest& reque
                                  const RunWatch& watch);
 
 /// Tables as one, in which each result's settings say whose it is.
-RunTable joined(const RunRequest& request, const std::vector<RunTable>& tables);
+RunTable joined_tables(const RunRequest& request, const std::vector<RunTable>& tables);
 /// "all-reduce/ring", or what was asked for where not all winners are the same.
 std::string program_name(const RunRequest& request, const RunTable& table);
 
