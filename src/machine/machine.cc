@@ -155,7 +155,8 @@ void Machine::set(std::string_view parameter, std::string_view value) {
     if (rest != "routing") unknown_parameter(parameter, "of the fabric there is fabric.routing");
     set_network_routing(*this, value, kOption);
   } else {
-    unknown_parameter(parameter, near_name(parameter));
+    unknown_parameter(parameter, suggest(kind, {"gpu", "link", "switch", "nic", "edge", "fabric"},
+                                         near_name(parameter)));
   }
   forget_routes();
 }
