@@ -88,7 +88,7 @@ ExitCode carry_out(int argc, char** argv, Session& session) {
   const std::unique_ptr<CLI::App> app = make_parser(session);
   Typed words = typed(session.words);
   session.remarks = words.notes;
-  session.input = take_dashes(*app, words.words);
+  take_standard_input(*app, session);
   std::reverse(words.words.begin(), words.words.end());  // as the parser takes them
   try {
     app->parse(words.words);
@@ -100,6 +100,7 @@ ExitCode carry_out(int argc, char** argv, Session& session) {
                   "'hemiola --help' and 'hemiola VERB --help' show what there is");
   }
   reject_extras(*app);
+  take_standard_output(*app);
   if (!session.action) {
     std::cerr << app->help();
     return ExitCode::bad_input;

@@ -63,9 +63,8 @@ class Reader {
     const auto* test = std::find_if(std::begin(kTests), std::end(kTests),
                                     [&](const Test& one) { return name == one.name; });
     if (test == std::end(kTests)) {
-      std::vector<std::string> names;
-      for (const Test& one : kTests) names.emplace_back(one.name);
-      throw Failure("there is no '" + name + "' here", {}, "there are: " + joined(names));
+      throw Failure("there is no '" + name + "' here", {},
+                    "there are: " + joined(names_of(kTests)));
     }
     made_.words = {"run", test->program};
     split();
@@ -73,8 +72,8 @@ class Reader {
     sizes();
     operation();
     repetitions();
-    if (const std::string* root = given('r'); root != nullptr && *root != "0")
-      put("--param", "root=" + *root);
+    if (number('r').value_or(0) != 0)
+      wrong_flag("-r", "the root is rank 0 here", "leave it out: ranks of a machine are alike");
     if (number('c').value_or(1) == 0) made_.words.emplace_back("--no-check");
     if (number('G').value_or(0) > 0) put("--launch", "graph");
     for (const Flag& flag : kFlags)
@@ -124,11 +123,7 @@ class Reader {
   std::optional<std::int64_t> number(char letter) const {
     const std::string* text = given(letter);
     if (text == nullptr) return std::nullopt;
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-    if (error != std::errc{} || end != text->data() + text->size() || value < 0)
-      wrong_flag(std::string{'-', letter}, "'" + *text + "' is no number", "for example 8");
-    return value;
+    return read_count(*text, 0, 1 << 20, {.file = std::string{'-', letter}});
   }
 
   /// "128M" and "128MB" are 128 MiB, as nccl-tests read them.
@@ -141,10 +136,11 @@ class Reader {
     constexpr std::string_view kUnits = "KMGT";
     const std::size_t power =
         unit.empty() ? 0 : kUnits.find(static_cast<char>(unit[0] & ~0x20)) + 1;
-    if (error != std::errc{} || (!unit.empty() && power == 0) || !(value >= 0) || value > 1e12)
+    value *= static_cast<double>(std::int64_t{1} << (10 * power));
+    if (error != std::errc{} || (!unit.empty() && power == 0) || !(value >= 0) || value > 0x1p42)
       wrong_flag(std::string{'-', letter}, "'" + *text + "' is no size",
                  "for example 8, 64K or 1G");
-    return static_cast<std::int64_t>(value * static_cast<double>(std::int64_t{1} << (10 * power)));
+    return static_cast<std::int64_t>(value);
   }
 
   bool has_own(std::string_view option) const {
@@ -167,8 +163,10 @@ class Reader {
 
   void sizes() {
     constexpr std::int64_t kUsual = std::int64_t{32} << 20, kMost = 4096;
-    const std::int64_t first = bytes('b', kUsual);
-    const std::int64_t last = std::max(first, bytes('e', given('b') == nullptr ? kUsual : first));
+    const std::int64_t first = bytes('b', kUsual), last = bytes('e', kUsual);
+    if (first > last)
+      wrong_flag("-b", fmt::format("{} B is more than the largest size, {} B", first, last),
+                 "-e is the largest size, 32M where it is not given");
     const std::int64_t factor = number('f').value_or(1), step = bytes('i', std::int64_t{1} << 20);
     std::vector<std::string> all;
     for (std::int64_t size = first; size <= last && std::ssize(all) < kMost;) {

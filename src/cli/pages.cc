@@ -62,19 +62,25 @@ class Pages : public CLI::Formatter {
   std::size_t width_;
 };
 
+const std::set<std::string, std::less<>>& output_files() {
+  static const std::set<std::string, std::less<>> kAll{
+      "json",   "csv", "trace", "report",     "output",      "out",
+      "record", "job", "emit",  "thresholds", "slurm-script"};
+  return kAll;
+}
+
 /// Where an option stands in help. All else is input.
 const char* group_of(const std::string& name) {
   static const std::set<std::string, std::less<>> kMachine{"machine", "gpu", "ranks", "set"};
   static const std::set<std::string, std::less<>> kEngine{
-      "engine",  "launch", "warmup",   "iterations",   "one-host",     "no-fold",      "skew",
-      "threads", "seed",   "no-check", "detail",       "collectives",  "compute",      "calls",
-      "network", "parts",  "slurm",    "slurm-script", "slurm-option", "no-contention"};
-  static const std::set<std::string, std::less<>> kOutput{
-      "json",        "csv",       "trace", "report", "output", "trace-lines", "record",
-      "record-rank", "record-at", "to",    "quiet",  "strict", "job",         "graph"};
+      "engine",  "launch", "warmup",   "iterations",   "one-host",     "no-fold", "skew",
+      "threads", "seed",   "no-check", "detail",       "collectives",  "compute", "calls",
+      "network", "parts",  "slurm",    "slurm-option", "no-contention"};
+  static const std::set<std::string, std::less<>> kOfOutputs{
+      "trace-lines", "record-rank", "record-at", "to", "quiet", "strict", "graph"};
   if (kMachine.contains(name)) return "Machine";
   if (kEngine.contains(name)) return "Engine";
-  return kOutput.contains(name) ? "Output" : "Input";
+  return output_files().contains(name) || kOfOutputs.contains(name) ? "Output" : "Input";
 }
 
 /// CLI11 lists groups in the order in which they first come.
@@ -109,13 +115,10 @@ std::string bash_completion(const std::vector<Words>& all) {
          "    next=${COMP_WORDS[i]}\n"
          "    [[ $next == -* ]] && break\n"
          "    case \" " +
-         [&] {
-           std::string verbs;
-           for (const Words& one : all) verbs += one.verb + '|';
-           return verbs;
-         }() +
-         " \" in *\" ${verb:+$verb }$next|\"* | *\"|${verb:+$verb }$next|\"*) verb=\"${verb:+$verb "
-         "}$next\" ;; "
+         joined(
+             all, [](const Words& one) { return one.verb; }, "|") +
+         "| \" in *\" ${verb:+$verb }$next|\"* | *\"|${verb:+$verb "
+         "}$next|\"*) verb=\"${verb:+$verb }$next\" ;; "
          "*) break ;; esac\n"
          "  done\n"
          "  case $verb in\n" +
@@ -201,9 +204,7 @@ void write_pages(const CLI::App& verb, const std::string& name, const std::strin
 }  // namespace
 
 bool is_output_file(const CLI::Option& option) {
-  static const std::set<std::string, std::less<>> kFiles{"json",   "csv",    "trace", "report",
-                                                         "output", "record", "job"};
-  return !option.get_lnames().empty() && kFiles.contains(option.get_lnames().front());
+  return !option.get_lnames().empty() && output_files().contains(option.get_lnames().front());
 }
 
 void format_help(CLI::App& app) {

@@ -22,7 +22,10 @@ Typed typed(std::vector<std::string> words) {
     words.emplace_back("--help");
   }
   if (words.size() > 1 && words.front() == "run") {
-    const auto name = std::find_if(words.begin() + 1, words.end(), is_nccl_test);
+    // What stands behind an option is its value: --csv ring_perf.
+    auto name = words.begin() + 1;
+    while (name != words.end() && (!is_nccl_test(*name) || std::prev(name)->starts_with('-')))
+      ++name;
     if (name != words.end()) {
       std::vector<std::string> of_test{*name};
       of_test.insert(of_test.end(), words.begin() + 1, name);
@@ -47,42 +50,42 @@ std::string standard_input() {
   return "/proc/self/fd/" + std::to_string(file);
 }
 
-/// The option whose value a word is; null: it is a positional argument.
-const CLI::Option* option_of(const CLI::App& verb, const std::string& before) {
-  if (before.size() < 2 || before.front() != '-') return nullptr;
-  const CLI::Option* option = verb.get_option_no_throw(before);
-  return option != nullptr && option->get_items_expected_max() > 0 ? option : nullptr;
+void take_input(CLI::App& app, Session& session) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() == 0 || is_output_file(*option)) continue;
+    option->transform([&session](std::string text) {
+      if (text != "-") return text;
+      if (!session.input.empty())
+        throw Failure("standard input is one file", {.file = "-"}, "a file for the other one");
+      return session.input = standard_input();
+    });
+  }
+  for (CLI::App* verb : app.get_subcommands({})) take_input(*verb, session);
+}
+
+void take_outputs(const CLI::App& app, std::map<std::string, std::string>& written) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (!is_output_file(*option) || option->count() == 0) continue;
+    const std::string& file = option->results().back();
+    const std::string name = option->get_name();
+    const auto [other, is_new] = written.emplace(file, name);
+    if (!is_new)
+      throw Failure(other->second + " and " + name + " write to one place, '" + file + "'",
+                    {.file = name}, "a place for each of them");
+    if (file == "-") std::cout.rdbuf(std::cerr.rdbuf());
+  }
+  for (const CLI::App* verb : app.get_subcommands()) take_outputs(*verb, written);
 }
 
 }  // namespace
 
-std::string take_dashes(CLI::App& app, std::vector<std::string>& words) {
-  CLI::App* verb = &app;
+void take_standard_input(CLI::App& app, Session& session) {
+  take_input(app, session);
+}
+
+void take_standard_output(const CLI::App& app) {
   std::map<std::string, std::string> written;  // file: option
-  std::string input;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    std::string& word = words[i];
-    for (CLI::App* inner : verb->get_subcommands({}))
-      if (inner->get_name() == word) verb = inner;
-    const std::string before = i == 0 ? "" : words[i - 1];
-    const CLI::Option* option = option_of(*verb, before);
-    const bool is_output = option != nullptr && is_output_file(*option);
-    if (is_output) {
-      const auto [other, is_new] = written.emplace(word, before);
-      if (!is_new)
-        throw Failure(other->second + " and " + before + " write to one place, '" + word + "'",
-                      {.file = before}, "a place for each of them");
-    }
-    if (word != "-") continue;
-    if (is_output) {
-      std::cout.rdbuf(std::cerr.rdbuf());
-    } else if (!input.empty()) {
-      throw Failure("standard input is one file", {.file = "-"}, "a file for the other one");
-    } else {
-      word = input = standard_input();
-    }
-  }
-  return input;
+  take_outputs(app, written);
 }
 
 }  // namespace hemiola::cli

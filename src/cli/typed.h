@@ -2,11 +2,16 @@
 // nccl-tests' own (`run all_reduce_perf -b 8 -e 128M -f 2 -g 8`).
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+namespace CLI {
+class App;
+}
+
 namespace hemiola::cli {
+
+struct Session;
 
 struct Typed {
   std::vector<std::string> words;  ///< for the parser
@@ -17,10 +22,12 @@ struct Typed {
 /// no meaning here, or is wrong.
 Typed typed(std::vector<std::string> words);
 
-/// `-` in place of a file: an input is what standard input has, until the program ends; an output
-/// goes to standard output, and then nothing else does. Returns the name that the input has now.
-/// Failure: two of a kind.
-std::string take_dashes(CLI::App& app, std::vector<std::string>& words);
+/// `-` in place of a file that is read is what standard input has: the parser puts the name of a
+/// file with that in its place, which is Session::input from then on. Failure: for two files.
+void take_standard_input(CLI::App& app, Session& session);
+/// `-` in place of a file that is written is standard output, and then nothing else goes there.
+/// Behind the parser. Failure: two options write to one place.
+void take_standard_output(const CLI::App& app);
 
 /// Behind `run`: "all_reduce_perf", "./build/alltoall_perf".
 bool is_nccl_test(const std::string& word);

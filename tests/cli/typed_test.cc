@@ -62,8 +62,12 @@ TEST(Typed, what_is_wrong_with_a_flag_of_nccl_tests_is_said) {
   for (const auto& [arguments, words] :
        {std::pair("run all_reduce_perf -b", "-b: error: needs a value"),
         std::pair("run all_reduce_perf -b 8X", "'8X' is no size"),
-        std::pair("run all_reduce_perf -g two", "'two' is no number"),
+        std::pair("run all_reduce_perf -g two", "'two' is not a whole number"),
         std::pair("run all_reduce_perf -o all", "one run is of one operation"),
+        std::pair("run all_reduce_perf -b 64M", "is more than the largest size, 33554432 B"),
+        std::pair("run all_reduce_perf -e 9999999999T", "is no size"),
+        std::pair("run all_reduce_perf -g 99999999999", "-g: error"),
+        std::pair("run broadcast_perf -g 8 -r 3", "the root is rank 0"),
         std::pair("run all_reduce_perf -b 1 -e 1G -i 1", "more than 4096 sizes"),
         std::pair("run gather_perf -g 8", "there is no 'gather_perf' here")}) {
     const Outcome outcome = run(arguments);
@@ -99,7 +103,11 @@ TEST(Typed, a_dash_is_standard_input_or_output) {
   const Outcome json = run("run all-gather/ring --machine ring:4 --size 64KiB --json -");
   EXPECT_EQ(json.out.front(), '{');
   EXPECT_THAT(json.err, HasSubstr("# machine"));
-  EXPECT_THAT(run("run all-gather/ring --machine ring:4 --json x --csv x").err,
+  EXPECT_EQ(run("run all-gather/ring --machine ring:4 --size 64KiB --json=-").out.front(), '{');
+  EXPECT_EQ(run("run all-gather/ring --machine ring:4 --size 64KiB --csv ring_perf").code, 0);
+  EXPECT_EQ(run("sweep - --out -").code, 2);
+  EXPECT_EQ(run("run - --machine -").code, 2);
+  EXPECT_THAT(run("run all-gather/ring --machine ring:4 --json=x --csv x").err,
               HasSubstr("write to one place"));
 }
 

@@ -245,16 +245,15 @@ void print_templates() {
 }
 
 ExitCode list(const PlanOptions&, Session&) {
-  std::size_t width = 0;
+  std::vector<std::pair<std::string, std::string>> all;
   for (const plan::TemplateInfo& info : plan::templates())
-    width = std::max(width, info.name.size());
+    all.emplace_back(info.name, info.description);
   for (const program::KernelInfo& info : program::kernels())
-    width = std::max(width, info.name.size());
-  const auto print = [&](const std::string& name, const std::string& description) {
+    all.emplace_back(info.name, info.description);
+  std::size_t width = 0;
+  for (const auto& [name, description] : all) width = std::max(width, name.size());
+  for (const auto& [name, description] : all)
     std::cout << name << std::string(width + 2 - name.size(), ' ') << description << '\n';
-  };
-  for (const plan::TemplateInfo& info : plan::templates()) print(info.name, info.description);
-  for (const program::KernelInfo& info : program::kernels()) print(info.name, info.description);
   return ExitCode::done;
 }
 

@@ -48,7 +48,7 @@ class Writer {
     calls_ = calls_of(plan, names_, options.file, options.kernel.fusions, options.movers.carried,
                       options.kernel.stores);
     for (std::size_t i = 0; i < plan.tensors.size(); ++i)
-      if (is_shared(i) && !plan.tensors[i].strides.empty()) refuse_strides(plan.tensors[i]);
+      if (is_shared(i) && has_longer_rows(plan.tensors[i])) refuse_strides(plan.tensors[i]);
   }
 
   TorchFile file() const {

@@ -27,7 +27,7 @@ class KernelObject {
       : plan_(plan), fusion_(fusion), kernel_(*fusion.kernel) {
     for (const FusedOperand& one : fusion.operands) {
       const plan::Tensor& tensor = plan.tensors[static_cast<std::size_t>(one.tensor)];
-      if (tensor.strides.empty()) continue;
+      if (!has_longer_rows(tensor)) continue;
       rooms_.push_back(fmt::format("\"{}\": ({})", tensor.name, fmt::join(*room_of(tensor), ", ")));
     }
   }
@@ -85,12 +85,11 @@ class KernelObject {
       const TileAxis& axis = kernel_.axes[i];
       // Where it counts longer rows than the tiles are of, it says nothing of tiles.
       const std::string extent = std::to_string(fusion_.axes[i].extent);
-      const bool is_parameter =
-          kernel_.parameter(axis.size) != nullptr &&
-          std::none_of(
-              fusion_.arguments.begin(), fusion_.arguments.end(), [&](const FusedArgument& one) {
-                return !rooms_.empty() && one.parameter == axis.size && one.value != extent;
-              });
+      const bool counts_rows =
+          !rooms_.empty() && std::ranges::any_of(fusion_.arguments, [&](const FusedArgument& one) {
+            return one.parameter == axis.size && one.value != extent;
+          });
+      const bool is_parameter = kernel_.parameter(axis.size) != nullptr && !counts_rows;
       all.push_back(
           fmt::format("        \"{}\": hemiola_rt.TileAxis(block={}, size={}, grid={}),\n",
                       axis.name, axis.splits_reduction ? "1" : lambda_of(axis.block),

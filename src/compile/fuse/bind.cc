@@ -231,8 +231,7 @@ std::int32_t Pairer::axis_of(const OperandPair& pair, std::size_t axis) const {
 /// the tensor's rows have.
 std::int64_t Pairer::extent_of(const OperandPair& pair, std::size_t axis) const {
   const std::int32_t of_compute = axis_of(pair, axis);
-  if (const auto room = room_of(tensor_of(pair.operand)); room && has_room(pair))
-    return (*room)[axis];
+  if (has_room(pair)) return (*room_of(tensor_of(pair.operand)))[axis];
   return of_compute < 0 ? tensor_of(pair.operand).shape[axis]
                         : compute_.axes[static_cast<std::size_t>(of_compute)].extent;
 }

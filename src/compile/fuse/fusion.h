@@ -160,6 +160,8 @@ Fusions fuse(const Description& kernel, const Grids& grids, const FuseRequest& r
 /// The shape of the dense tensor that has a tensor's elements first along each axis: rows as long
 /// as its own, or longer. Nothing: strides that no such tensor has.
 std::optional<std::vector<std::int64_t>> room_of(const plan::Tensor& tensor);
+/// Whether it has such rows, and they are longer.
+bool has_longer_rows(const plan::Tensor& tensor);
 
 /// `grids` with rows of tensors as long as the kernel takes them for, where it has one parameter
 /// for the rows of several: queries of a rank in rows of all keys. Failure: as fuse().

@@ -6,9 +6,12 @@
 
 namespace hemiola::compile {
 
-bool Pairer::has_room(const OperandPair& pair) const {
-  const plan::Tensor& tensor = tensor_of(pair.operand);
+bool has_longer_rows(const plan::Tensor& tensor) {
   return room_of(tensor).value_or(tensor.shape) != tensor.shape;
+}
+
+bool Pairer::has_room(const OperandPair& pair) const {
+  return has_longer_rows(tensor_of(pair.operand));
 }
 bool Pairer::has_room(const std::string& axis) const {
   return std::any_of(made_.pairs.begin(), made_.pairs.end(), [&](const OperandPair& pair) {
@@ -58,7 +61,8 @@ std::map<std::int32_t, std::vector<std::int64_t>> Pairer::strides_with_room() {
     for_each_size(pair, [&](const AccessDescription& access, std::size_t i, int axis) {
       const auto most = largest.find(access.axes[i].size);
       if (axis > 0 && most != largest.end() && !is_looped(pair, static_cast<std::size_t>(axis)))
-        room[static_cast<std::size_t>(axis)] = most->second;
+        room[static_cast<std::size_t>(axis)] =
+            std::max(room[static_cast<std::size_t>(axis)], most->second);
     });
     if (room != tensor.shape && tensor.strides.empty() && !is_moved(number))
       found[number] = plan::Tensor(tensor.name, tensor.role, room, tensor.type).layout();

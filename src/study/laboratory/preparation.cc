@@ -20,6 +20,21 @@ Bytes round_up(const program::Program& program, const program::BindOptions& want
   }
 }
 
+Bytes round_down(const program::Program& program, const program::BindOptions& wanted) {
+  const auto next = [&](std::int64_t size) {
+    program::BindOptions at = wanted;
+    at.size = {size};
+    return round_up(program, at);
+  };
+  // The next legal size never falls where sizes rise: the last of those whose next is not above.
+  std::int64_t fits = 0, above = wanted.size.count + 1;
+  while (above - fits > 1) {
+    const std::int64_t middle = fits + (above - fits) / 2;
+    (next(middle) <= wanted.size ? fits : above) = middle;
+  }
+  return fits == 0 ? Bytes{} : next(fits);
+}
+
 std::string rounding_note(Bytes asked, Bytes taken, const std::string& program) {
   return to_string(asked) + " is run as " + to_string(taken) + ", the next size that " + program +
          " takes";

@@ -26,9 +26,7 @@ class TableRunner {
     std::set<Bytes> done;
     for (const Bytes asked : sizes) {
       begin_part(sizes, asked);
-      const Bytes size = request_.rounding == Rounding::up     ? rounded(machine, asked, table)
-                         : request_.rounding == Rounding::down ? rounded_down(machine, asked, table)
-                                                               : asked;
+      const Bytes size = rounded(request_.rounding, machine, asked, table);
       if (done.insert(size).second) run_size(machine, size, table);
     }
     return table;
@@ -65,18 +63,22 @@ class TableRunner {
     }
   }
 
-  /// The smallest size from `size` on that all programs take, those apart that cannot be loaded.
-  Bytes rounded(const machine::SharedMachine& machine, Bytes size, RunTable& table) {
+  /// The nearest size, up or down from `size`, that all programs take, those apart that cannot be
+  /// loaded; the smallest of all where there is none below.
+  Bytes rounded(Rounding way, const machine::SharedMachine& machine, Bytes size, RunTable& table) {
     const Bytes asked = size;
-    std::string last;  // who asked for more
-    bool settled = false;
+    std::string last;  // who asked for another one
+    bool settled = way == Rounding::none;
     while (!settled) {  // a program may be another one at another size
       settled = true;
       for (const std::string& name : request_.programs) {
         try {
           const SharedProgram program = load(name, machine, size);
-          const Bytes next = round_up(*program, {size, request_.type, request_.op});
+          const program::BindOptions at{size, request_.type, request_.op};
+          const Bytes next =
+              way == Rounding::up ? round_up(*program, at) : round_down(*program, at);
           if (next == size) continue;
+          if (next == Bytes{}) return rounded(Rounding::up, machine, asked, table);
           size = next;
           last = program->name;
           settled = false;
@@ -85,31 +87,10 @@ class TableRunner {
         }
       }
     }
-    if (size != asked) table.remarks.push_back(rounding_note(asked, size, last));
-    return size;
-  }
-
-  /// The largest size up to `size` that all programs take, else the smallest one.
-  Bytes rounded_down(const machine::SharedMachine& machine, Bytes size, RunTable& table) {
-    const Bytes asked = size;
-    for (bool settled = false; !settled && size > Bytes{};) {
-      settled = true;
-      for (const std::string& name : request_.programs) {
-        const SharedProgram program = load(name, machine, size);
-        const auto next = [&](Bytes from) {
-          return round_up(*program, {from, request_.type, request_.op});
-        };
-        if (size == Bytes{} || next(size) == size) continue;
-        // Legal sizes are multiples of the smallest one, or lie as far apart as those around here.
-        const Bytes smallest = next(Bytes{1}), above = next(size);
-        const Bytes apart = next(above + Bytes{1}) - above;
-        const Bytes below = above - apart;
-        size = size < smallest ? Bytes{} : below < size && next(below) == below ? below : smallest;
-        settled = false;
-      }
-    }
-    if (size == Bytes{}) return rounded(machine, asked, table);
-    if (size != asked) table.remarks.push_back(to_string(asked) + " is run as " + to_string(size));
+    if (size != asked)
+      table.remarks.push_back(way == Rounding::up
+                                  ? rounding_note(asked, size, last)
+                                  : to_string(asked) + " is run as " + to_string(size));
     return size;
   }
 
