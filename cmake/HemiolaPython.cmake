@@ -32,7 +32,7 @@ file(GLOB package CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/hemiola/* ${PRO
 pybind11_add_module(hemiola_python NO_EXTRAS ${sources})
 set_target_properties(hemiola_python PROPERTIES OUTPUT_NAME _core LIBRARY_OUTPUT_DIRECTORY ${HEMIOLA_PYTHON_TREE}/hemiola)
 target_include_directories(hemiola_python PRIVATE ${PROJECT_SOURCE_DIR}/src)
-target_link_libraries(hemiola_python PRIVATE hemiola_library hemiola_warnings hemiola_quick_build)
+target_link_libraries(hemiola_python PRIVATE hemiola_command hemiola_library hemiola_warnings hemiola_quick_build)
 target_compile_definitions(hemiola_python PRIVATE HEMIOLA_VERSION="${PROJECT_VERSION}")
 
 # Beside the module: the package's own files, and hemiola_rt, which emitted files call (docs/compile_plan.md).
@@ -47,5 +47,5 @@ endforeach()
 
 if(SKBUILD)
   install(TARGETS hemiola_python LIBRARY DESTINATION hemiola COMPONENT python)
-  install(TARGETS hemiola_cli RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
+  install(FILES python/hemiola_command.py DESTINATION . COMPONENT python)
 endif()

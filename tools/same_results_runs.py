@@ -197,8 +197,8 @@ run all-gather/nccl --machine dgx-h100 --size 256KiB --param protocol=ll128
 # Options of 'run': machines, sizes, types, settings, launches, repetitions, starts, threads, engines.
 OPTIONS = """
 run all-reduce --machine dgx-h100 --ranks 4 --size 16KiB
-run broadcast --machine switch:4 --sizes 16KiB,256KiB
-run all-reduce/ring --machine dgx-h100 --sizes 1KiB:1MiB:x4
+run broadcast --machine switch:4 --size 16KiB,256KiB
+run all-reduce/ring --machine dgx-h100 --size 1KiB:1MiB:x4
 run all-reduce/ring --machine dgx-h100 --size 1MiB --threads 2
 run all-reduce/ring --machine dgx-h100 --ranks 4 --size 64KiB --no-fold --threads 2
 run all-reduce/ring --machine dgx-h100 --ranks 4 --size 64KiB --engine reference
@@ -265,8 +265,8 @@ REPLAYS = [  # program, machine and size of the recording; options of the record
     ("ag-gemm/ring --machine switch:4 --param m=128 --param n=64 --param k=64", "--no-check", ""),
 ]
 OTHER_REPLAYS = """
-replay --describe all-reduce/nccl --machine dgx-h100 --size 64KiB --rank 2 --save {folder}/rows.csv --quiet ; replay {folder}/rows.csv --machine dgx-h100 --program all-reduce/nccl --size 64KiB --rank 2
-replay --describe all-reduce/one-shot --machine mi300x-8 --size 16KiB --save {folder}/rows.csv --quiet ; replay {folder}/rows.csv --machine mi300x-8 --program all-reduce/one-shot --size 16KiB --mode fabric
+replay --describe all-reduce/nccl --machine dgx-h100 --size 64KiB --rank 2 --output {folder}/rows.csv --quiet ; replay {folder}/rows.csv --machine dgx-h100 --program all-reduce/nccl --size 64KiB --rank 2
+replay --describe all-reduce/one-shot --machine mi300x-8 --size 16KiB --output {folder}/rows.csv --quiet ; replay {folder}/rows.csv --machine mi300x-8 --program all-reduce/one-shot --size 16KiB --mode fabric
 """
 
 
@@ -323,7 +323,7 @@ def input_runs(root):
 CHECKS = """
 check all-reduce/ring --machine dgx-h100 --size 16MiB --param protocol=ll
 check all-reduce/ring --ranks 8
-check all-reduce/ring --ranks 4 --sizes 1KiB:1MiB:x32 --calls 2
+check all-reduce/ring --ranks 4 --size 1KiB:1MiB:x32 --calls 2
 check all-reduce/two-shot --ranks 8 --param protocol=ll
 check all-reduce/trtllm-one-shot --machine dgx-h100 --size 64KiB
 check all-reduce/nccl --machine dgx-h100:2 --size 64KiB
@@ -340,8 +340,8 @@ check broadcast --machine switch:4 --size 64KiB
 """
 
 SWEEPS = """
-sweep examples/sweep_algorithms/sweep.yaml --out {folder}/points.sqlite
-sweep examples/sweep_algorithms/sweep.yaml --out {folder}/points.sqlite --threads 2 --shard 2/3
+sweep examples/sweep_algorithms/sweep.yaml --output {folder}/points.sqlite
+sweep examples/sweep_algorithms/sweep.yaml --output {folder}/points.sqlite --threads 2 --shard 2/3
 validate --only micro-
 validate --only h100-vllm --max-size 64KiB
 validate --only a100 --max-size 16KiB --engine fluid

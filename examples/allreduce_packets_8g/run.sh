@@ -1,3 +1,3 @@
 #!/bin/sh
 cd "$(dirname "$0")" || exit 2
-exec "${HEMIOLA:-hemiola}" run plan.json --machine dgx-h100 --sizes 1KiB,64KiB,1MiB
+exec "${HEMIOLA:-hemiola}" run plan.json --machine dgx-h100 --size 1KiB,64KiB,1MiB

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -82,6 +83,9 @@ struct Exploration {
 
   /// The fastest schedule; null where serial is.
   const ExploredSchedule* best() const;
+
+  struct Implementation;  ///< the library's, for reports; null in a suite
+  std::shared_ptr<const Implementation> self{};
 };
 
 /// Of a suite: a scenario, and what was found of it or why nothing was.

@@ -12,6 +12,8 @@
 
 namespace hemiola {
 
+struct Exploration;
+
 /// The columns of nccl-tests (size, count, type, redop, time us, algbw, busbw GB/s) plus bound, %
 /// of bound and how far it was checked; a row for each outcome, all of one machine. Every line that
 /// is not a row starts with '#'. Of one job: its launches, each with what it takes alone.
@@ -36,5 +38,15 @@ std::string to_csv(std::span<const Outcome> outcomes);
 /// Requests are shown from lines_begin up to lines_end. Interrupted when `watch` asks for it.
 std::string perfetto_trace(const Outcome& outcome, Time lines_begin = {}, Time lines_end = {},
                            const Watch& watch = {});
+
+/// Whether this build can make pages: npm was there when it was configured.
+bool has_pages();
+/// Pages for a browser, as `--report` of `run` and `explore` and `machine show --graph html` write
+/// them; `command` stands on them as what was called. Failure: this build has no pages. One outcome
+/// has a timeline: it is simulated once more, interrupted when `watch` asks for it.
+std::string page(std::span<const Outcome> outcomes, const std::string& command = {},
+                 const Watch& watch = {});
+std::string page(const Exploration& found, const std::string& command = {});
+std::string page(const Machine& machine, const std::string& command = {});
 
 }  // namespace hemiola

@@ -6,12 +6,14 @@
 'full'
 
 ``run`` proves and times a program, ``check`` proves it, ``sweep`` makes a table of many runs, ``explore`` finds how to
-overlap a product with its collective, ``compile`` puts a plan into a Triton kernel, ``Workload`` is a whole iteration of training or inference. ``Machine``,
+overlap a product with its collective, ``compile`` puts a plan into a Triton kernel, ``Workload`` is a whole iteration of training or inference.
+``tune``, ``record``, ``replay``, ``diff`` and ``validate`` are the command line's, with its options. ``Machine``,
 ``Program`` and ``Plan`` are what they take; ``PlanBuilder`` writes plans. Sizes are bytes or text ("64MiB");
 times that come out are integers of femtoseconds (``_fs``), with ``_us`` beside them.
 """
 
 from ._core import __version__
+from ._command import Answer, diff, record, replay, tune, validate
 from ._compile import Compiled, compile
 from ._errors import BadInput, Deadlock, Error, InternalError, WrongProgram
 from ._experiment import Laboratory, check, run, sweep
@@ -24,8 +26,8 @@ from ._workload import Call, Iteration, Parallelism, PathShare, RankTime, Worklo
 from .plan import Plan, PlanBuilder, Template, TemplateParameter, rank
 
 __all__ = [
-    "BadInput", "BlockExploration", "Call", "Cause", "Chain", "Check", "Compiled", "Deadlock", "Diagnostic", "Error", "Exploration", "InternalError", "Iteration", "Job", "Laboratory", "LaunchUse", "LinkUse", "Machine",
+    "Answer", "BadInput", "BlockExploration", "Call", "Cause", "Chain", "Check", "Compiled", "Deadlock", "Diagnostic", "Error", "Exploration", "InternalError", "Iteration", "Job", "Laboratory", "LaunchUse", "LinkUse", "Machine",
     "Operator", "Operators", "Outcome", "Parallelism", "Parameter", "PathShare", "Plan", "PlanBuilder", "Program", "Proof", "ProofStep", "RankTime", "Row", "Scenario", "Schedule",
-    "Serial", "SuiteExploration", "Table", "Template", "TemplateParameter", "Workload", "WrongProgram", "__version__", "check", "compile", "explore",
-    "explore_block", "explore_suite", "rank", "run", "run_iteration", "search_parallelism", "sweep",
+    "Serial", "SuiteExploration", "Table", "Template", "TemplateParameter", "Workload", "WrongProgram", "__version__", "check", "compile", "diff", "explore",
+    "explore_block", "explore_suite", "rank", "record", "replay", "run", "run_iteration", "search_parallelism", "sweep", "tune", "validate",
 ]  # fmt: skip

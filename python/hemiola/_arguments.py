@@ -49,6 +49,13 @@ def sizes_bytes(sizes: Union[Size, Iterable[Size]]) -> list[int]:
     return found
 
 
+def known_arguments(arguments: Iterable[str], names: Iterable[str]) -> None:
+    """TypeError for one that there is not."""
+    for name in arguments:
+        if name not in names:
+            raise TypeError(f"there is no argument '{name}'; there are {', '.join(names)}")
+
+
 def femtoseconds(time: Duration) -> int:
     """``"5us"`` in femtoseconds. A number without a unit is refused: it could be any of them."""
     found = _core.parse_time(time) if isinstance(time, str) else None

@@ -16,11 +16,12 @@ from typing import Any, Optional, Union
 from . import _core
 from ._errors import bad_input
 from ._plan import Plan
+from ._shown import Shown
 
 AnyPlan = Union[Plan, str, "os.PathLike[str]"]
 
 
-class Compiled:
+class Compiled(Shown):
     """What :func:`compile` made: a schedule for hemiola_rt. Its text is there without PyTorch and Triton; ``module`` and what follows
     import them.
 

@@ -5,26 +5,42 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Optional, Union, overload
+from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union, overload
 
 from . import _core
-from ._arguments import Duration, Ranks, Settings, Size, femtoseconds, pairs, size_bytes, sizes_bytes
+from ._arguments import Duration, Ranks, Settings, Size, femtoseconds, known_arguments, size_bytes, sizes_bytes
 from ._errors import Error
 from ._machine import AnyMachine, AnyProgram, Job, Machine, Program, machine_of, program_of
 from ._results import Check, Outcome, Proof
 from ._table import Row, Table
 from ._plan import Plan
 
-_OPTIONS = ("dtype", "op", "engine", "launch", "warmup", "iterations", "one_host", "fold", "threads", "round_size", "check")
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class RunOptions(TypedDict, total=False):
+    """Of :func:`hemiola.run` and :func:`hemiola.sweep`."""
+
+    dtype: str
+    op: str
+    engine: str
+    launch: str
+    warmup: int
+    iterations: int
+    one_host: bool
+    fold: bool
+    threads: int
+    round_size: bool
+    check: bool
+    skew: Sequence[Duration]
 
 
 def _options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Those of an experiment, as the extension module takes them."""
+    known_arguments(options, RunOptions.__annotations__)
     found = dict(options)
     skew: Optional[Sequence[Duration]] = found.pop("skew", None)
-    for name in found:
-        if name not in _OPTIONS:
-            raise TypeError(f"there is no argument '{name}'; the options are {', '.join(_OPTIONS + ('skew',))}")
     if skew is not None:
         found["skew_fs"] = [femtoseconds(time) for time in skew]
     return found
@@ -48,7 +64,7 @@ class Laboratory:
         *,
         settings: Optional[Settings] = None,
         parameters: Optional[Settings] = None,
-        **options: Any,
+        **options: Unpack[RunOptions],
     ) -> Outcome:
         """See :func:`hemiola.run`; one size."""
         experiment = self._experiment(machine, program, size, settings, parameters, options)
@@ -84,7 +100,7 @@ class Laboratory:
         settings: Optional[Mapping[str, object]] = None,
         parameters: Optional[Mapping[str, object]] = None,
         jobs: int = 1,
-        **options: Any,
+        **options: Unpack[RunOptions],
     ) -> Table:
         """See :func:`hemiola.sweep`."""
         machines = [machine_of(one) for one in _several(machine)]
@@ -151,23 +167,19 @@ _shared = Laboratory()
 def run(
     machine: AnyMachine, program: AnyProgram, size: Optional[Size] = None, *, sizes: None = None,
     ranks: Optional[Ranks] = None, settings: Optional[Settings] = None, params: Optional[Settings] = None,
-    parameters: Optional[Settings] = None, dtype: str = "float", op: str = "sum", engine: str = "line",
-    launch: str = "stream", check: bool = True, warmup: int = 0, iterations: int = 0, skew: Sequence[Duration] = (),
-    one_host: bool = False, fold: bool = True, threads: int = 1, round_size: bool = False,
+    parameters: Optional[Settings] = None, **options: Unpack[RunOptions],
 ) -> Outcome: ...  # fmt: skip
 @overload
 def run(
     machine: AnyMachine, program: AnyProgram, size: None = None, *, sizes: Union[Size, Iterable[Size]],
     ranks: Optional[Ranks] = None, settings: Optional[Settings] = None, params: Optional[Settings] = None,
-    parameters: Optional[Settings] = None, dtype: str = "float", op: str = "sum", engine: str = "line",
-    launch: str = "stream", check: bool = True, warmup: int = 0, iterations: int = 0, skew: Sequence[Duration] = (),
-    one_host: bool = False, fold: bool = True, threads: int = 1, round_size: bool = False,
+    parameters: Optional[Settings] = None, **options: Unpack[RunOptions],
 ) -> Table: ...  # fmt: skip
 def run(
     machine: AnyMachine, program: AnyProgram, size: Optional[Size] = None, *,
     sizes: Union[Size, Iterable[Size], None] = None, ranks: Optional[Ranks] = None,
     settings: Optional[Settings] = None, params: Optional[Settings] = None, parameters: Optional[Settings] = None,
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> Union[Outcome, Table]:  # fmt: skip
     """Proves a program right, then times it on a machine and says where the time goes.
 
@@ -230,7 +242,7 @@ def sweep(
     settings: Optional[Mapping[str, object]] = None,
     parameters: Optional[Mapping[str, object]] = None,
     jobs: int = 1,
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> Table:
     """Runs all combinations of machines, settings, programs, parameters and sizes.
 

@@ -3,28 +3,46 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
 
 from . import _core
+from ._colours import stacked_bars
+from ._arguments import known_arguments
 from ._errors import bad_input
 from ._machine import AnyMachine, Program, machine_of
 from ._optional import pandas
-from ._shown import Shown
+from ._shown import Kept, Shown
 
-_OPTIONS = ("launch", "warmup", "iterations", "degrees", "realizations", "places", "transfers", "fluid", "top", "exhaustive", "losses", "threads")
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
-def _options(options: dict[str, Any]) -> dict[str, Any]:
-    for name in options:
-        if name not in _OPTIONS:
-            raise TypeError(f"there is no argument '{name}'; the options are {', '.join(_OPTIONS)}")
+class ExploreOptions(TypedDict, total=False):
+    """Of :func:`hemiola.explore`, :func:`hemiola.explore_suite` and :func:`hemiola.explore_block`."""
+
+    launch: str
+    warmup: int
+    iterations: int
+    degrees: Sequence[int]
+    realizations: Sequence[str]
+    places: Sequence[str]
+    transfers: Sequence[str]
+    fluid: int
+    top: int
+    exhaustive: bool
+    losses: str
+    threads: int
+
+
+def _options(options: Mapping[str, Any]) -> dict[str, Any]:
+    known_arguments(options, ExploreOptions.__annotations__)
     return {name: list(value) if isinstance(value, (tuple, list)) else value for name, value in options.items()}
 
 
 @dataclass(frozen=True)
-class Operator:
+class Operator(Shown):
     """A product and its collective. Sizes are global: C[m, n] = A[m, k] B[k, n] over all ranks together."""
 
     kind: str  #: "ag-gemm", "gemm-rs", "gemm-ar", "a2a-gemm" or "gemm-a2a"
@@ -38,7 +56,7 @@ class Operator:
 
 
 @dataclass(frozen=True)
-class Serial:
+class Serial(Shown):
     """The library's collective, then its product: what every speedup is against."""
 
     program: str  #: of the collective
@@ -52,7 +70,7 @@ class Serial:
         return self.time_fs / 1e9
 
 
-class Timed:
+class Timed(Shown):
     """What schedules of operators and of blocks have in common."""
 
     time_fs: int
@@ -69,7 +87,7 @@ class Timed:
 
     def to_dict(self) -> dict[str, Any]:
         """A row of a table; losses are columns ``lost_..._fs``."""
-        row = dataclasses.asdict(self)
+        row: dict[str, Any] = dataclasses.asdict(self)  # type: ignore[call-overload]
         parameters, losses = row.pop("parameters"), row.pop("losses")
         row.update({"time_us": self.time_us, "parameters": " ".join(f"{key}={value}" for key, value in parameters.items())})
         row.update({f"lost_{cause}_fs": fs for cause, fs in losses.items()})
@@ -106,7 +124,7 @@ class Schedule(Timed):
 
 
 @dataclass(frozen=True)
-class Exploration(Shown):
+class Exploration(Kept):
     """What :func:`hemiola.explore` found. Print it to see it."""
 
     machine: str
@@ -115,6 +133,7 @@ class Exploration(Shown):
     ideal_fs: int  #: no schedule takes less: all tiles over all compute units, the fewest bytes over the busiest link
     schedules: list[Schedule]  #: that were simulated, the fastest first
     space: int  #: schedules there are, serial among them
+    _core: Any = field(default=None, repr=False, compare=False)
 
     @property
     def best(self) -> Union[Schedule, Serial]:
@@ -135,7 +154,7 @@ class Exploration(Shown):
     def from_dict(items: dict[str, Any]) -> "Exploration":
         return Exploration(
             items["machine"], Operator(**items["operator"]), Serial(**items["serial"]), items["ideal_fs"],
-            [Schedule.from_dict(one) for one in items["schedules"]], items["space"],
+            [Schedule.from_dict(one) for one in items["schedules"]], items["space"], items.get("core"),
         )  # fmt: skip
 
     def to_dicts(self) -> list[dict[str, Any]]:
@@ -144,6 +163,18 @@ class Exploration(Shown):
     def to_pandas(self) -> Any:
         """A DataFrame with a row for each schedule, the fastest first."""
         return pandas().DataFrame(self.to_dicts())
+
+    def plot(self, top: int = 8, axes: Any = None) -> Any:
+        """Serial, its parts beside each other, and the fastest schedules, in us. Returns the axes."""
+        serial = {"collective": self.serial.collective_fs / 1e9, "compute": self.serial.product_fs / 1e9}
+        rest = self.serial.time_us - sum(serial.values())
+        bars = [{**serial, "launch": max(0.0, rest)}, *({"overlapped": one.time_us} for one in self.schedules[:top])]
+        names = ["serial", *(one.text for one in self.schedules[:top])]
+        return stacked_bars(axes, names, bars, "time (us)", f"{self.operator.kind} on {self.operator.ranks} ranks of {self.machine}")
+
+    def report(self, command: str = "") -> str:
+        """A page for a browser, as ``hemiola explore --report`` writes it, without timelines."""
+        return str(self._live().page(command))
 
     def __str__(self) -> str:
         op = self.operator
@@ -154,7 +185,7 @@ class Exploration(Shown):
 
 
 @dataclass(frozen=True)
-class Scenario:
+class Scenario(Shown):
     """One of a suite: an operator, and what was found or why nothing was."""
 
     name: str
@@ -179,7 +210,7 @@ class Scenario:
         return row
 
 
-class SuiteExploration:
+class SuiteExploration(Shown):
     """What :func:`hemiola.explore_suite` found: a sequence of :class:`Scenario`, in the order of the suite."""
 
     def __init__(self, scenarios: list[Scenario]):
@@ -226,6 +257,15 @@ class SuiteExploration:
             return frame(rows).pivot_table(index="scenario", columns="family", values="speedup", aggfunc="max").reindex(names)
         raise ValueError(f"'{what}' is none of scenarios, schedules, families")
 
+    def plot(self, axes: Any = None) -> Any:
+        """The speedup of each scenario over serial. Returns the axes."""
+        found = self.explored
+        return stacked_bars(axes, [one.name for one in found], [{"speedup": one.found.speedup} for one in found if one.found], "over serial", "suite")
+
+    def __str__(self) -> str:
+        rows = [f"{one.name:24} " + (f"{one.found.speedup:5.3f}  {getattr(one.found.best, 'text', 'serial')}" if one.found else one.error) for one in self.scenarios]
+        return "\n".join([repr(self), *rows])
+
     def __repr__(self) -> str:
         return f"<SuiteExploration of {len(self)} scenarios, {len(self.refused)} refused>"
 
@@ -239,7 +279,7 @@ def explore(
     gather: str = "a",
     load: str = "even",
     dtype: str = "bf16",
-    **options: Any,
+    **options: Unpack[ExploreOptions],
 ) -> Exploration:
     """Which schedule overlaps a product with its collective best, and whether it is worth it.
 
@@ -269,12 +309,12 @@ def explore_suite(
     machine: Optional[AnyMachine] = None,
     *,
     database: Optional[str] = None,
-    **options: Any,
+    **options: Unpack[ExploreOptions],
 ) -> SuiteExploration:
     """Explores all scenarios of a suite: "overlap" (docs/scenarios.md), or a YAML file like it.
 
     A scenario of r ranks is explored on the first r GPUs of the machine; one that cannot be explored says why.
-    ``database``: a file where results are kept, as of ``hemiola explore --suite --out``: a call that was ended
+    ``database``: a file where results are kept, as of ``hemiola explore --suite --database``: a call that was ended
     goes on with it. ``options``: those of :func:`explore`; ``threads`` are scenarios at a time.
     """
     if machine is None:

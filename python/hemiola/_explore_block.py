@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
 from . import _core
+from ._colours import stacked_bars
 from ._errors import bad_input
 from ._explore import Timed, _options
 from ._machine import AnyMachine, machine_of
@@ -19,7 +20,7 @@ _SIZES = {
 
 
 @dataclass(frozen=True)
-class Operators:
+class Operators(Shown):
     """Operators one after the other, and what each takes alone."""
 
     time_fs: int
@@ -90,6 +91,11 @@ class BlockExploration(Shown):
     def to_pandas(self) -> Any:
         """A DataFrame with a row for each chain, the fastest first."""
         return pandas().DataFrame(self.to_dicts())
+
+    def plot(self, top: int = 8, axes: Any = None) -> Any:
+        """Serial, each operator overlapped by itself, and the fastest chains, in us. Returns the axes."""
+        times = {"serial": self.serial.time_us, "apart": self.apart.time_us, **{one.text: one.time_us for one in self.chains[:top]}}
+        return stacked_bars(axes, list(times), [{"time": time} for time in times.values()], "time (us)", f"block on {self.ranks} ranks of {self.machine}")
 
     def __str__(self) -> str:
         lines = [f"block on {self.ranks} ranks of {self.machine}", f"{self.serial.time_us:12.3f} us  1.000  serial"]

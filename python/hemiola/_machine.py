@@ -6,11 +6,12 @@ import html
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 from . import _core
 from ._arguments import Settings, pairs
 from ._results import Diagnostic
+from ._shown import Shown
 from ._plan import Plan
 
 
@@ -40,6 +41,7 @@ class Machine:
         gpu: str = "",
     ):
         self._core = _core.Machine.load(str(name), gpu, pairs(settings), _ranks(ranks))
+        self._made: tuple[Any, ...] = (_loaded, (name, dict(settings or {}), _ranks(ranks), gpu))
 
     @staticmethod
     def built_ins() -> dict[str, str]:
@@ -51,19 +53,21 @@ class Machine:
         """The shipped device models, for ``gpu``."""
         return _core.Machine.device_models()
 
-    @classmethod
-    def _of(cls, inner: _core.Machine) -> "Machine":
-        self = cls.__new__(cls)
-        self._core = inner
-        return self
+    def _changed(self, inner: _core.Machine, how: str, what: object) -> "Machine":
+        made = Machine.__new__(Machine)
+        made._core, made._made = inner, (_changed, (self, how, what))
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._made  # loaded and changed again
 
     def with_settings(self, settings: Settings) -> "Machine":
         """The same with some parameters changed."""
-        return self._of(self._core.with_settings(pairs(settings)))
+        return self._changed(self._core.with_settings(pairs(settings)), "with_settings", dict(settings))
 
     def with_ranks(self, ranks: Union[int, Iterable[int]]) -> "Machine":
         """The same with these of its GPUs only, numbered from 0 in this order, or with so many of the first."""
-        return self._of(self._core.with_ranks(_ranks(ranks)))
+        return self._changed(self._core.with_ranks(_ranks(ranks)), "with_ranks", _ranks(ranks))
 
     @property
     def name(self) -> str:
@@ -101,6 +105,10 @@ class Machine:
         """What ``hemiola machine show`` prints."""
         return self._core.show()
 
+    def report(self, command: str = "") -> str:
+        """A page for a browser, as ``hemiola machine show --graph html`` writes it."""
+        return self._core.page(command)
+
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.show())}</pre>"
 
@@ -109,7 +117,7 @@ class Machine:
         return f"<Machine {self.name!r}: {self.ranks} GPUs{settings}>"
 
 
-class Job:
+class Job(Shown):
     """Several operations on one machine, at once or one after the other (docs/jobs.md). Immutable.
 
     ``source``: a file, or what a file has as a dictionary: ``{"launches": [{"name": "gather", "run":
@@ -134,11 +142,14 @@ class Job:
         """What its file has."""
         return self._core.text
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Job.from_text, (self.text, self._core.file))
+
     def __repr__(self) -> str:
         return f"<Job {self._core.file!r}>"
 
 
-class Program:
+class Program(Shown):
     """What is to be run: a built-in, a file, or a plan with the parameters of its lowering. Immutable.
 
     ``source``: a built-in ("all-reduce/ring", "auto/nccl"; :meth:`built_ins` has them), a collective
@@ -147,6 +158,7 @@ class Program:
     """
 
     def __init__(self, source: Union[str, Plan, Job], parameters: Optional[Settings] = None):
+        self._made = (source, dict(parameters or {}))
         if isinstance(source, Plan):
             self._core = _core.Program.of_plan(source._core, pairs(parameters))
         elif isinstance(source, Job):
@@ -167,9 +179,20 @@ class Program:
     def parameters(self) -> dict[str, str]:
         return dict(self._core.parameters)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Program, self._made)
+
     def __repr__(self) -> str:
         parameters = f", parameters={self.parameters!r}" if self.parameters else ""
         return f"<Program {self.name!r}{parameters}>"
+
+
+def _loaded(name: str, settings: Settings, ranks: list[int], gpu: str) -> Machine:
+    return Machine(name, settings, ranks or None, gpu)
+
+
+def _changed(machine: Machine, how: str, what: Any) -> Machine:
+    return getattr(machine, how)(what)  # type: ignore[no-any-return]
 
 
 def _ranks(ranks: Union[int, Iterable[int], None]) -> list[int]:

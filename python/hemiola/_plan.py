@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from . import _core
 from ._arguments import Settings, pairs
+from ._shown import Shown
 
 if TYPE_CHECKING:
     from ._machine import Machine
@@ -32,7 +33,7 @@ class Template:
     needs_machine: bool  #: derives its plan from the machine's links
 
 
-class Plan:
+class Plan(Shown):
     """A valid plan. Immutable."""
 
     def __init__(self, inner: _core.Plan):

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from . import _core
-from ._optional import pandas, pyplot
-from ._shown import Shown
+from ._colours import stacked_bars
+from ._optional import pandas
+from ._shown import Kept, Shown, json_text
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ class Check(Shown):
 
 
 @dataclass(frozen=True)
-class LinkUse:
+class LinkUse(Shown):
     """What one direction of one physical link carried."""
 
     source: str  #: node, by InfraGraph id: "dgx_h100.0.xpu.3"
@@ -139,7 +140,7 @@ class LinkUse:
 
 
 @dataclass(frozen=True)
-class Cause:
+class Cause(Shown):
     """A launch that was under way meanwhile."""
 
     launch: str
@@ -148,7 +149,7 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class LaunchUse:
+class LaunchUse(Shown):
     """Of a job: one launch, on all of its ranks."""
 
     name: str  #: in the job
@@ -173,7 +174,7 @@ class LaunchUse:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome(Shown):
+class Outcome(Kept):
     """A program on a machine at a size: its proof, its time, and where the time goes.
 
     Times are integers of femtoseconds; rates are in 10^9 bytes per second. The names are those of
@@ -215,7 +216,8 @@ class Outcome(Shown):
     rank_end_fs: list[int] = field(repr=False)
     proof: Optional[Proof] = field(repr=False)
     notices: list[Diagnostic] = field(repr=False)  #: warnings and notes beside the result
-    _handle: Optional[_core.Outcome] = field(default=None, repr=False, compare=False)
+    _core: Any = field(default=None, repr=False, compare=False)
+    _texts: dict[str, str] = field(default_factory=dict, repr=False, compare=False)  # of a pickle: what it prints and writes
 
     @staticmethod
     def _of(handle: _core.Outcome) -> "Outcome":
@@ -227,7 +229,7 @@ class Outcome(Shown):
             items[name] = dict(items[name])
         if items["proof"] is not None:
             items["proof"] = Proof.from_dict(items["proof"])
-        return Outcome(**items, _handle=handle)
+        return Outcome(**items, _core=handle)
 
     @property
     def time_ns(self) -> float:
@@ -247,41 +249,34 @@ class Outcome(Shown):
         """The rank that ends last; the first of several."""
         return max(range(self.ranks), key=lambda rank: self.rank_end_fs[rank])
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_handle": None}  # all but what is in memory of the library
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-
-    def _live(self) -> _core.Outcome:
-        if self._handle is None:
-            raise TypeError("this outcome came out of a file or another process: tables, JSON and traces "
-                            "are of outcomes of this process")
-        return self._handle
+    def _kept(self) -> dict[str, str]:
+        return {"text": str(self), "json": self.to_json(), "csv": self.to_csv()}
 
     def __str__(self) -> str:
-        if self._handle is None:
-            return repr(self)
-        return _core.table([self._handle]) + self._handle.attribution_text()
+        return self._texts["text"] if self._core is None else _core.table([self._core]) + self._core.attribution_text()
 
     def to_json(self, command: str = "", volatile: bool = True) -> str:
         """What ``hemiola run --json`` writes. ``volatile=False`` leaves out what differs from run to run."""
-        return _core.to_json([self._live()], command, volatile)
+        return outcomes_json([self], command, volatile)
 
     def to_csv(self) -> str:
         """What ``hemiola run --csv`` writes."""
-        return _core.to_csv([self._live()])
+        return self._texts["csv"] if self._core is None else _core.to_csv([self._core])
+
+    def report(self, command: str = "") -> str:
+        """A page for a browser, as ``hemiola run --report`` writes it; simulates once more, for its timeline."""
+        return _core.page([self._live()], command)
 
     def trace(self, lines: tuple[str, str] = ("0ns", "0ns")) -> bytes:
         """A timeline for https://ui.perfetto.dev; simulates once more. ``lines``: a window of time in which
         requests are shown, too."""
         from ._arguments import femtoseconds
 
-        return self._live().trace(femtoseconds(lines[0]), femtoseconds(lines[1]))
+        return bytes(self._live().trace(femtoseconds(lines[0]), femtoseconds(lines[1])))
 
     def to_dict(self) -> dict[str, Any]:
         """One row of a table: what it is, and its figures without lists."""
-        lists = ("counters", "links", "launches", "attribution", "rank_end_fs", "proof", "notices", "_handle")
+        lists = ("counters", "links", "launches", "attribution", "rank_end_fs", "proof", "notices", "_core", "_texts")
         row = {item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.name not in lists}
         settings, parameters = row.pop("settings"), row.pop("parameters")
         row.update({**settings, **parameters, "time_us": self.time_us, "bound_us": self.bound_fs / 1e9})
@@ -302,14 +297,18 @@ class Outcome(Shown):
         raise ValueError(f"'{what}' is none of attribution, links, launches, counters")
 
     def plot(self, axes: Any = None) -> Any:
-        """Where the time of each rank goes, as stacked bars in us. Returns the axes."""
-        axes = axes if axes is not None else pyplot().subplots()[1]
-        begin = [0.0] * self.ranks
-        reasons = [name for name in self.attribution[0] if any(rank[name] for rank in self.attribution)]
-        for reason in reasons:
-            width = [rank[reason] / 1e9 for rank in self.attribution]
-            axes.barh(range(self.ranks), width, left=begin, label=reason)
-            begin = [start + more for start, more in zip(begin, width)]
-        axes.set(xlabel="time (us)", ylabel="rank", title=f"{self.program} on {self.machine}")
-        axes.legend(fontsize="small")
-        return axes
+        """Where the time of each rank goes, as stacked bars in us, in the colours of the pages. Returns the axes."""
+        bars = [{reason: fs / 1e9 for reason, fs in rank.items()} for rank in self.attribution]
+        ranks = [f"rank {rank}" for rank in range(self.ranks)]
+        return stacked_bars(axes, ranks, bars, "time (us)", f"{self.program} on {self.machine}, {_core.bytes_text(self.size_bytes)}")
+
+
+_VOLATILE = ("visited_hops", "simulated_ranks", "wall_s", "peak_rss_bytes")
+
+
+def outcomes_json(outcomes: list[Outcome], command: str, volatile: bool) -> str:
+    """What ``hemiola run --json`` writes of them; of those that were pickled the same fields."""
+    handles = [outcome._core for outcome in outcomes if outcome._core is not None]
+    if len(handles) == len(outcomes):
+        return _core.to_json(handles, command, volatile)
+    return json_text([outcome._texts["json"] if outcome._core is None else outcome.to_json() for outcome in outcomes], command, () if volatile else _VOLATILE)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import json
+from typing import Any
 
 
 class Shown:
@@ -10,6 +12,38 @@ class Shown:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
+
+
+class Kept(Shown):
+    """A result with a handle in the library's memory (``_core``). A pickle has what it prints and writes in its place."""
+
+    _core: Any = None
+    _texts: dict[str, str] = {}  # by what is asked for: "text", "json", ...
+
+    def _kept(self) -> dict[str, str]:
+        """What a pickle takes along beside plain fields."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_core": None, "_texts": self._kept() if self._core is not None else self._texts}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def _live(self) -> Any:
+        if self._core is None:
+            raise TypeError("this result came out of a file or another process, which have no page and no timeline: run it again")
+        return self._core
+
+
+def json_text(kept: list[str], command: str, without: tuple[str, ...] = ()) -> str:
+    """What ``--json`` wrote of several, as one, of another command, and results without some of their fields."""
+    roots = [json.loads(text) for text in kept]
+    root = {**roots[-1], "command": command} if command else roots[-1]
+    if "results" in root:
+        results = [result for one in roots for result in one["results"]]
+        root["results"] = [{name: value for name, value in result.items() if name not in without} for result in results]
+    return json.dumps(root, indent=1) + "\n"
 
 
 def html_table(head: list[str], rows: list[list[str]], left: int) -> str:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from . import _core
+from ._colours import lines
 from ._errors import Error
-from ._optional import pandas, pyplot
-from ._results import Outcome
+from ._optional import pandas
+from ._results import Outcome, outcomes_json
 from ._shown import html_table
 
 
@@ -85,7 +86,11 @@ class Table:
 
     def to_json(self, command: str = "", volatile: bool = True) -> str:
         """The outcomes in the form of ``hemiola run --json``."""
-        return _core.to_json([outcome._live() for outcome in self.outcomes], command, volatile)
+        return outcomes_json(self.outcomes, command, volatile)
+
+    def report(self, command: str = "") -> str:
+        """A page for a browser, as ``hemiola run --report`` writes it."""
+        return _core.page([outcome._live() for outcome in self.outcomes], command)
 
     def to_pandas(self) -> Any:
         """A DataFrame with a row for each point: what was asked for, times in us and fs, rates in GB/s, or the error."""
@@ -93,20 +98,17 @@ class Table:
 
     def plot(self, y: str = "busbw_GBps", axes: Any = None) -> Any:
         """``y`` over the size, a line for each combination of all else. Returns the axes."""
-        axes = axes if axes is not None else pyplot().subplots()[1]
-        lines: dict[str, list[tuple[int, float]]] = {}
+        series: dict[str, list[tuple[float, float]]] = {}
         for row in self.rows:
-            if row.outcome is None:
-                continue
-            label = " ".join(str(row.asked.get(name, "")) for name in self._columns())
-            point = (row.outcome.size_bytes, row.outcome.to_dict()[y])
-            lines.setdefault(label or row.program, []).append(point)
-        for label, points in lines.items():
-            axes.plot(*zip(*points), marker="o", label=label)
-        axes.set(xscale="log", xlabel="size (B)", ylabel=y)
-        axes.set_xscale("log", base=2)
-        axes.legend(fontsize="small")
-        return axes
+            if row.outcome is not None:
+                series.setdefault(self._series(row), []).append((row.outcome.size_bytes, row.outcome.to_dict()[y]))
+        return lines(axes, series, "size (B)", y, True)
+
+    def _series(self, row: Row) -> str:
+        """"all-reduce/ring channels=8": what sets it apart from other lines."""
+        names = self._columns()
+        words = [row.asked.get(name, "") if name in ("machine", "program") else f"{name}={row.asked.get(name, '')}" for name in names]
+        return " ".join(str(word) for word in words) or row.program
 
     def _cells(self) -> list[list[str]]:
         """By line, the head first; columns of what was asked for stand in front."""

@@ -2,33 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
 
 from . import _core
-from ._arguments import Size, femtoseconds, size_bytes
+from ._colours import stacked_bars
+from ._arguments import Duration, Size, femtoseconds, known_arguments, size_bytes
 from ._errors import bad_input
 from ._machine import AnyMachine, Job, machine_of
 from ._optional import pandas
 from ._results import Diagnostic
-from ._shown import Shown
+from ._shown import Kept, Shown, json_text
 
-_ITERATION = (
-    "phase", "tp", "pp", "dp", "cp", "ep", "zero", "shard", "sequence_parallel", "micro_batch", "global_batch", "sequence", "context", "dtype", "recompute",
-    "pipeline", "chunks", "attention", "context_parallel", "fused_softmax", "uneven_stages", "bucket", "overlap", "prefetch", "optimizer_bytes", "host_time",
-)  # fmt: skip
-_OPTIONS = ("engine", "launch", "detail", "collectives", "compute", "calls", "scale_recorded", "scale_compute", "without", "contention")
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
-def _known(arguments: Mapping[str, Any], names: tuple[str, ...]) -> None:
-    for name in arguments:
-        if name not in names:
-            raise TypeError(f"there is no argument '{name}'; there are {', '.join(names)}")
+class IterationArguments(TypedDict, total=False):
+    """Of a model's iteration: the options of ``hemiola workload make``, with its defaults."""
+
+    phase: str  # "train", "prefill", "decode"
+    tp: int
+    pp: int
+    dp: int
+    cp: int
+    ep: int
+    zero: int
+    shard: int
+    sequence_parallel: bool
+    micro_batch: int
+    global_batch: int
+    sequence: int
+    context: int
+    dtype: str
+    recompute: str
+    pipeline: str
+    chunks: int
+    attention: str
+    context_parallel: str
+    fused_softmax: bool
+    uneven_stages: bool
+    bucket: Size
+    overlap: bool
+    prefetch: int
+    optimizer_bytes: int
+    host_time: Duration
+
+
+class TimingArguments(TypedDict, total=False):
+    """Of :func:`hemiola.run_iteration`."""
+
+    engine: str
+    launch: str
+    detail: Mapping[str, str]
+    collectives: str
+    compute: str
+    calls: str
+    scale_recorded: str
+    scale_compute: float
+    without: Union[str, Sequence[str]]
+    contention: bool
 
 
 def _iteration(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    _known(arguments, _ITERATION)
+    known_arguments(arguments, IterationArguments.__annotations__)
     found = dict(arguments)
     if "bucket" in found:
         found["bucket_bytes"] = size_bytes(found.pop("bucket"))
@@ -38,7 +76,7 @@ def _iteration(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _options(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    _known(arguments, _OPTIONS)
+    known_arguments(arguments, TimingArguments.__annotations__)
     found = dict(arguments)
     if "without" in found:
         found["without"] = [found["without"]] if isinstance(found["without"], str) else list(found["without"])
@@ -46,7 +84,7 @@ def _options(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class RankTime:
+class RankTime(Shown):
     """Where the time of ranks that do the same goes. The first six times sum to that of the iteration."""
 
     name: str  #: "stage 0"
@@ -63,7 +101,7 @@ class RankTime:
 
 
 @dataclass(frozen=True)
-class Call:
+class Call(Shown):
     """Collectives, or messages, of one kind, size and group."""
 
     name: str  #: "all-reduce tp"
@@ -75,7 +113,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class PathShare:
+class PathShare(Shown):
     """Nodes of one name on the critical path."""
 
     name: str
@@ -88,7 +126,7 @@ class PathShare:
 
 
 @dataclass(frozen=True)
-class Iteration(Shown):
+class Iteration(Kept):
     """What an iteration takes, and where its time goes. Print it to see the tables of the command line."""
 
     machine: str
@@ -113,31 +151,42 @@ class Iteration(Shown):
     def time_ms(self) -> float:
         return self.time_fs / 1e12
 
+    _texts: dict[str, str] = field(default_factory=dict, repr=False, compare=False)  # of a pickle: what it prints and writes
+
+    def _kept(self) -> dict[str, str]:
+        return {"text": str(self), "json": self.to_json(), "job": self._core.job()}
+
     def to_json(self, command: str = "") -> str:
         """What ``--json`` writes."""
-        return self._core.json(command)
+        return json_text([self._texts["json"]], command) if self._core is None else self._core.json(command)
 
     def trace(self) -> bytes:
         """A timeline for ui.perfetto.dev, with the critical path."""
-        return self._core.trace()
+        return bytes(self._live().trace())
 
     def report(self, command: str = "") -> str:
         """A page for a browser, as ``--report`` writes it."""
-        return self._core.page(command)
+        return str(self._live().page(command))
+
+    def plot(self, axes: Any = None) -> Any:
+        """Where the time of each class of ranks goes, as stacked bars in ms. Returns the axes."""
+        parts = {"compute": "compute_fs", "collective": "exposed_fs", "copies": "copies_fs", "waiting": "waiting_fs", "host": "host_fs", "idle": "idle_fs"}
+        bars = [{name: getattr(one, key) / 1e12 for name, key in parts.items()} for one in self.classes]
+        return stacked_bars(axes, [one.name for one in self.classes], bars, "time (ms)", f"{self.workload} on {self.machine}")
 
     def to_job(self) -> Job:
         """The launches as a job, which ``hemiola.run`` simulates in one go. For small workloads."""
-        return Job.from_text(self._core.job(), f"<{self.workload}>")
+        return Job.from_text(self._texts["job"] if self._core is None else self._core.job(), f"<{self.workload}>")
 
     def to_pandas(self) -> Any:
         """A DataFrame with a row for each class of ranks."""
         return pandas().DataFrame([vars(one) for one in self.classes])
 
     def __str__(self) -> str:
-        return self._core.table()
+        return self._texts["text"] if self._core is None else self._core.table()
 
 
-class Workload:
+class Workload(Shown):
     """Kernels, collectives and messages of every rank, with what waits for what. Immutable.
 
     ``Workload("llama-70b", tp=8, dp=2, global_batch=32)`` is one iteration of a model: a shipped one, a text of yours or a
@@ -147,7 +196,8 @@ class Workload:
     ``optimizer_bytes``, ``host_time``. :meth:`read` takes a trace.
     """
 
-    def __init__(self, model: str, **iteration: Any):
+    def __init__(self, model: str, **iteration: Unpack[IterationArguments]):
+        self._made: tuple[Any, ...] = (_made, (model, dict(iteration)))
         self._core = _core.Workload.make(str(model), _iteration(iteration))
 
     @classmethod
@@ -158,8 +208,12 @@ class Workload:
         does not say, ``replicate`` says of how many ranks one trace is.
         """
         self = cls.__new__(cls)
+        self._made = (_read, (path, lenient, sizes, groups, replicate))
         self._core = _core.Workload.read(str(path), lenient, str(sizes), str(groups), replicate)
         return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._made  # made, or read, again
 
     @property
     def name(self) -> str:
@@ -182,7 +236,7 @@ class Workload:
         """Writes ``PREFIX.<rank>.et`` for each rank and ``PREFIX.json`` with the process groups."""
         self._core.write_chakra(str(prefix))
 
-    def run(self, machine: Optional[AnyMachine] = None, **options: Any) -> Iteration:
+    def run(self, machine: Optional[AnyMachine] = None, **options: Unpack[TimingArguments]) -> Iteration:
         """:func:`hemiola.run_iteration` of this workload."""
         return run_iteration(self, machine, **options)
 
@@ -190,7 +244,15 @@ class Workload:
         return f"<Workload {self.name}: {self.ranks} ranks, {self.nodes} nodes>"
 
 
-def run_iteration(workload: Workload, machine: Optional[AnyMachine] = None, **options: Any) -> Iteration:
+def _made(model: str, iteration: Any) -> Workload:
+    return Workload(model, **iteration)
+
+
+def _read(path: str, lenient: bool, sizes: str, groups: str, replicate: int) -> Workload:
+    return Workload.read(path, lenient=lenient, sizes=sizes, groups=groups, replicate=replicate)
+
+
+def run_iteration(workload: Workload, machine: Optional[AnyMachine] = None, **options: Unpack[TimingArguments]) -> Iteration:
     """What an iteration of a workload takes on a machine: the first GPUs of one that is named, or a Machine with as many ranks.
 
     ``options``: ``engine`` ("estimate", "fluid", "sampled", "line"), ``launch`` ("stream", "graph"), ``detail`` (engine by kind of
@@ -212,7 +274,7 @@ def run_iteration(workload: Workload, machine: Optional[AnyMachine] = None, **op
 
 
 @dataclass(frozen=True)
-class Parallelism:
+class Parallelism(Shown):
     """A way to divide a model among GPUs."""
 
     tp: int
@@ -240,6 +302,6 @@ def search_parallelism(model: str, machine: Optional[AnyMachine] = None, *, memo
     """
     if machine is None:
         raise bad_input("no machine is given", "for example machine='dgx-h100:8'")
-    options = {name: arguments.pop(name) for name in _OPTIONS if name in arguments}
+    options = {name: arguments.pop(name) for name in TimingArguments.__annotations__ if name in arguments}
     rows = _core.search_parallelism(machine_of(machine)._core, str(model), _iteration(arguments), _options(options), size_bytes(memory) if memory else 0)
     return [Parallelism(**row) for row in rows]

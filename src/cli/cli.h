@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <streambuf>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -18,15 +19,16 @@ namespace hemiola::cli {
 
 /// What the parser leaves behind: the verb to carry out, and what every verb may need to know.
 struct Session {
-  std::string command;               ///< "hemiola run ...", as it stands in results
-  std::vector<std::string> words;    ///< its arguments, after the name of the program
-  std::string input;                 ///< what standard input was read into; empty: nobody asked
-  std::vector<std::string> remarks;  ///< what typed() took for granted
-  std::string program;               ///< that name, as it was called
-  std::function<ExitCode()> action;  ///< empty: no verb was given
-  bool quiet = false;                ///< --quiet: no warnings, notes and progress
-  bool strict = false;               ///< --strict: what a reader ignored or converted is an error
-  study::Laboratory laboratory;      ///< what every verb runs its experiments in
+  std::string command;             ///< "hemiola run ...", as it stands in results
+  std::vector<std::string> words;  ///< its arguments, after the name of the program
+  std::string input;               ///< what standard input was read into; empty: nobody asked
+  std::shared_ptr<std::streambuf> named_output;  ///< standard output, where it is called so
+  std::vector<std::string> remarks;              ///< what typed() took for granted
+  std::string program;                           ///< that name, as it was called
+  std::function<ExitCode()> action;              ///< empty: no verb was given
+  bool quiet = false;                            ///< --quiet: no warnings, notes and progress
+  bool strict = false;           ///< --strict: what a reader ignored or converted is an error
+  study::Laboratory laboratory;  ///< what every verb runs its experiments in
   // Where it stands, for the progress line and for who interrupts it (notices.h).
   Monitor monitor;
   std::string doing;  ///< "simulating all-reduce/ring at 64 MiB"; empty: nothing long

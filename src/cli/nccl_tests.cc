@@ -177,7 +177,7 @@ class Reader {
     }
     if (std::ssize(all) >= kMost)
       wrong_flag("-i", fmt::format("more than {} sizes", kMost), "-f 2 doubles");
-    put("--sizes", joined(all, ","));
+    put("--size", joined(all, ","));
     made_.words.emplace_back("--round-down");
   }
 

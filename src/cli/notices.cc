@@ -17,6 +17,7 @@ namespace hemiola::cli {
 namespace {
 
 constexpr const char* kClearLine = "\r\033[K";
+constexpr double kLeast = 0.01;  // below it an estimate would be a guess
 
 }  // namespace
 
@@ -46,7 +47,7 @@ void Notices::note(const std::string& message, const std::string& hint) {
 
 Progress::Progress(Session& session) : session_(session) {
   session.monitor.stop = &catch_interrupts();
-  if (!session.quiet && ::isatty(STDERR_FILENO)) watcher_ = std::thread([this] { watch(); });
+  if (!session.quiet) watcher_ = std::thread([this] { watch(); });
 }
 
 Progress::~Progress() {
@@ -83,23 +84,27 @@ void Progress::parts(std::int64_t done, std::int64_t all, std::string_view kind)
   session_.parts = {done, all, std::string(kind)};
 }
 
+double Progress::done() const {
+  return begin_ + (end_ - begin_) * session_.monitor.fraction();
+}
+
 std::string Progress::line(std::chrono::steady_clock::duration elapsed) const {
   constexpr int kBar = 20;
-  constexpr double kLeast = 0.01;  // below it an estimate would be a guess
   const double seconds = std::chrono::duration<double>(elapsed).count();
-  const double done = begin_ + (end_ - begin_) * session_.monitor.fraction();
+  const double share = done();
   std::string text;
-  if (done >= kLeast) {
-    const int filled = std::clamp(static_cast<int>(done * kBar), 0, kBar);
+  if (share >= kLeast) {
+    const int filled = std::clamp(static_cast<int>(share * kBar), 0, kBar);
     text = fmt::format("[{:#<{}}{:-<{}}] {:2.0f} %, {:.0f} s, about {:.0f} s left: ", "", filled,
-                       "", kBar - filled, done * 100, seconds, seconds * (1 - done) / done);
+                       "", kBar - filled, share * 100, seconds, seconds * (1 - share) / share);
   }
   const Session::Parts& parts = session_.parts;
   if (parts.all > 1) text += fmt::format("{}/{} {}, ", parts.done, parts.all, parts.kind);
   text += session_.doing;
   const std::int64_t fs = session_.monitor.time_fs.load(std::memory_order_relaxed);
   if (fs >= 0) text += fmt::format(", {:.1f} us simulated", Time{fs}.us());
-  if (done < kLeast) text += fmt::format(" ({:.0f} s)", seconds);
+  if (share < kLeast) text += fmt::format(" ({:.0f} s)", seconds);
+  if (::isatty(STDERR_FILENO) == 0) return text;
   winsize window{};  // a line that wraps could not be taken back
   const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1;
   return text.substr(0, known ? window.ws_col - 1U : 79U);
@@ -115,18 +120,38 @@ void Progress::finished(const std::string& part) {
   std::fputs(std::exchange(finished_, {}).c_str(), stderr);
 }
 
+/// On a terminal one line that changes; else a line now and then, and first one that says that it
+/// will take long.
 void Progress::watch() {
-  constexpr auto kQuietTime = std::chrono::seconds(1);
+  using std::chrono::seconds;
+  const bool is_terminal = ::isatty(STDERR_FILENO) != 0;
+  const auto quiet_time = is_terminal ? seconds(1) : seconds(3);
   constexpr auto kInterval = std::chrono::milliseconds(250);
+  constexpr seconds kLong{60}, kNextLine{30};
+  std::chrono::steady_clock::duration next = quiet_time;
   bool printed = false;
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, kInterval, [this] { return stopping_; })) {
     const auto elapsed = std::chrono::steady_clock::now() - start_;
-    if (elapsed < kQuietTime || session_.doing.empty()) continue;
-    std::fprintf(stderr, "%s%s", kClearLine, line(elapsed).c_str());
-    printed = true;
+    if (elapsed < quiet_time || session_.doing.empty()) continue;
+    if (is_terminal) {
+      std::fprintf(stderr, "%s%s", kClearLine, line(elapsed).c_str());
+      printed = true;
+    } else if (elapsed >= next && elapsed + left(elapsed) > kLong) {
+      std::fprintf(stderr, "%s\n", line(elapsed).c_str());
+      next = elapsed + kNextLine;
+    }
   }
   if (printed) std::fputs(kClearLine, stderr);
+}
+
+/// What the rest may take; for ever where little is done.
+std::chrono::steady_clock::duration Progress::left(
+    std::chrono::steady_clock::duration elapsed) const {
+  const double share = done();
+  if (share < kLeast) return elapsed > std::chrono::seconds(10) ? std::chrono::hours(1) : elapsed;
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(elapsed * (1 - share) /
+                                                                         share);
 }
 
 study::Watch watch_of(Session& session, Progress& progress, Notices& notices) {

@@ -31,9 +31,10 @@ class Notices {
   std::set<std::string> shown_;
 };
 
-/// A line that says what is being done, how much of it is, and how long the rest may take; on a
-/// terminal and only once it has taken a second. The line is gone when the object is. While there
-/// is one, Ctrl-C is for Session::monitor, and stays so until the program ends.
+/// A line that says what is being done, how much of it is, and how long the rest may take, once it
+/// has taken a second; off a terminal one every half minute of what takes more than one. The line
+/// is gone when the object is. While there is one, Ctrl-C is for Session::monitor, and stays so
+/// until the program ends.
 class Progress {
  public:
   explicit Progress(Session& session);
@@ -56,6 +57,8 @@ class Progress {
 
  private:
   void watch();
+  double done() const;  ///< 0 to 1
+  std::chrono::steady_clock::duration left(std::chrono::steady_clock::duration elapsed) const;
   std::string line(std::chrono::steady_clock::duration elapsed) const;
 
   Session& session_;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <utility>
@@ -12,6 +13,40 @@
 #include "core/diagnostics.h"
 
 namespace hemiola::cli {
+
+namespace {
+
+/// Names that options had until 0.1: they work for a version.
+struct Renamed {
+  const char *verb, *old, *now;
+};
+constexpr Renamed kRenamed[] = {
+    {"run", "--sizes", "--size"},       {"check", "--sizes", "--size"},
+    {"validate", "--sizes", "--size"},  {"sweep", "--out", "--output"},
+    {"explore", "--out", "--database"}, {"replay", "--save", "--output"}};
+
+/// Says the name of today in place of an old one. `--sizes FILE` was another option.
+std::vector<std::string> rename_options(std::vector<std::string>& words) {
+  std::vector<std::string> notes;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::size_t equals = words[i].find('=');
+    const std::string name = words[i].substr(0, equals);
+    for (const Renamed& one : kRenamed) {
+      if (words.front() != one.verb || name != one.old) continue;
+      const std::string value = equals != name.npos    ? words[i].substr(equals + 1)
+                                : i + 1 < words.size() ? words[i + 1]
+                                                       : "";
+      const bool is_file = name == "--sizes" && std::filesystem::exists(value);
+      const std::string now = is_file ? "--call-sizes" : one.now;
+      notes.push_back(name + " is " + now + " now (docs/migrations.md)");
+      words[i].replace(0, name.size(), now);
+      break;
+    }
+  }
+  return notes;
+}
+
+}  // namespace
 
 Typed typed(std::vector<std::string> words) {
   if (words.empty()) return {};
@@ -33,7 +68,8 @@ Typed typed(std::vector<std::string> words) {
       return nccl_test(of_test);
     }
   }
-  return {.words = std::move(words), .notes = {}};
+  std::vector<std::string> notes = rename_options(words);
+  return {.words = std::move(words), .notes = std::move(notes)};
 }
 
 namespace {
@@ -50,6 +86,35 @@ std::string standard_input() {
   return "/proc/self/fd/" + std::to_string(file);
 }
 
+/// Lines in which the file that standard input is in is called that.
+class NamedInput : public std::streambuf {
+ public:
+  NamedInput(std::streambuf* to, const Session& session) : to_(to), session_(session) {}
+  ~NamedInput() override {
+    sync();
+    if (std::cout.rdbuf() == this) std::cout.rdbuf(to_);
+  }
+  NamedInput(const NamedInput&) = delete;
+  NamedInput& operator=(const NamedInput&) = delete;
+
+ protected:
+  int overflow(int letter) override {
+    if (letter == traits_type::eof()) return sync();
+    line_ += static_cast<char>(letter);
+    return letter == '\n' && sync() != 0 ? traits_type::eof() : letter;
+  }
+  int sync() override {
+    const std::string text = with_typed_names(std::exchange(line_, {}), session_);
+    const auto size = static_cast<std::streamsize>(text.size());
+    return to_->sputn(text.data(), size) == size ? to_->pubsync() : -1;
+  }
+
+ private:
+  std::streambuf* to_;
+  const Session& session_;
+  std::string line_;
+};
+
 void take_input(CLI::App& app, Session& session) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_items_expected_max() == 0 || is_output_file(*option)) continue;
@@ -57,7 +122,10 @@ void take_input(CLI::App& app, Session& session) {
       if (text != "-") return text;
       if (!session.input.empty())
         throw Failure("standard input is one file", {.file = "-"}, "a file for the other one");
-      return session.input = standard_input();
+      session.input = standard_input();
+      session.named_output = std::make_shared<NamedInput>(std::cout.rdbuf(), session);
+      std::cout.rdbuf(session.named_output.get());
+      return session.input;
     });
   }
   for (CLI::App* verb : app.get_subcommands({})) take_input(*verb, session);
@@ -78,6 +146,15 @@ void take_outputs(const CLI::App& app, std::map<std::string, std::string>& writt
 }
 
 }  // namespace
+
+std::string with_typed_names(std::string text, const Session& session) {
+  for (std::size_t at = 0; !session.input.empty();) {
+    at = text.find(session.input, at);
+    if (at == text.npos) break;
+    text.replace(at, session.input.size(), "standard input");
+  }
+  return text;
+}
 
 void take_standard_input(CLI::App& app, Session& session) {
   take_input(app, session);

@@ -25,6 +25,8 @@ Typed typed(std::vector<std::string> words);
 /// `-` in place of a file that is read is what standard input has: the parser puts the name of a
 /// file with that in its place, which is Session::input from then on. Failure: for two files.
 void take_standard_input(CLI::App& app, Session& session);
+/// What is read from standard input is called that.
+std::string with_typed_names(std::string text, const Session& session);
 /// `-` in place of a file that is written is standard output, and then nothing else goes there.
 /// Behind the parser. Failure: two options write to one place.
 void take_standard_output(const CLI::App& app);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "explore/suite/suite_run.h"
+#include "library/explored.h"
 #include "library/exploring.h"
 #include "library/implementations.h"
 #include "library/watching.h"
@@ -128,9 +129,12 @@ Exploration explore_operator(const Machine& machine, const OverlapOperator& op,
   study::Laboratory laboratory;
   explore::Request request = exploration_request(machine, options);
   request.op = inner_operator(op, machine.ranks());
-  const explore::Exploration found =
-      explore::explore(laboratory, request, {.watch = watching.inner});
-  return public_exploration(machine.name(), explore::row_of(0, {.op = request.op}, found));
+  explore::Exploration found = explore::explore(laboratory, request, {.watch = watching.inner});
+  Exploration made =
+      public_exploration(machine.name(), explore::row_of(0, {.op = request.op}, found));
+  made.self = std::make_shared<const Exploration::Implementation>(
+      Exploration::Implementation{std::move(found)});
+  return made;
 }
 
 std::vector<ExploredScenario> explore_suite(const Machine& machine, const std::string& suite,

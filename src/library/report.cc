@@ -5,8 +5,13 @@
 
 #include "core/monitor.h"
 #include "library/convert.h"
+#include "library/explored.h"
 #include "library/implementations.h"
+#include "report/exploration.h"
+#include "report/machine_page.h"
+#include "report/page.h"
 #include "report/report.h"
+#include "report/run_page.h"
 
 namespace hemiola {
 namespace {
@@ -35,6 +40,16 @@ std::vector<sim::Result> results_of(std::span<const Outcome> outcomes) {
   std::vector<sim::Result> all;
   for (const Outcome& outcome : outcomes) all.push_back(outcome.self->result);
   return all;
+}
+
+/// For what it did when, which no result keeps.
+void simulate_again(const Outcome& outcome, sim::TraceSink& into, const Watch& watch) {
+  Monitor monitor;
+  monitor.stop = watch.stop;
+  sim::Options options = outcome.self->options;
+  options.trace = &into;
+  options.monitor = &monitor;
+  sim::simulate(outcome.self->bound, options);
 }
 
 }  // namespace
@@ -80,15 +95,43 @@ std::string to_csv(std::span<const Outcome> outcomes) {
 
 std::string perfetto_trace(const Outcome& outcome, Time lines_begin, Time lines_end,
                            const Watch& watch) {
-  const program::Bound& bound = outcome.self->bound;
-  report::PerfettoTrace trace(*bound.machine(), lines_begin, lines_end);
-  Monitor monitor;
-  monitor.stop = watch.stop;
-  sim::Options options = outcome.self->options;
-  options.trace = &trace;
-  options.monitor = &monitor;
-  sim::simulate(bound, options);
+  report::PerfettoTrace trace(*outcome.self->bound.machine(), lines_begin, lines_end);
+  simulate_again(outcome, trace, watch);
   return trace.serialize();
+}
+
+bool has_pages() {
+  return report::page::can_render();
+}
+
+std::string page(std::span<const Outcome> outcomes, const std::string& command,
+                 const Watch& watch) {
+  report::page::require_rendering();
+  if (outcomes.empty()) throw Failure("there is no outcome, and so nothing for a page");
+  const sim::Options& options = outcomes.back().self->options;
+  report::RunPageExtras extras{
+      .repetitions = options.iterations > 0 ? options.warmup + options.iterations : 1,
+      .no_timeline =
+          report::why_no_timeline(outcomes.size(), options.engine == sim::Engine::sampled)};
+  if (extras.no_timeline.empty()) {
+    report::RunTimeline timeline(*outcomes.back().self->bound.machine());
+    simulate_again(outcomes.back(), timeline, watch);
+    extras.timeline = timeline.panels();
+  }
+  return report::page::render(
+      report::run_page(head_of(outcomes, command), results_of(outcomes), extras));
+}
+
+std::string page(const Exploration& found, const std::string& command) {
+  report::page::require_rendering();
+  if (found.self == nullptr)
+    throw Failure("a scenario of a suite has no page of its own", {}, "explore its operator");
+  return report::page::render(report::exploration_page(command, found.self->found, {}));
+}
+
+std::string page(const Machine& machine, const std::string& command) {
+  report::page::require_rendering();
+  return report::page::render(report::machine_page(*machine.implementation().machine, command));
 }
 
 }  // namespace hemiola

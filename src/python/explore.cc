@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "hemiola/error.h"
+#include "hemiola/report.h"
 #include "python/explore.h"
 #include "python/interruptible.h"
 
@@ -94,9 +95,12 @@ py::dict explore_one(const Machine& machine, const std::string& kind,
                            .local = local,
                            .load = load};
   const ExploreOptions options = explore_options(given);
-  return exploration_dict(interruptible([&](const std::atomic<bool>* stop) {
+  Exploration found = interruptible([&](const std::atomic<bool>* stop) {
     return explore_operator(machine, op, options, {.stop = stop});
-  }));
+  });
+  py::dict made = exploration_dict(found);
+  made["core"] = std::move(found);
+  return made;
 }
 
 py::list explore_many(const Machine& machine, const std::string& suite, const std::string& database,
@@ -175,6 +179,9 @@ py::dict explore_one_block(const Machine& machine, const std::string& kind, cons
 }  // namespace
 
 void bind_explore(py::module_& module) {
+  py::class_<Exploration>(module, "Exploration")
+      .def("page",
+           [](const Exploration& self, const std::string& command) { return page(self, command); });
   module.def("explore", &explore_one, "machine"_a, "kind"_a, "sizes"_a, "local"_a, "gathers_b"_a,
              "load"_a, "dtype"_a, "options"_a);
   module.def("explore_suite", &explore_many, "machine"_a, "suite"_a, "database"_a, "options"_a);

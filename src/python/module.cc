@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "cli/command_line.h"
 #include "hemiola/compile.h"
 #include "hemiola/experiment.h"
 #include "hemiola/job.h"
@@ -73,6 +74,8 @@ void bind_machine(py::module_& module) {
              return all;
            })
       .def("to_infragraph", &Machine::to_infragraph)
+      .def("page",
+           [](const Machine& self, const std::string& command) { return page(self, command); })
       .def("show", [](const Machine& self) {
         return printed([&](std::ostream& out) { print_machine(out, self); });
       });
@@ -191,6 +194,18 @@ void bind_outcome(py::module_& module) {
     return to_json(all, command, volatile_fields);
   });
   module.def("to_csv", [](const Outcomes& all) { return to_csv(all); });
+  module.def("has_pages", &has_pages);
+  module.def("command_line", [](std::vector<std::string> words) {
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    const py::gil_scoped_release others;
+    return cli::command_line(static_cast<int>(words.size()), arguments.data());
+  });
+  module.def("page", [](const Outcomes& all, const std::string& command) {
+    return interruptible(
+        [&](const std::atomic<bool>* stop) { return page(all, command, {.stop = stop}); });
+  });
 }
 
 CheckOptions check_options(const std::optional<Machine>& machine, int ranks, std::int64_t size,

@@ -19,6 +19,9 @@ struct RunPageExtras {
   std::string no_timeline;  ///< the sentence that stands in its place; empty: there is one
 };
 
+/// Why a page of so many runs has no timeline; empty: it has one.
+std::string why_no_timeline(std::size_t runs, bool is_sampled);
+
 /// The table, how results depend on the size, where the time goes, links, and what happened when.
 /// One result at least. Launches of a job take the place of the table.
 page::Page run_page(const Run& run, const std::vector<sim::Result>& results,

@@ -16,8 +16,8 @@ using Json = nlohmann::json;
 class Diff : public testing::Test {
  protected:
   Diff() {
-    run("a.json", "--sizes 4KiB,16KiB");
-    run("b.json", "--sizes 4KiB,16KiB --set gpu.l2.latency=400ns");
+    run("a.json", "--size 4KiB,16KiB");
+    run("b.json", "--size 4KiB,16KiB --set gpu.l2.latency=400ns");
   }
   void run(const std::string& file, const std::string& options) const {
     const Outcome outcome = place_.run("run all-reduce/ring --machine ring:4 --no-check --quiet " +

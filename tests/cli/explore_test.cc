@@ -21,7 +21,7 @@ constexpr const char* kScenarios =
     "  - {name: more experts, operator: a2a-gemm, gemm: [1024, 512, 512], ranks: 8}\n";
 constexpr int kScenarioCount = 6;
 const std::string kExplore =
-    "explore --suite suite.yaml --machine mi300x-8 --degrees 2 --losses none --out ";
+    "explore --suite suite.yaml --machine mi300x-8 --degrees 2 --losses none --database ";
 
 std::string dump_of_suite(const std::string& file) {
   return dump(file, {"SELECT * FROM meta ORDER BY key", "SELECT * FROM scenarios ORDER BY scenario",
@@ -133,27 +133,28 @@ TEST(ExploreSuite, refuses_bad_usage_with_code_2) {
     EXPECT_EQ(outcome.code, 2) << arguments;
     EXPECT_TRUE(contains(outcome.err, message)) << outcome.err;
   };
-  expect("--suite suite.yaml --machine mi300x-8", "--out: error: no database is given");
+  expect("--suite suite.yaml --machine mi300x-8", "--database: error: no database is given");
   expect("ag-gemm --gemm 64,64,64 --machine dgx-h100 --degrees 2,1024",
          "--degrees: error: 1024 steps are more than there are rows (M = 64)");
-  expect("--suite suite.yaml --out x", "--machine: error: ");
-  expect("--suite suite.yaml --out x --machine mi300x", "mi300x");
-  expect("--suite overlapp --out x --machine mi300x-8", "did you mean 'overlap'?");
-  expect("--suite absent.yaml --out x --machine mi300x-8", "absent.yaml: error: no such file");
-  expect("ag-gemm --suite suite.yaml --out x --machine mi300x-8", "does not go with --suite");
-  expect("--gemm 8,8,8 --suite suite.yaml --out x --machine mi300x-8",
+  expect("--suite suite.yaml --database x", "--machine: error: ");
+  expect("--suite suite.yaml --database x --machine mi300x", "mi300x");
+  expect("--suite overlapp --database x --machine mi300x-8", "did you mean 'overlap'?");
+  expect("--suite absent.yaml --database x --machine mi300x-8", "absent.yaml: error: no such file");
+  expect("ag-gemm --suite suite.yaml --database x --machine mi300x-8", "does not go with --suite");
+  expect("--gemm 8,8,8 --suite suite.yaml --database x --machine mi300x-8",
          "--gemm: error: does not go with --suite");
-  expect("--emit p --suite suite.yaml --out x --machine mi300x-8",
+  expect("--emit p --suite suite.yaml --database x --machine mi300x-8",
          "--emit: error: does not go with --suite");
-  expect("--ranks 0-3 --suite suite.yaml --out x --machine mi300x-8", "--ranks: error: '0-3'");
-  expect("ag-gemm --gemm 512,1024,512 --machine mi300x-8 --out x", "--out: error: goes with");
+  expect("--ranks 0-3 --suite suite.yaml --database x --machine mi300x-8", "--ranks: error: '0-3'");
+  expect("ag-gemm --gemm 512,1024,512 --machine mi300x-8 --database x",
+         "--database: error: goes with");
   expect("ag-gemm --gemm 64:x2,1024,512 --machine mi300x-8",
          "--gemm: error: '64:x2' is not a range");
   expect("ag-gemm --gemm 64:32:x2,1024,512 --machine mi300x-8", "the range ends before it starts");
   expect("ag-gemm --gemm 3:1099511627776:x1099511627776,1024,512 --machine mi300x-8",
          "M = 3 does not divide by 8");
   EXPECT_EQ(place.files(), "suite.yaml ") << "nothing was created";
-  expect("--suite suite.yaml --out suite.yaml --machine mi300x-8",
+  expect("--suite suite.yaml --database suite.yaml --machine mi300x-8",
          "suite.yaml: error: is not a database");
 }
 

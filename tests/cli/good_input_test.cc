@@ -325,7 +325,7 @@ TEST(Validate, sizes_and_rows_to_calibrate_with_can_be_chosen) {
       "validate table --machine ring:4 --program all-reduce/ring --no-check --where kernel=fast "
       "--json v.json --calibrate table ";
   // Pairs of the old kernel: 20 us and 8192 B in 20 us, of which four ranks send 1.5 times as much.
-  const Outcome run = place.run(command + "--calibrate-where kernel=old --sizes 2KiB:8KiB:x2");
+  const Outcome run = place.run(command + "--calibrate-where kernel=old --size 2KiB:8KiB:x2");
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_TRUE(contains(run.err, "no row has the size 2 KiB")) << run.err;
   EXPECT_TRUE(contains(run.out, "20.00 us + 2(n-1)/n x size / 0.4 GB/s, fitted to 2 rows of table"))

@@ -45,7 +45,7 @@ TEST(Interrupt, of_several_runs_says_which_are_done) {
   const Workplace place;
   const Outcome outcome = interrupted(place,
                                       "run all-reduce/ring --json j --machine ring:2 --no-check "
-                                      "--sizes 1KiB,1GiB --iterations 1000000 --engine line "
+                                      "--size 1KiB,1GiB --iterations 1000000 --engine line "
                                       "--set gpu.l2.size=1MiB,2MiB");
   EXPECT_EQ(outcome.code, 128 + SIGINT);
   EXPECT_TRUE(contains(outcome.err, " of 4 runs are done")) << outcome.err;

@@ -84,10 +84,10 @@ TEST(LenientInputs, are_points_of_a_sweep_unless_it_is_strict) {
   const Workplace place;
   place.write("sweep.yaml", "machine: switch:3\nprogram: " HEMIOLA_SOURCE_DIR
                             "/tests/cli/inputs/msccl_copy_elements.xml\nsize: 12KiB\n");
-  const Outcome read = place.run("sweep sweep.yaml --out read.sqlite");
+  const Outcome read = place.run("sweep sweep.yaml --output read.sqlite");
   EXPECT_EQ(read.code, 0) << read.err;
   EXPECT_THAT(read.err, HasSubstr("ignored: <copy>"));
-  const Outcome refused = place.run("sweep sweep.yaml --out refused.sqlite --strict");
+  const Outcome refused = place.run("sweep sweep.yaml --output refused.sqlite --strict");
   EXPECT_EQ(refused.code, 2) << refused.err;
   EXPECT_THAT(refused.out, HasSubstr("ignored: <copy>"));
 }
@@ -114,7 +114,7 @@ TEST(Sizes, without_a_unit_count_bytes) {
   const Outcome run = place.run("run all-reduce/ring --machine ring:4 --size 4096 --quiet");
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(run.out, place.run("run all-reduce/ring --machine ring:4 --size 4KiB --quiet").out);
-  EXPECT_EQ(place.run("run all-reduce/ring --machine ring:4 --sizes 4096:16384:x2").code, 0);
+  EXPECT_EQ(place.run("run all-reduce/ring --machine ring:4 --size 4096:16384:x2").code, 0);
   EXPECT_EQ(place.run("check all-reduce/ring --ranks 4 --size 4096,8192").code, 0);
 }
 
@@ -134,7 +134,7 @@ TEST(Sizes, that_are_not_legal_name_the_next_ones_and_are_rounded_when_asked) {
   EXPECT_THAT(checked.err, HasSubstr("1000 B is run as 1 KiB"));
   // Sizes that are rounded to one are run once; a legal size is no other.
   const Outcome both = place.run(
-      "run all-reduce/two-shot --machine ring:4 --sizes 1000,1001,1024 --round-size "
+      "run all-reduce/two-shot --machine ring:4 --size 1000,1001,1024 --round-size "
       "--csv t.csv");
   EXPECT_EQ(both.code, 0) << both.err;
   const std::string csv = place.read("t.csv");
@@ -145,9 +145,9 @@ TEST(Sizes, of_a_sweep_are_rounded_where_its_file_says_so) {
   const Workplace place;
   const std::string sweep = "machine: ring:4\nprogram: all-reduce/two-shot\nsize: 1000\n";
   place.write("exact.yaml", sweep);
-  EXPECT_EQ(place.run("sweep exact.yaml --out exact.sqlite").code, 2);
+  EXPECT_EQ(place.run("sweep exact.yaml --output exact.sqlite").code, 2);
   place.write("rounded.yaml", sweep + "round_size: true\n");
-  const Outcome rounded = place.run("sweep rounded.yaml --out rounded.sqlite --csv t.csv");
+  const Outcome rounded = place.run("sweep rounded.yaml --output rounded.sqlite --csv t.csv");
   EXPECT_EQ(rounded.code, 0) << rounded.err;
   EXPECT_THAT(rounded.err, HasSubstr("1000 B is run as 1 KiB"));
   EXPECT_THAT(place.read("t.csv"), HasSubstr("1024"));

@@ -179,7 +179,7 @@ TEST(ReplayVerb, adds_traffic_and_says_what_that_of_each_peer_costs) {
               "  - {peer: 2, interval: 1 us, count: 1, start: 1 s}\n");
   const std::string run =
       std::string("p.csv") + kReplayWords + " --traffic traffic.yaml --mode fabric --isolate";
-  const Outcome outcome = place.run("replay " + run + " --json out.json --save mixed.csv");
+  const Outcome outcome = place.run("replay " + run + " --json out.json --output mixed.csv");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("what the traffic of each peer adds"), std::string::npos);
   const nlohmann::json isolate = nlohmann::json::parse(place.read("out.json")).at("isolate");
@@ -217,16 +217,16 @@ TEST(ReplayVerb, imports_traces_of_ranks_and_replays_their_waits) {
   const std::string kernel = R"x({"cat": "kernel", "name": "ncclKernel_AllReduce()", )x";
   place.write("r0.json", trace("0", kernel + R"("ts": 100, "dur": 50})"));
   place.write("r1.json", trace("1", kernel + R"("ts": 140, "dur": 10.5})"));
-  Outcome outcome = place.run("replay r0.json r1.json --save both.csv");
+  Outcome outcome = place.run("replay r0.json r1.json --output both.csv");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.err.find("2 ranks, 1 communications"), std::string::npos) << outcome.err;
   EXPECT_NE(place.read("both.csv").find("@semaphores"), std::string::npos);
   outcome = place.run("replay r0.json r1.json --machine dgx-h100 --rank 0");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("ends after 50.000 us"), std::string::npos) << outcome.out;
-  expect_refused(place, "r0.json --save x.csv", "that of rank 1 is missing");
+  expect_refused(place, "r0.json --output x.csv", "that of rank 1 is missing");
   place.write("cut.json", place.read("r1.json").substr(0, 60));
-  expect_refused(place, "r0.json cut.json --save x.csv", "cut.json:1");
+  expect_refused(place, "r0.json cut.json --output x.csv", "cut.json:1");
 }
 
 TEST(ReplayVerb, names_the_row_that_should_have_ended_a_wait) {

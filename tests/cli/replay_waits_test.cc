@@ -80,7 +80,7 @@ TEST(ReplayDelay, makes_the_rows_of_a_peer_late_and_its_answers_live) {
   };
   constexpr std::int64_t kMicrosecond = 1'000'000'000;
   const std::int64_t on_time = time_of("--delay 3=0us");
-  const std::int64_t late = time_of("--delay 3=20us --save late.csv");
+  const std::int64_t late = time_of("--delay 3=20us --output late.csv");
   EXPECT_GT(late, on_time + 19 * kMicrosecond);
   EXPECT_LT(late, on_time + 21 * kMicrosecond);
   const nlohmann::json wait = place.results("out.json")[0]["peer_waits"][0];
@@ -135,7 +135,7 @@ TEST(ReplayRank, is_that_of_the_recording_from_ports_too) {
 TEST(ReplayDescribe, says_what_a_profile_has_to_have_and_writes_one) {
   const Workplace place;
   const std::string program = "all-reduce/nccl --machine dgx-h100 --size 64KiB";
-  const Outcome outcome = place.run("replay --describe " + program + " --rank 2 --save rows.csv");
+  const Outcome outcome = place.run("replay --describe " + program + " --rank 2 --output rows.csv");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "# ranks 8\n")) << outcome.out;
   EXPECT_TRUE(has(outcome.out, "# buffer fifo 0 ")) << outcome.out;

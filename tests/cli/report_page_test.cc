@@ -55,7 +55,7 @@ TEST(ReportPage, of_several_sizes_and_settings_has_a_row_each) {
   SKIP_WITHOUT_PAGES();
   const Workplace place;
   ASSERT_EQ(place
-                .run("run all-gather/direct --machine switch:4 --sizes 64KiB:1MiB:x4 --engine "
+                .run("run all-gather/direct --machine switch:4 --size 64KiB:1MiB:x4 --engine "
                      "fluid --set gpu.l2.size=25MiB,50MiB --quiet --report page.html")
                 .code,
             0);

@@ -33,19 +33,19 @@ int wait_for_more(const std::string& file, int before) {
 TEST(Sweep, killed_again_and_again_it_ends_with_the_contents_of_one_that_was_not) {
   const Workplace place;
   place.write("sweep.yaml", kSweep);
-  EXPECT_EQ(place.run("sweep sweep.yaml --out whole").code, 2) << "100 B are refused";
+  EXPECT_EQ(place.run("sweep sweep.yaml --output whole").code, 2) << "100 B are refused";
   const std::string whole = dump_of_sweep(place.path("whole"));
   ASSERT_EQ(points(place.path("whole")), kPoints);
   int killed = 0;
   for (int before = 0; killed < 3 && before < kPoints;) {
-    Running sweep = place.start("sweep sweep.yaml --out part --threads 2");
+    Running sweep = place.start("sweep sweep.yaml --output part --threads 2");
     // Killed once it has come on, in the middle of whatever it does then.
     before = wait_for_more(place.path("part"), before);
     sweep.send(SIGKILL);
     if (sweep.wait().code == 128 + SIGKILL && before < kPoints) ++killed;
   }
   EXPECT_GT(killed, 0);
-  const Outcome last = place.run("sweep sweep.yaml --out part --threads 2");
+  const Outcome last = place.run("sweep sweep.yaml --output part --threads 2");
   EXPECT_EQ(last.code, 2) << "failures of points are said again";
   EXPECT_TRUE(contains(last.out, "refused: ")) << last.out;
   EXPECT_EQ(dump_of_sweep(place.path("part")), whole);
@@ -55,8 +55,8 @@ TEST(Sweep, killed_again_and_again_it_ends_with_the_contents_of_one_that_was_not
 TEST(Sweep, interrupted_it_keeps_what_is_done_and_goes_on) {
   const Workplace place;
   place.write("sweep.yaml", kSweep);
-  place.run("sweep sweep.yaml --out whole");
-  Running sweep = place.start("sweep sweep.yaml --out part --json part.json --csv part.csv");
+  place.run("sweep sweep.yaml --output whole");
+  Running sweep = place.start("sweep sweep.yaml --output part --json part.json --csv part.csv");
   ASSERT_TRUE(sweep.wait_until_it_catches_interrupts());
   wait_for_more(place.path("part"), 0);
   sweep.send(SIGINT);
@@ -66,30 +66,30 @@ TEST(Sweep, interrupted_it_keeps_what_is_done_and_goes_on) {
   EXPECT_TRUE(contains(outcome.err, "what is done is in part: the same command goes on there"));
   EXPECT_EQ(place.files(), "part sweep.yaml whole ");
   EXPECT_LT(points(place.path("part")), kPoints);
-  place.run("sweep sweep.yaml --out part");
+  place.run("sweep sweep.yaml --output part");
   EXPECT_EQ(dump_of_sweep(place.path("part")), dump_of_sweep(place.path("whole")));
 }
 
 TEST(Sweep, split_and_joined_it_is_the_same_file) {
   const Workplace place;
   place.write("sweep.yaml", kSweep);
-  place.run("sweep sweep.yaml --out whole");
-  const Outcome first = place.run("sweep sweep.yaml --shard 1/2 --out one");
+  place.run("sweep sweep.yaml --output whole");
+  const Outcome first = place.run("sweep sweep.yaml --shard 1/2 --output one");
   EXPECT_TRUE(contains(first.out, "one: 16 of 32 points, shard 1/2")) << first.out;
-  place.run("sweep sweep.yaml --shard 2/2 --out two");
-  EXPECT_EQ(place.run("sweep --merge one two --out all").code, 2);
+  place.run("sweep sweep.yaml --shard 2/2 --output two");
+  EXPECT_EQ(place.run("sweep --merge one two --output all").code, 2);
   EXPECT_EQ(dump_of_sweep(place.path("all")), dump_of_sweep(place.path("whole")));
-  EXPECT_TRUE(contains(place.run("sweep sweep.yaml --shard 2/2 --out one").err,
+  EXPECT_TRUE(contains(place.run("sweep sweep.yaml --shard 2/2 --output one").err,
                        "one: error: holds shard 1/2 of this sweep, not 2/2"));
   EXPECT_TRUE(
-      contains(place.run("sweep --merge one one --out again").err, "point 0 is in one too"));
+      contains(place.run("sweep --merge one one --output again").err, "point 0 is in one too"));
 }
 
 TEST(Sweep, prints_a_table_and_writes_json_and_csv) {
   const Workplace place;
   place.write("sweep.yaml",
               "machine: ring:2\nprogram: [all-reduce/ring, all-gather/ring]\nsize: 1KiB\n");
-  const Outcome outcome = place.run("sweep sweep.yaml --out rows --json j --csv c");
+  const Outcome outcome = place.run("sweep sweep.yaml --output rows --json j --csv c");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(contains(outcome.out, "# machine  ring:2")) << outcome.out;
   EXPECT_TRUE(contains(outcome.out, "program ")) << "programs differ: a column";
@@ -117,18 +117,19 @@ TEST(Sweep, refuses_bad_usage_with_code_2) {
     EXPECT_EQ(outcome.code, 2) << arguments;
     EXPECT_TRUE(contains(outcome.err, message)) << outcome.err;
   };
-  expect("sweep.yaml", "--out: error: no database is given");
-  expect("--out x", "no sweep is given");
-  expect("sweep.yaml sweep.yaml --out x", "more than one sweep is given");
-  expect("absent.yaml --out x", "absent.yaml: error: no such file");
-  expect("sweep.yaml --out x --shard 3/2", "--shard: error: '3' is not a whole number from 1 to 2");
-  expect("sweep.yaml --out x --shard 1", "--shard: error: '1' is not a shard");
-  expect("sweep.yaml --out x --threads 0", "--threads: error: ");
-  expect("sweep.yaml --out nowhere/x", "--out: error: ");
-  expect("--merge --out x", "no database is given to merge");
-  expect("--merge absent --out x", "absent: error: cannot be opened");
+  expect("sweep.yaml", "--output: error: no database is given");
+  expect("--output x", "no sweep is given");
+  expect("sweep.yaml sweep.yaml --output x", "more than one sweep is given");
+  expect("absent.yaml --output x", "absent.yaml: error: no such file");
+  expect("sweep.yaml --output x --shard 3/2",
+         "--shard: error: '3' is not a whole number from 1 to 2");
+  expect("sweep.yaml --output x --shard 1", "--shard: error: '1' is not a shard");
+  expect("sweep.yaml --output x --threads 0", "--threads: error: ");
+  expect("sweep.yaml --output nowhere/x", "--output: error: ");
+  expect("--merge --output x", "no database is given to merge");
+  expect("--merge absent --output x", "absent: error: cannot be opened");
   EXPECT_EQ(place.files(), "sweep.yaml ") << "nothing was created";
-  expect("sweep.yaml --out sweep.yaml", "sweep.yaml: error: is not a database");
+  expect("sweep.yaml --output sweep.yaml", "sweep.yaml: error: is not a database");
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST(Together, one_two_and_three_processes_one_of_them_killed_make_the_same_swee
   place.write("sweep.yaml", kTogetherSweep);
   const std::string out = place.path("out"), csv = place.path("out.csv");
   const std::string command =
-      "sweep " + place.path("sweep.yaml") + " --out " + out + " --csv " + csv;
+      "sweep " + place.path("sweep.yaml") + " --output " + out + " --csv " + csv;
   const Outcome alone = place.run(command);
   ASSERT_EQ(alone.code, 2) << "100 B are refused; " << alone.err;
   const std::string whole = dump_of_points(out), text = place.read("out.csv");
@@ -93,9 +93,9 @@ TEST(Together, one_two_and_three_processes_one_of_them_killed_make_the_same_swee
 TEST(Together, when_all_are_killed_the_next_command_goes_on) {
   const Workplace place;
   place.write("sweep.yaml", kTogetherSweep);
-  place.run("sweep sweep.yaml --out whole");
+  place.run("sweep sweep.yaml --output whole");
   const std::string out = place.path("out");
-  const std::string command = "sweep " + place.path("sweep.yaml") + " --out " + out;
+  const std::string command = "sweep " + place.path("sweep.yaml") + " --output " + out;
   {
     Ranks ranks(2, command);
     wait_for_parts(out + ".parts");
@@ -117,7 +117,7 @@ TEST(Together, a_suite_a_tuner_and_a_search_are_the_same_for_two_processes) {
   const std::string parts = place.path("parts");
   const std::string commands[] = {
       "explore --suite " + place.path("suite.yaml") +
-          " --machine dgx-h100 --fluid 4 --top 1 --out " + place.path("suite"),
+          " --machine dgx-h100 --fluid 4 --top 1 --database " + place.path("suite"),
       "tune " HEMIOLA_SOURCE_DIR
       "/examples/kernels/gemm.py --plan ag-gemm/swizzle --ranks 2 --machine dgx-h100 --param m=256 "
       "--param n=256 --param k=256 --budget 4 --parts " +
@@ -197,9 +197,10 @@ TEST(Together, the_situations_of_a_workload_are_shared_out_and_its_bytes_are_tho
 TEST(Together, a_slurm_array_is_written_and_submitted) {
   const Workplace place;
   place.write("sweep.yaml", kTogetherSweep);
-  place.run("sweep sweep.yaml --out whole");
+  place.run("sweep sweep.yaml --output whole");
   ::setenv("PATH", (place.path("bin") + ":/usr/bin:/bin").c_str(), 1);
-  const std::string command = "sweep sweep.yaml --out out --slurm 3 --slurm-option '--time=0:10'";
+  const std::string command =
+      "sweep sweep.yaml --output out --slurm 3 --slurm-option '--time=0:10'";
   const Outcome without = place.run(command);
   EXPECT_EQ(without.code, 2);
   EXPECT_TRUE(contains(without.err,
@@ -229,9 +230,9 @@ TEST(Together, bad_usage_has_one_message) {
   const std::pair<const char*, const char*> cases[] = {
       {"workload search gpt2 --machine dgx-h100 --slurm 2",
        "--slurm: error: the tasks of an array need"},
-      {"sweep sweep.yaml --out o --slurm-script x", "goes with --slurm N only"},
-      {"sweep sweep.yaml --out o --slurm 0", "--slurm: error: "},
-      {"sweep sweep.yaml --out o --parts sweep.yaml", "sweep.yaml: error: is no folder"},
+      {"sweep sweep.yaml --output o --slurm-script x", "goes with --slurm N only"},
+      {"sweep sweep.yaml --output o --slurm 0", "--slurm: error: "},
+      {"sweep sweep.yaml --output o --parts sweep.yaml", "sweep.yaml: error: is no folder"},
       {"explore ag-gemm --gemm 256,256,256 --machine dgx-h100 --parts x", "goes with --suite only"},
       {"workload make gpt2 --parts x", "goes with --machine only"},
       {"run all-reduce/ring --machine dgx-h100 --size 1KiB --parts x", "is of workloads"}};

@@ -98,6 +98,7 @@ TEST(Typed, a_dash_is_standard_input_or_output) {
   EXPECT_EQ(place.files(), "");
   place.write("plan", made.out);
   EXPECT_THAT(place.run("check - < plan").out, HasSubstr("check: proven"));
+  EXPECT_THAT(place.run("run - --machine ring:4 < plan").out, Not(HasSubstr("/proc")));
   place.write("bad", "{\"tensors");
   EXPECT_THAT(place.run("check - < bad").err, HasSubstr("standard input:1:"));
   const Outcome json = run("run all-gather/ring --machine ring:4 --size 64KiB --json -");
@@ -105,10 +106,26 @@ TEST(Typed, a_dash_is_standard_input_or_output) {
   EXPECT_THAT(json.err, HasSubstr("# machine"));
   EXPECT_EQ(run("run all-gather/ring --machine ring:4 --size 64KiB --json=-").out.front(), '{');
   EXPECT_EQ(run("run all-gather/ring --machine ring:4 --size 64KiB --csv ring_perf").code, 0);
-  EXPECT_EQ(run("sweep - --out -").code, 2);
+  EXPECT_EQ(run("sweep - --output -").code, 2);
   EXPECT_EQ(run("run - --machine -").code, 2);
   EXPECT_THAT(run("run all-gather/ring --machine ring:4 --json=x --csv x").err,
               HasSubstr("write to one place"));
+}
+
+TEST(Typed, old_names_of_options_say_the_new_ones) {
+  const Outcome sizes = run("run all-gather/ring --machine ring:4 --sizes 1KiB,2KiB");
+  EXPECT_EQ(sizes.code, 0);
+  EXPECT_THAT(sizes.err, HasSubstr("note: --sizes is --size now (docs/migrations.md)"));
+  EXPECT_THAT(run("run all-gather/ring --machine ring:4 --sizes=1KiB").err,
+              HasSubstr("--sizes is --size now"));
+  const Outcome file = run("run all-gather/ring --machine ring:4 --sizes /dev/null");
+  EXPECT_EQ(file.code, 2);
+  EXPECT_THAT(file.err, HasSubstr("--call-sizes"));
+  EXPECT_THAT(run("sweep absent.yaml --out x").err, HasSubstr("--out is --output now"));
+  EXPECT_THAT(run("explore --suite absent.yaml --out x -m mi300x-8").err,
+              HasSubstr("--out is --database now"));
+  EXPECT_THAT(run("replay absent.csv --save x").err, HasSubstr("--save is --output now"));
+  EXPECT_EQ(run("compile --out x").code, 2) << "it never had that";
 }
 
 TEST(Typed, completions_and_man_pages_are_of_all_verbs) {

@@ -109,7 +109,7 @@ class Suite(unittest.TestCase):
 
     def test_a_suite_is_that_of_the_command_line(self):
         database = os.path.join(self.folder.name, "rows")
-        theirs = command_json("explore", "--suite", self.file, *ARGUMENTS, "--losses", "none", "--out", database)
+        theirs = command_json("explore", "--suite", self.file, *ARGUMENTS, "--losses", "none", "--database", database)
         found = self.explore(threads=2)
         self.assertEqual([one.name for one in found], [one["name"] for one in theirs["scenarios"]])
         for mine, other in zip(found, theirs["scenarios"]):
@@ -125,7 +125,7 @@ class Suite(unittest.TestCase):
 
     def test_it_goes_on_with_what_the_command_line_wrote(self):
         database = os.path.join(self.folder.name, "rows")
-        command("explore", "--suite", self.file, *ARGUMENTS, "--losses", "none", "--out", database, "--quiet")
+        command("explore", "--suite", self.file, *ARGUMENTS, "--losses", "none", "--database", database, "--quiet")
         self.assertEqual(self.explore(database=database).to_dicts(), self.explore().to_dicts())
         with self.assertRaisesRegex(hemiola.BadInput, "holds other results: option fluid 60, not 5"):
             self.explore(database=database, fluid=5)

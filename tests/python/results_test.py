@@ -82,9 +82,7 @@ class Run(unittest.TestCase):
         self.assertIn("# where the", str(outcome))
         copy = pickle.loads(pickle.dumps(outcome))
         self.assertEqual((copy.time_fs, copy.links), (outcome.time_fs, outcome.links))
-        self.assertIn("time_fs", str(copy))
-        with self.assertRaises(TypeError):
-            copy.to_json()
+        self.assertEqual(str(copy), str(outcome))
 
     def test_a_trace(self):
         self.assertGreater(len(hemiola.run("ring:2", "all-reduce/ring", "4KiB").trace()), 1000)
@@ -146,7 +144,7 @@ class Check(unittest.TestCase):
 
 class Sweep(unittest.TestCase):
     def test_a_table_of_sizes_is_that_of_the_command_line(self):
-        theirs = command_json("run", "all-gather/direct", "-m", "ring:4", "--sizes", "1KiB:64KiB:x4")
+        theirs = command_json("run", "all-gather/direct", "-m", "ring:4", "--size", "1KiB:64KiB:x4")
         table = hemiola.sweep("ring:4", "all-gather/direct", "1KiB:64KiB:x4", jobs=2)
         mine = json.loads(table.to_json())
         self.assertEqual([steady(one) for one in mine["results"]], [steady(one) for one in theirs["results"]])

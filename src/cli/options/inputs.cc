@@ -153,10 +153,9 @@ void add_program_options(CLI::App& verb, ProgramOptions& options) {
       "auto/nccl), or a\n"
       "collective (all-reduce): all its built-ins",
       "");
-  CLI::Option* size =
-      add("--size", options.size, "what nccl-tests calls size: 64MiB; 4096 is bytes", "SIZE");
-  add("--sizes", options.sizes, "a range 1KiB:1GiB:x2, or a list 1KiB,1MiB", "A:B:xF")
-      ->excludes(size);
+  add("--size", options.size,
+      "what nccl-tests calls size: 64MiB; 4096 is bytes; a list 1KiB,1MiB, or a range 1KiB:1GiB:x2",
+      "SIZE,...");
   verb.add_flag("--round-size", options.round_size,
                 "for a size that the program cannot take, the next one that it can");
   add("--dtype", options.dtype, "element type", "TYPE");
@@ -179,7 +178,7 @@ std::vector<std::string> program_names(const std::string& input) {
   if (input.empty())
     throw Failure("no program is given", {},
                   "for example\n"
-                  "    hemiola run all-reduce/ring --machine dgx-h100 --sizes 1KiB:1GiB:x2\n"
+                  "    hemiola run all-reduce/ring --machine dgx-h100 --size 1KiB:1GiB:x2\n"
                   "    hemiola run all_reduce_perf -b 8 -e 128M -f 2 -g 8\n"
                   "    hemiola run ag-gemm/swizzle --machine dgx-h100 --param m=8192\n"
                   "    hemiola run plan.json --machine mi300x-8 --size 16MiB\n"
@@ -212,11 +211,11 @@ void refuse_options_of_programs(const ProgramOptions& options, std::string_view 
       throw Failure(fmt::format("the {} of a {} have sizes, types and parameters of their own",
                                 is_job ? "launches" : "calls", of_what),
                     {.file = option},
-                    is_job ? "write it into the job's file"
-                           : "--sizes FILE has those that a trace does not say: docs/traces.md");
+                    is_job
+                        ? "write it into the job's file"
+                        : "--call-sizes FILE has those that a trace does not say: docs/traces.md");
   };
   refuse("--size", !options.size.empty());
-  refuse("--sizes", !options.sizes.empty());
   refuse("--round-size", options.round_size);
   refuse("--dtype", options.dtype != none.dtype);
   refuse("--op", options.op != none.op);
@@ -275,9 +274,7 @@ void write_or_print(const std::string& file, const std::string& text) {
 }
 
 std::vector<Bytes> requested_sizes(const ProgramOptions& options) {
-  if (!options.size.empty()) return size_values(options.size);
-  if (!options.sizes.empty()) return sizes_values(options.sizes);
-  return {};
+  return options.size.empty() ? std::vector<Bytes>{} : size_values(options.size);
 }
 
 }  // namespace hemiola::cli

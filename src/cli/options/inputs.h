@@ -74,7 +74,7 @@ study::MachineChoice machine_choice(const MachineOptions& options, const Setting
 
 struct ProgramOptions {
   std::string program;  ///< file or built-in
-  std::string size, sizes;
+  std::string size;
   bool round_size = false;  ///< a size that is not legal stands for the next one that is
   std::string dtype = "float";
   std::string op = "sum";
@@ -108,7 +108,7 @@ void check_output(const std::string& option, const std::string& file);
 /// To the file, or to standard output where none is named.
 void write_or_print(const std::string& file, const std::string& text);
 
-/// --size or --sizes; empty: neither was given.
+/// Of --size; empty: it was not given.
 std::vector<Bytes> requested_sizes(const ProgramOptions& options);
 
 }  // namespace hemiola::cli

@@ -50,7 +50,7 @@ void add_replay_options(CLI::App& verb, ReplayOptions& options, Session& session
   verb.add_flag("--isolate", options.isolate, "what each peer's traffic alone costs");
   verb.add_option("--threads", options.threads, "replays of --isolate that run at a time")
       ->type_name("N");
-  add("--save", options.save,
+  add("-o,--output", options.save,
       "write the profile, with traces imported, delays and traffic added; of --describe: all rows",
       "FILE");
   verb.add_flag("--partial", options.partial, "traces: some ranks are missing");
@@ -66,7 +66,7 @@ void check_replay_options(const ReplayOptions& options) {
   for (const auto& [option, file] : {std::pair("--json", &options.json),
                                      {"--csv", &options.csv},
                                      {"--trace", &options.trace},
-                                     {"--save", &options.save}})
+                                     {"--output", &options.save}})
     check_output(option, *file);
   if (!options.describe.empty()) {
     if (!options.profiles.empty() || !options.program.program.empty())

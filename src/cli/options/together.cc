@@ -24,9 +24,9 @@ namespace {
 
 /// How a command is shared out, and where its results go: both change nothing of the results.
 constexpr std::string_view kSharing[] = {"--slurm", "--slurm-script", "--slurm-option"};
-constexpr std::string_view kOutputs[] = {"--parts",   "--json",     "--csv", "--report", "--trace",
-                                         "--threads", "--top",      "-o",    "--output", "--emit",
-                                         "--bench",   "--database", "--out"};
+constexpr std::string_view kOutputs[] = {
+    "--parts", "--json",   "--csv",  "--report", "--trace",    "--threads", "--top",
+    "-o",      "--output", "--emit", "--bench",  "--database", "--output"};
 
 bool is_among(std::span<const std::string_view> names, const std::string& word) {
   const std::string name = word.substr(0, word.find('='));

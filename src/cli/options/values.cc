@@ -67,14 +67,7 @@ std::string choice_value(std::string_view option, const std::string& text,
 }
 
 std::vector<Bytes> size_values(std::string_view text) {
-  std::vector<Bytes> sizes;
-  for (const std::string& part : split(text, ','))
-    sizes.push_back(read_size(part, {.file = "--size"}));
-  return sizes;
-}
-
-std::vector<Bytes> sizes_values(std::string_view text) {
-  return read_sizes(text, {.file = "--sizes"});
+  return read_sizes(text, {.file = "--size"});
 }
 
 int rank_count_value(std::string_view text) {

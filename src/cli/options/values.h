@@ -30,10 +30,8 @@ ReduceOp reduce_op_value(std::string_view text);
 std::string choice_value(std::string_view option, const std::string& text,
                          const std::vector<std::string>& choices);
 
-/// "64MiB", or a list "1KiB,1MiB".
+/// "64MiB", a list "1KiB,1MiB", or "A:B:xF": A, A F, A F F, ... up to B.
 std::vector<Bytes> size_values(std::string_view text);
-/// "A:B:xF": A, A F, A F F, ... up to B; or a list.
-std::vector<Bytes> sizes_values(std::string_view text);
 
 /// "3", "0,1", "0,4-7": distinct ranks, each by its number.
 std::vector<int> rank_list(std::string_view option, std::string_view text);

@@ -107,8 +107,7 @@ class Checker {
   /// On a machine with the workgroups that it has places for; else with one for each tile, where
   /// accesses are ordered least, and with one alone, which waits longest.
   ExitCode prove_fused(const std::string& name) {
-    if (!parameters_of(options_.program).empty() || !options_.program.size.empty() ||
-        !options_.program.sizes.empty())
+    if (!parameters_of(options_.program).empty() || !options_.program.size.empty())
       throw Failure("a fused file has its sizes in itself, and nothing of it is chosen any more",
                     {.file = name}, "leave --size, --param and --executor out");
     progress_.doing("reading " + name);
@@ -245,7 +244,7 @@ class Checker {
     if (!plan || !options_.program.promise.empty()) return check_bound(name, options_.data);
     const ExitCode code = check_plan(name, *plan);
     if (machine_ && !is_wrong(code)) return study::worse(code, check_bound(name, false));
-    if (!options_.program.size.empty() || !options_.program.sizes.empty())
+    if (!options_.program.size.empty())
       notices_.note("a plan is proven for all sizes: --size is for its program, with --machine");
     return code;
   }

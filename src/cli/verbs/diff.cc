@@ -53,11 +53,10 @@ ExitCode carry_out(const DiffOptions& options, Session& session) {
                                                        : report::Details::most};
   if (options.fail_above)
     view.limit = study::read_limit(*options.fail_above, {.file = "--fail-above"});
-  const auto read = [](const std::string& file) {
-    return study::read_results(read_file(file), file);
-  };
-  const study::Difference difference =
-      study::compare(read(options.files.front()), read(options.files.back()));
+  std::vector<study::ResultFile> files;  // one after the other: what is wrong is said of the first
+  for (const std::string& file : options.files)
+    files.push_back(study::read_results(read_file(file), file));
+  const study::Difference difference = study::compare(std::move(files[0]), std::move(files[1]));
   report::print_difference(std::cout, difference, view);
   if (!options.json.empty())
     write_file(options.json, report::difference_json(session.command, difference, view.limit));

@@ -26,7 +26,7 @@ constexpr const char* kExploreExamples =
     "  hemiola explore ag-gemm --gemm 8192,28672,8192 --machine mi300x-8\n"
     "  hemiola explore gemm-rs --local 8192,8192,3584 --machine dgx-h100 --launch graph \\\n"
     "      --emit best.json --report best.html\n"
-    "  hemiola explore --suite overlap --machine mi300x-8 --out overlap.sqlite --threads 4\n"
+    "  hemiola explore --suite overlap --machine mi300x-8 --database overlap.sqlite --threads 4\n"
     "  hemiola explore --block mlp --tokens 8192 --hidden 8192 --intermediate 28672 \\\n"
     "      --machine dgx-h100\n"
     "M, N and K are those of C[M,N] = A[M,K] B[K,N] over all GPUs; with --local those of one.";

@@ -32,7 +32,7 @@ void add_suite_options(CLI::App& verb, SuiteOptions& options) {
   const TextOptions add(verb);
   add("--suite", options.suite,
       "explore all scenarios of a YAML file, or of the built-in suite 'overlap'", "NAME|FILE");
-  add("--out", options.out,
+  add("--database", options.out,
       "of a suite: the database (SQLite), new, or what is there of this suite", "FILE");
   add("--csv", options.csv, "of a suite: write one line per scenario", "FILE");
   add_together(verb, options.together);
@@ -40,14 +40,14 @@ void add_suite_options(CLI::App& verb, SuiteOptions& options) {
 
 void check_suite_options(const SuiteOptions& options) {
   if (options.out.empty())
-    throw Failure("no database is given", SourceLocation{.file = "--out"},
-                  "for example --out results.sqlite");
-  check_output("--out", options.out);
+    throw Failure("no database is given", SourceLocation{.file = "--database"},
+                  "for example --database results.sqlite");
+  check_output("--database", options.out);
   check_output("--csv", options.csv);
 }
 
 void refuse_suite_options(const SuiteOptions& options) {
-  refuse_given({{"--out", !options.out.empty()},
+  refuse_given({{"--database", !options.out.empty()},
                 {"--csv", !options.csv.empty()},
                 {"--parts", !options.together.parts.empty()},
                 {"--slurm", !options.together.slurm.empty()},

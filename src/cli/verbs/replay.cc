@@ -35,8 +35,9 @@ constexpr const char* kReplayExamples =
     "    --delay 7=5us --trace late.pftrace\n"
     "  hemiola replay rank0.csv --machine dgx-h100 --program all-reduce/ring --size 1MiB \\\n"
     "    --traffic incast.yaml --isolate\n"
-    "  hemiola replay --describe all-reduce/ring --machine dgx-h100 --size 1MiB --save flags.csv\n"
-    "  hemiola replay rank-0.json rank-1.json --save profile.csv";
+    "  hemiola replay --describe all-reduce/ring --machine dgx-h100 --size 1MiB --output "
+    "flags.csv\n"
+    "  hemiola replay rank-0.json rank-1.json --output profile.csv";
 
 class Replayer {
  public:

@@ -19,8 +19,8 @@ namespace hemiola::cli {
 namespace {
 
 constexpr const char* kSweepExamples =
-    "  hemiola sweep examples/sweep_algorithms/sweep.yaml --threads 2 --out all.sqlite\n"
-    "  hemiola sweep --merge one.sqlite two.sqlite --out all.sqlite   # --shard 1/2 and 2/2\n"
+    "  hemiola sweep examples/sweep_algorithms/sweep.yaml --threads 2 --output all.sqlite\n"
+    "  hemiola sweep --merge one.sqlite two.sqlite --output all.sqlite   # --shard 1/2 and 2/2\n"
     "A sweep that was ended in any way goes on where it was when it is called again.\n"
     "Exit code: that of the worst point (docs/sweep.md); all others are run all the same.";
 
@@ -38,7 +38,8 @@ void add_options(CLI::App& verb, SweepOptions& options, Session& session) {
                   "a YAML file: axes of values (docs/sweep.md); with --merge databases")
       ->type_name("");
   const TextOptions add(verb);
-  add("--out", options.out, "the database (SQLite): new, or what is there of this sweep", "FILE");
+  add("-o,--output", options.out, "the database (SQLite): new, or what is there of this sweep",
+      "FILE");
   add("--shard", options.shard, "every N-th point only, from the i-th on: for several hosts",
       "i/N");
   verb.add_flag("--merge", options.merge, "join the databases of shards into a new one");
@@ -65,9 +66,9 @@ class SweepVerb {
 
   ExitCode run() {
     if (options_.out.empty())
-      throw Failure("no database is given", SourceLocation{.file = "--out"},
-                    "for example --out results.sqlite");
-    check_output("--out", options_.out);
+      throw Failure("no database is given", SourceLocation{.file = "--output"},
+                    "for example --output results.sqlite");
+    check_output("--output", options_.out);
     check_output("--json", options_.json);
     check_output("--csv", options_.csv);
     const auto threads = static_cast<int>(count_value("--threads", options_.threads, 1, 4096));

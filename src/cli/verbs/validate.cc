@@ -34,7 +34,7 @@ struct ValidateOptions {
   std::string dtype = "float";
   EngineOptions engine{.warmup = std::to_string(study::kWarmup),
                        .iterations = std::to_string(study::kIterations)};
-  std::string size, sizes;
+  std::string size;
   std::string max_size;
   std::string calibrate, json, csv;
   bool all = false;
@@ -52,10 +52,8 @@ void add_options(CLI::App& verb, ValidateOptions& options, Session& session) {
   add("--param", options.parameters, "parameter of a built-in: channels=8", "NAME=VALUE");
   add("--where", options.where, "rows whose column has one of the values; repeatable",
       "COLUMN=VALUE[,VALUE]");
-  CLI::Option* size =
-      add("--size", options.size, "rows of this size, or of a list: 64KiB,1MiB", "SIZE");
-  add("--sizes", options.sizes, "rows of the sizes of a range 1KiB:1GiB:x2, or a list", "A:B:xF")
-      ->excludes(size);
+  add("--size", options.size, "rows of this size, of a list 64KiB,1MiB or a range 1KiB:1GiB:x2",
+      "SIZE,...");
   add("--column", options.columns, "which column is time_us, num_gpus, ...: repeatable",
       "ROLE=COLUMN");
   add("--calibrate", options.calibrate,
@@ -67,8 +65,7 @@ void add_options(CLI::App& verb, ValidateOptions& options, Session& session) {
   add("--dtype", options.dtype, "data type of rows that name none", "TYPE");
   add_engine_options(verb, options.engine, "measured repetitions");
   add("--max-size", options.max_size,
-      "rows of larger sizes are listed, not simulated (16MiB; none with --size and --sizes)",
-      "SIZE");
+      "rows of larger sizes are listed, not simulated (16MiB; none with --size)", "SIZE");
   add("--only", options.only,
       "entries of the suite whose names begin so (micro-: microbenchmarks); repeatable", "NAME");
   verb.add_flag("--all", options.all,
@@ -117,7 +114,6 @@ ExitCode validate_iterations(const ValidateOptions& options, const std::string& 
                 {"--param", !options.parameters.empty()},
                 {"--ranks", !options.machine.ranks.empty()},
                 {"--size", !options.size.empty()},
-                {"--sizes", !options.sizes.empty()},
                 {"--csv", !options.csv.empty()}},
                "does not fit here", "the rows of a table of iterations say what they ran");
   Notices notices(session);
@@ -255,7 +251,6 @@ void ValidateRunner::understand() {
   configuration_.options = engine_options(options_.engine, 1);
   configuration_.options.monitor = &session_.monitor;
   if (!options_.size.empty()) sizes_ = size_values(options_.size);
-  if (!options_.sizes.empty()) sizes_ = sizes_values(options_.sizes);
   if (!options_.max_size.empty())
     configuration_.max_size = read_size(options_.max_size, {.file = "--max-size"});
   else if (!sizes_.empty())
@@ -272,15 +267,14 @@ void ValidateRunner::understand() {
                   {"--param", !options_.parameters.empty()},
                   {"--where", !options_.where.empty()}},
                  "does not fit here", hint);
-    refuse_given({{"--size", !options_.size.empty()}, {"--sizes", !options_.sizes.empty()}},
-                 "does not fit here",
+    refuse_given({{"--size", !options_.size.empty()}}, "does not fit here",
                  "it chooses rows of a table; those of the suite: --only, --all, --max-size");
     refuse_given(
         {{"--column", !options_.columns.empty()}, {"--calibrate", !options_.calibrate.empty()}},
         "does not fit here", hint);
   } else {
     refuse_given({{"--all", options_.all}, {"--only", !options_.only.empty()}}, "does not fit here",
-                 "it goes with the suite: a table's rows are chosen by --where and --sizes");
+                 "it goes with the suite: a table's rows are chosen by --where and --size");
   }
 }
 
@@ -329,7 +323,7 @@ study::Judgement ValidateRunner::judge_table(const std::function<void(const std:
   return judgement;
 }
 
-/// Those of --size or --sizes; of a range some sizes may have no row.
+/// Those of --size; of a range some sizes may have no row.
 study::MeasuredTable ValidateRunner::chosen_rows(const study::MeasuredTable& table) {
   if (sizes_.empty()) return table;
   std::vector<Bytes> absent;

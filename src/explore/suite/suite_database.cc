@@ -218,7 +218,7 @@ SuiteDatabase::SuiteDatabase(const std::string& file, const Head& head)
   transaction.commit();
   if (!other.empty())
     throw Failure(fmt::format("holds other results: {}", fmt::join(other, "; ")), {.file = file_},
-                  "give another --out, or remove this file");
+                  "give another --database, or remove this file");
 }
 
 SuiteDatabase::~SuiteDatabase() = default;

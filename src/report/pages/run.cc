@@ -92,6 +92,14 @@ void add_timeline(page::Page& page, const RunPageExtras& extras) {
 
 }  // namespace
 
+std::string why_no_timeline(std::size_t runs, bool is_sampled) {
+  if (runs > 1) return "A timeline is of one run: one size, and one value of each setting.";
+  if (is_sampled)
+    return "The engine sampled leaves out most of a run, and so has no timeline; the engine line "
+           "has.";
+  return {};
+}
+
 page::Page run_page(const Run& run, const std::vector<sim::Result>& results,
                     const RunPageExtras& extras) {
   page::Page page;

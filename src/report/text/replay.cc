@@ -182,9 +182,10 @@ void print_needed_rows(std::ostream& out, const Run& run, const std::vector<int>
   }
   columns.print(out, "  ");
   if (needed.flags.size() > kMostFlags)
-    out << fmt::format("# ... and {} more (--save FILE has all)\n",
+    out << fmt::format("# ... and {} more (--output FILE has all)\n",
                        needed.flags.size() - kMostFlags);
-  out << "# `value` of an `add` is what its rows add in all. --save FILE writes all rows, at time "
+  out << "# `value` of an `add` is what its rows add in all. --output FILE writes all rows, at "
+         "time "
          "0 or\n"
          "# behind what their ranks wait for from this one. Other times are yours to say.\n";
 }

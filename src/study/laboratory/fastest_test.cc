@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "study/laboratory/run_tables.h"
 
@@ -80,10 +81,11 @@ TEST(RunTables, have_a_row_for_each_size_and_a_table_for_each_combination) {
                      .rounding = Rounding::up};
   std::vector<double> ends;
   std::int64_t all_runs = 0;
-  const std::vector<RunTable> tables =
-      run_tables(laboratory, request,
-                 {.on_part = [&](double, double end) { ends.push_back(end); },
-                  .on_runs = [&](std::int64_t, std::int64_t all) { all_runs = all; }});
+  std::vector<RunTable> tables;
+  run_tables(laboratory, request,
+             {.on_part = [&](double, double end) { ends.push_back(end); },
+              .on_runs = [&](std::int64_t, std::int64_t all) { all_runs = all; }},
+             tables);
   ASSERT_EQ(tables.size(), 2u);
   EXPECT_EQ(tables[0].machine, "ring:4 gpu.l2.latency=200ns");
   ASSERT_EQ(tables[0].results.size(), 2u) << "1000 B are rounded to 1 KiB, which is there";
@@ -103,7 +105,8 @@ TEST(RunTables, of_several_programs_name_the_fastest_of_each_size) {
                      .programs = {"all-reduce/two-shot", "all-reduce/one-shot"},
                      .asked_for = "all-reduce"};
   request.sizes = {KiB(8), KiB(256)};
-  const std::vector<RunTable> tables = run_tables(laboratory, request, {});
+  std::vector<RunTable> tables;
+  run_tables(laboratory, request, {}, tables);
   EXPECT_EQ(tables[0].winners,
             (std::vector<std::string>{"all-reduce/one-shot", "all-reduce/two-shot"}));
   EXPECT_EQ(program_name(request, tables[0]), "all-reduce (the fastest built-in of each size)");
@@ -119,8 +122,28 @@ TEST(RunTables, refuse_to_record_ranks_that_are_not_there) {
                            .programs = {"all-reduce/ring"},
                            .sizes = {KiB(1)},
                            .recorded = {4}};
-  EXPECT_THROW(run_tables(laboratory, request, {}), Failure);
+  std::vector<RunTable> tables;
+  EXPECT_THROW(run_tables(laboratory, request, {}, tables), Failure);
   EXPECT_EQ(laboratory.made().simulations, 0);
+}
+
+TEST(RunTables, keep_what_was_done_before_an_interruption) {
+  Laboratory laboratory;
+  RunRequest request{
+      .machine = {.name = "ring:4"}, .combinations = {{}}, .programs = {"all-reduce/ring"}};
+  request.sizes = {KiB(1), KiB(2), KiB(4)};
+  std::atomic<bool> stop{false};
+  Monitor monitor;
+  monitor.stop = &stop;
+  std::vector<RunTable> tables;
+  const auto stop_after_two = [&](const RunTable& table) { stop = table.results.size() == 2; };
+  EXPECT_THROW(
+      run_tables(laboratory, request,
+                 {.experiments = {.monitor = &monitor}, .on_result = stop_after_two}, tables),
+      Interrupted);
+  ASSERT_EQ(tables.size(), 1u);
+  ASSERT_EQ(tables[0].results.size(), 2u);
+  EXPECT_EQ(tables[0].results[1].size, KiB(2));
 }
 
 }  // namespace

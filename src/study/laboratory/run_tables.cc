@@ -16,12 +16,12 @@ class TableRunner {
   TableRunner(Laboratory& laboratory, const RunRequest& request, const RunWatch& watch)
       : laboratory_(laboratory), request_(request), watch_(watch) {}
 
-  RunTable run(const Settings& settings) {
+  void run(const Settings& settings, RunTable& table) {
     choice_ = request_.machine;
     choice_.settings = settings;
     const machine::SharedMachine machine = machine_ = laboratory_.machine(choice_);
     tell(notices_of(machine->warnings));
-    RunTable table{.machine = machine->name + (settings.empty() ? "" : " " + to_text(settings))};
+    table.machine = machine->name + (settings.empty() ? "" : " " + to_text(settings));
     const std::vector<Bytes> sizes = sizes_on(machine);
     std::set<Bytes> done;
     for (const Bytes asked : sizes) {
@@ -29,7 +29,6 @@ class TableRunner {
       const Bytes size = rounded(request_.rounding, machine, asked, table);
       if (done.insert(size).second) run_size(machine, size, table);
     }
-    return table;
   }
 
  private:
@@ -165,12 +164,10 @@ class TableRunner {
 
 }  // namespace
 
-std::vector<RunTable> run_tables(Laboratory& laboratory, const RunRequest& request,
-                                 const RunWatch& watch) {
+void run_tables(Laboratory& laboratory, const RunRequest& request, const RunWatch& watch,
+                std::vector<RunTable>& tables) {
   TableRunner runner(laboratory, request, watch);
-  std::vector<RunTable> tables;
-  for (const Settings& settings : request.combinations) tables.push_back(runner.run(settings));
-  return tables;
+  for (const Settings& settings : request.combinations) runner.run(settings, tables.emplace_back());
 }
 
 RunTable joined_tables(const RunRequest& request, const std::vector<RunTable>& tables) {

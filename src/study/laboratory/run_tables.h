@@ -55,9 +55,10 @@ struct RunWatch {
 };
 
 /// Failure as Laboratory::run(), at the first size that cannot be run; of several programs those
-/// that cannot are left out as long as there is one that can. Interrupted.
-std::vector<RunTable> run_tables(Laboratory& laboratory, const RunRequest& request,
-                                 const RunWatch& watch);
+/// that cannot are left out as long as there is one that can. Interrupted: `tables` has what was
+/// done until then.
+void run_tables(Laboratory& laboratory, const RunRequest& request, const RunWatch& watch,
+                std::vector<RunTable>& tables);
 
 /// Tables as one, in which each result's settings say whose it is.
 RunTable joined_tables(const RunRequest& request, const std::vector<RunTable>& tables);

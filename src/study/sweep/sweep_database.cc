@@ -125,7 +125,7 @@ SweepDatabase::SweepDatabase(const std::string& file, const Head& head)
   transaction.commit();
   const auto refuse = [&](const std::string& what, const std::string& hint = {}) {
     throw Failure(what, {.file = file_},
-                  hint.empty() ? "give another --out, or remove this file" : hint);
+                  hint.empty() ? "give another --output, or remove this file" : hint);
   };
   if (head_.sweep != head.sweep) refuse("holds another sweep");
   if (head_.version != head.version)

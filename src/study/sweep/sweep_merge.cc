@@ -40,7 +40,7 @@ void refuse_other(const SweepDatabase::Head& head, const SweepDatabase::Head& ot
 std::int64_t merge_sweeps(const std::string& file, std::span<const std::string> shards) {
   namespace fs = std::filesystem;
   if (fs::exists(file))
-    throw Failure("is there already", {.file = file}, "give another --out, or remove this file");
+    throw Failure("is there already", {.file = file}, "give another --output, or remove this file");
   const auto first_head = [&] { return SweepDatabase(shards.front()).head(); };
   SweepDatabase::Head head = first_head();
   head.shard = {};

@@ -24,7 +24,8 @@ void refuse_options_of_traces(const TraceRequest& request) {
   if (request.replicate) refuse("--replicate", "an HLO module says on how many devices it runs");
   if (!request.groups.empty())
     refuse("--groups", "an HLO module has the groups of its collectives");
-  if (!request.sizes.empty()) refuse("--sizes", "an HLO module has the sizes of its collectives");
+  if (!request.sizes.empty())
+    refuse("--call-sizes", "an HLO module has the sizes of its collectives");
 }
 
 /// Ranks that send and receive the same messages, by these messages.

@@ -231,7 +231,7 @@ TEST(HloReader, a_module_says_its_ranks_groups_and_sizes_itself) {
             "out");
   EXPECT_NE(hlo_failure([&] { read_hlo({.groups = "g.json"}, "m.txt", text); }).find("--groups"),
             std::string::npos);
-  EXPECT_NE(hlo_failure([&] { read_hlo({.sizes = "s.yaml"}, "m.txt", text); }).find("--sizes"),
+  EXPECT_NE(hlo_failure([&] { read_hlo({.sizes = "s.yaml"}, "m.txt", text); }).find("--call-sizes"),
             std::string::npos);
 }
 

@@ -27,7 +27,7 @@ void refuse_trace_options(const TraceRequest& request) {
   if (!request.groups.empty())
     throw Failure("the text says which groups there are", {.file = "--groups"}, "leave it out");
   if (!request.sizes.empty())
-    throw Failure("the text has the size of every call", {.file = "--sizes"}, "leave it out");
+    throw Failure("the text has the size of every call", {.file = "--call-sizes"}, "leave it out");
 }
 
 void refuse_nothing(const Workload& workload) {

@@ -343,12 +343,13 @@ void TorchCalls::note_parts(const TorchCall& call, int ranks, const NodeOfFile& 
 
 void TorchCalls::finish() const {
   if (without_size_ == 0 || assembly_.lenient()) return;
-  throw Failure(fmt::format("{} call{} say{} no size: {}{}", without_size_,
-                            without_size_ == 1 ? "" : "s", without_size_ == 1 ? "s" : "",
-                            without_size_ == 1 ? "" : "the first is ", first_without_size_),
-                {.file = file_},
-                "--sizes names a file with the bytes of calls, by name or number; --lenient keeps "
-                "the time that was recorded");
+  throw Failure(
+      fmt::format("{} call{} say{} no size: {}{}", without_size_, without_size_ == 1 ? "" : "s",
+                  without_size_ == 1 ? "s" : "", without_size_ == 1 ? "" : "the first is ",
+                  first_without_size_),
+      {.file = file_},
+      "--call-sizes names a file with the bytes of calls, by name or number; --lenient keeps "
+      "the time that was recorded");
 }
 
 }  // namespace hemiola::workload

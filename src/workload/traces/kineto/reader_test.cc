@@ -211,12 +211,13 @@ TEST(KinetoTrace, CallsWithoutASizeAreRefusedOrTakenFromAFile) {
   KinetoText text{std::string(kJob)};
   text.launch(1, 5, "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", 20, 25, 30);
   text.launch(2, 8, "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", 20, 60, 30);
-  EXPECT_EQ(kineto_refusal(text.str(), {.replicate = 2}),
-            "k.json: error: 2 calls say no size: the first is node 1 "
-            "'ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)' at 20 us\n"
-            "  hint: --sizes names a file with the bytes of calls, by name or number; --lenient "
-            "keeps the "
-            "time that was recorded");
+  EXPECT_EQ(
+      kineto_refusal(text.str(), {.replicate = 2}),
+      "k.json: error: 2 calls say no size: the first is node 1 "
+      "'ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)' at 20 us\n"
+      "  hint: --call-sizes names a file with the bytes of calls, by name or number; --lenient "
+      "keeps the "
+      "time that was recorded");
   const Workload kept = read_text(text.str(), {.lenient = true, .replicate = 2});
   EXPECT_EQ(kept.classes[0].trace->nodes[1].kind, NodeKind::recorded_call);
   const Folder folder;

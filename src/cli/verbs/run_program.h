@@ -1,0 +1,35 @@
+// `hemiola run` of programs and jobs, and the options of the verb.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/cli.h"
+#include "cli/options/inputs.h"
+#include "cli/verbs/iteration.h"
+
+namespace hemiola::cli {
+
+/// The options of `run` as they were typed.
+struct RunOptions {
+  MachineOptions machine;
+  ProgramOptions program;
+  EngineOptions engine;
+  std::string skew;
+  std::string threads = "1";
+  std::string seed = "0";
+  std::string json, csv, trace, trace_lines, record, report;
+  std::string record_rank, record_at;
+  bool no_check = false, round_down = false;
+  // Of traces.
+  IterationOptions iteration;
+  bool engine_given = false, lenient = false;
+  std::string groups, replicate, call_sizes;
+  std::vector<std::string> astra;
+  std::string network;
+};
+
+/// After a Ctrl-C the rows that are done are printed and written, and Interrupted is thrown.
+ExitCode run_program(const RunOptions& options, Session& session);
+
+}  // namespace hemiola::cli
