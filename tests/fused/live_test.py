@@ -92,6 +92,14 @@ class Live(unittest.TestCase):
         self.assertEqual([config["BLOCK_M"] for config in compiled.configs], [16, 32])
         support.run_in_order(compiled.module, lambda world: in_turn)
 
+    def test_plan_files_run_by_themselves(self):
+        with tempfile.TemporaryDirectory() as folder:
+            support.run_equal(self, [kinds.make_plan(folder, "ag-gemm/sequence", "degree=2")], "--poison")
+            wrong = os.path.join(folder, "wrong.json")
+            with open(wrong, "w", encoding="utf-8") as file:
+                file.write('{"hemiola_plan": 1}')
+            self.assertIn(f"{wrong}: error: ", support.run_processes(wrong, code=2))
+
     def test_a_bench_of_kernels_checks_and_times_them(self):
         with tempfile.TemporaryDirectory() as folder:
             configs, bench = os.path.join(folder, "configs.json"), os.path.join(folder, "bench")
