@@ -17,7 +17,7 @@ import hemiola_rt
 import kinds
 import bench_test  # of tests/torch, where kinds looks
 import support
-from hemiola_rt._interleaved import InterleavedWorld, in_turn
+from interleaved import InterleavedWorld, in_turn
 
 CONFIG = {"BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 16}
 TYPED = '''

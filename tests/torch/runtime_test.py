@@ -11,14 +11,13 @@ import unittest.mock
 
 import torch
 
-from hemiola_rt import InterleavedWorld, SharedRuntime, _check, _doctor, around
+from hemiola_rt import SharedRuntime, _check, _doctor, around
 from hemiola_rt._driver import Driver
-from hemiola_rt._products import rows_of
-from hemiola_rt._interleaved import Stuck, in_turn
-from hemiola_rt._products import multiply
+from hemiola_rt._products import multiply, rows_of
 from hemiola_rt._runtime import Signals
 from hemiola_rt._symmetric import SymmetricRuntime
 from hemiola_rt._work import Kernel
+from interleaved import InterleavedWorld, Stuck, in_turn
 
 
 class SignalValues(unittest.TestCase):

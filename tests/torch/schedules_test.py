@@ -8,7 +8,7 @@ import unittest
 
 import plans
 import support
-from hemiola_rt._interleaved import at_random
+from interleaved import at_random
 
 GATHER, OTHER = list(plans.gather_kinds()), list(plans.other_kinds())
 

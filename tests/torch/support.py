@@ -7,7 +7,7 @@ import types
 import torch
 
 from hemiola_rt import _check
-from hemiola_rt._interleaved import InterleavedWorld, at_random, in_turn, prefer, starve
+from interleaved import InterleavedWorld, at_random, in_turn, prefer, starve
 
 torch.set_num_threads(1)
 
