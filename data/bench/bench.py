@@ -3,10 +3,10 @@
     torchrun --nproc-per-node 8 bench.py            # writes times.csv beside this file
     hemiola explore ... --measured times.csv        # simulated beside measured, in the measured order
 
-Beside this file lie schedules.json (the operator, and which schedule each plan is), the plans or kernels, and hemiola_rt, which runs them:
+Beside this file lie schedules.json (the operator, and which schedule each file is), the compiled schedules, and hemiola_rt, which they run on:
 copies between peers on streams whatever moves the data in the plan's lowering, products by torch (cuBLAS, hipBLASLt) or by the kernel. Beside
-plans serial is timed too: the library's collective (NCCL, RCCL) and then one product. Every schedule is checked against its reference before it is timed. Without GPUs it runs on
-processes that share memory, which tells nothing about time: for checks of this file.
+those of an operator serial is timed too: the library's collective (NCCL, RCCL) and then one product. Every schedule is checked against its
+reference before it is timed. Without GPUs it runs on processes that share memory, which tells nothing about time: for checks of this file.
 """
 
 import csv
@@ -72,13 +72,6 @@ def rows_of_library(rt, asked, operator, time_us):
             {"what": "schedule", "schedule": "serial", "time_us": time_us(library.serial)}]
 
 
-def load(of):
-    """A plan, or a kernel that was fused with one: a module of its own."""
-    if "plan" in of:
-        return hemiola_rt.load_plan(str(FOLDER / of["plan"]))
-    return hemiola_rt.load_file(str(FOLDER / of["kernel"]))
-
-
 def main():
     rt = hemiola_rt.connect()
     asked = json.loads((FOLDER / "schedules.json").read_text())
@@ -93,7 +86,7 @@ def main():
 
     rows = rows_of_library(rt, asked, operator, time_us) if operator else []
     for number, of in enumerate(asked["schedules"]):
-        schedule = load(of)
+        schedule = hemiola_rt.load_file(str(FOLDER / of["file"]))
         with rt.scope(f"schedule {number}"):
             t = schedule.setup(rt)
             hemiola_rt.check(rt, schedule, t, calls=2)

@@ -4,13 +4,8 @@
     t = overlap.setup(rt)                  # overlap.py: what the compiler wrote
     c = overlap.run(rt, t, a=mine, b=weights)["c"]
 
-    schedule = hemiola_rt.load_plan("plan.json")      # the same of a plan file, for another shape say, without a compiler
-    t = schedule.setup(rt)
-    schedule.run(rt, t, a=mine, b=weights)
-    schedule = hemiola_rt.load_plan("plan.json", kernel=fused)   # the same with the kernel of fused.py, which the compiler wrote
-
 `python -m hemiola_rt overlap.py` runs a schedule on processes of this machine and compares it with its reference. The interface is in
-`_runtime.py`; back ends are `_symmetric.py` (GPUs), `_shared.py` (processes) and `_interleaved.py` (tests: one process, any order).
+`_runtime.py`; back ends are `_symmetric.py` (GPUs), `_shared.py` (processes) and `_virtual.py` (all ranks on one GPU).
 """
 
 import importlib
@@ -19,9 +14,9 @@ import sys
 import tempfile
 
 # Looked up when they are asked for, so that `python -m hemiola_rt doctor` runs where there is no PyTorch.
-_MODULE_OF = {"Mismatch": "_check", "check": "_check", "load_file": "_check", "main": "_check", "InterleavedWorld": "_interleaved", "Kernel": "_kernel",
-              "load_plan": "_plan", "around": "_products", "Runtime": "_runtime", "Signal": "_runtime", "Signals": "_runtime", "Stream": "_runtime",
-              "SharedRuntime": "_shared", "SymmetricRuntime": "_symmetric", "TileAxis": "_work", "Work": "_work", "has_bulk_stores": "_work"}
+_MODULE_OF = {"Mismatch": "_check", "check": "_check", "load_file": "_check", "main": "_check", "Kernel": "_work", "around": "_products",
+              "Runtime": "_runtime", "Signal": "_runtime", "Signals": "_runtime", "Stream": "_runtime", "SharedRuntime": "_shared",
+              "SymmetricRuntime": "_symmetric", "TileAxis": "_work", "Work": "_work", "has_bulk_stores": "_work"}
 
 __all__ = [*_MODULE_OF, "connect"]
 

@@ -1,4 +1,4 @@
-"""Runs a schedule (what an emitted file or `load_plan` has: setup, inputs, run, reference) and compares it with its reference."""
+"""Runs a schedule (what an emitted file has: setup, inputs, run, reference) and compares it with its reference."""
 
 import argparse
 import contextlib
@@ -130,7 +130,10 @@ def bench(files):
         return 2
     rows, wrong = [], 0
     for number, file in enumerate(files):
-        schedule = load_schedule(file)
+        try:
+            schedule = load_schedule(file)
+        except (OSError, ValueError) as error:
+            raise SystemExit(f"{file}: error: {error}") from None
         if schedule.RANKS != rt.ranks:
             raise SystemExit(f"{file} is for {schedule.RANKS} ranks, not {rt.ranks}")
         with rt.scope(str(number)):
@@ -161,9 +164,17 @@ def load_file(path):
 
 
 def load_schedule(path):
-    """An emitted file, or a plan file."""
-    from ._plan import load_plan
-    return load_plan(path) if path.endswith(".json") else load_file(path)
+    """An emitted file, or a plan file, which the package hemiola compiles. ValueError: it refuses the plan, or is not there."""
+    if not path.endswith(".json"):
+        return load_file(path)
+    try:
+        import hemiola
+    except ImportError as error:
+        raise ValueError(f"a plan has to be compiled: 'hemiola compile --plan {path} -o FILE.py' ({error})") from None
+    try:
+        return hemiola.compile(None, path).module
+    except hemiola.Error as error:
+        raise ValueError(str(error).removeprefix(f"{path}: error: ")) from None
 
 
 def _positive(text):

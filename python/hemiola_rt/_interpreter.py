@@ -2,8 +2,8 @@
 
 The interpreter copies the storage of every argument to the host and back behind the kernel. On a CPU that is a copy of memory onto
 itself, which would undo what another process or thread wrote during it. It runs the programs of a grid one after the other, and a kernel
-that waits looks again and again; a `Turn` lets others run in between. Where programs of a grid wait for each other, each is a kernel of its
-own (`programs`), in a thread or a turn of its own.
+that waits looks again and again; where its thread takes turns with others (`turns`), these run in between. Where programs of a grid wait
+for each other, each is a kernel of its own (`programs`), in a thread of its own.
 """
 
 import math
@@ -18,7 +18,7 @@ from . import _trace
 
 TOGETHER = 3  # programs of a grid that wait for each other: so many stand for a GPU's multiprocessors
 
-_turns = threading.local()  # .turn: of the thread of a kernel; .grid_idx, .grid_dim: its program; .alone: as which program it runs
+turns = threading.local()  # .turn: of a kernel whose thread lets others run in its pause(); .grid_idx, .grid_dim: its program; .alone: as which program it runs
 
 
 def is_interpreted():
@@ -66,12 +66,12 @@ def prepare():
     change = builder.create_atomic_rmw
 
     def atomic(operation, pointer, value, mask, order, scope):
-        turn = getattr(_turns, "turn", None)
+        turn = getattr(turns, "turn", None)
         is_of_signal = turn is not None and pointer.data.size == 1
         tells = "XCHG" in str(operation).upper()
         if is_of_signal and not tells:
             turn.pause()
-        elif getattr(_turns, "alone", None) is not None and not tells and pointer.data.size == 1:
+        elif getattr(turns, "alone", None) is not None and not tells and pointer.data.size == 1:
             time.sleep(0)  # Python has one thread at a time: the one that is waited for
         old = change(operation, pointer, value, mask, order, scope)
         traced = _trace.current() if pointer.data.size == 1 else None
@@ -89,7 +89,7 @@ def prepare():
 
     def loaded(*arguments, **named):
         # Between two looks at the same signal nothing is loaded: the kernel has gone on.
-        turn = getattr(_turns, "turn", None)
+        turn = getattr(turns, "turn", None)
         if turn is not None:
             turn.has_moved = True
         traced = _trace.current()
@@ -119,10 +119,10 @@ def prepare():
 def _of_thread(name):
     """An attribute that every thread has its own of."""
     def get(builder):
-        alone = getattr(_turns, "alone", None)
-        return getattr(_turns, name, None) if alone is None else alone[name]
+        alone = getattr(turns, "alone", None)
+        return getattr(turns, name, None) if alone is None else alone[name]
 
-    return property(get, lambda builder, value: setattr(_turns, name, value))
+    return property(get, lambda builder, value: setattr(turns, name, value))
 
 
 def programs(run, grid):
@@ -135,11 +135,11 @@ def programs(run, grid):
         alone = {"grid_idx": (*at, 0, 0)[:3], "grid_dim": (*grid, 1, 1)[:3]}
 
         def one():
-            _turns.alone = alone
+            turns.alone = alone
             try:
                 run()
             finally:
-                _turns.alone = None
+                turns.alone = None
         return one
     return [as_program(number) for number in range(math.prod(grid))]
 
@@ -184,47 +184,3 @@ def _widened(interpreter, block):
 
 def _nothing(*_):
     """Instead of copying arguments back."""
-
-
-class Turn:
-    """A kernel in a thread of its own, which runs only while somebody waits in `go_on()`, from one signal to the next."""
-
-    def __init__(self, run):
-        self._run, self._error, self._given_up = run, None, False
-        self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
-        self.is_over, self.has_moved = False, True
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self._thread.start()
-
-    def go_on(self):
-        """Until it looks at a signal, or is over. `has_moved`: it did more than to look at the same one again. Raises what it raised."""
-        self.has_moved = False
-        self._go.release()
-        self._back.acquire()
-        if self._error is not None:
-            raise self._error
-        return self.is_over
-
-    def give_up(self):
-        """It never goes on."""
-        self._given_up = True
-        self._go.release()
-        self._thread.join()
-
-    def _work(self):
-        self._go.acquire()
-        _turns.turn = self
-        try:
-            if not self._given_up:
-                self._run()
-        except Exception as error:  # handed to whoever waits
-            self._error = error
-        self.is_over = self.has_moved = True
-        self._back.release()
-
-    def pause(self):
-        """Before a look at a signal or a count, and behind a signal: others run."""
-        self._back.release()
-        self._go.acquire()
-        if self._given_up:
-            raise RuntimeError("given up")

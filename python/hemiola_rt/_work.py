@@ -75,16 +75,29 @@ def _is_block(*values):
     return any(isinstance(value, torch.Tensor) for value in values)
 
 
-class Work:
-    """The tables of one kernel of one rank. `coordinates(tl, **values)` is where its programs lie, by axis.
+class Kernel:
+    """A kernel of an emitted file. `coordinates(tl, **values)` is where its programs lie, by axis of `tiles` (TileAxis by name).
 
-    kernel: its function, coordinates and tiles (TileAxis by name); workers: the parameter that says how many programs it has if it is
-    persistent; tile: the variable of its loop. extents: elements by axis.
+    workers: the parameter that says how many programs it has if it is persistent; tile: the variable of its loop. turned: operands that lie
+    transposed in memory. descriptors: by operand that is a descriptor which the host makes, its block as a function of the parameters.
+    stores: the operand whose tiles may go straight into a peer's memory. ValueError: what an older Hemiola wrote.
     """
 
+    def __init__(self, function, coordinates, tiles, *, workers=None, tile=None, turned=(), descriptors=None, stores=None, **older):
+        if older:
+            raise ValueError(f"{function.__name__} was written by an older Hemiola, which said {', '.join(older)}: compile it again")
+        self.function, self.coordinates, self.tiles, self.workers, self.tile = function, coordinates, tiles, workers, tile
+        self.turned, self.descriptors, self.stores = turned, descriptors or {}, stores
+
+    def work(self, rt, extents, values, config):
+        """What one rank's kernel is told: extents are the elements along the axes of tiles."""
+        return Work(rt, self, extents, values, config)
+
+
+class Work:
+    """The tables of one kernel of one rank. extents: elements by axis."""
+
     def __init__(self, rt, kernel, extents, values, config):
-        if "hm_round" in kernel.function.arg_names:
-            raise ValueError(f"{kernel.function.__name__} was written by an older Hemiola, which counted launches: compile it again")
         self.rt, self.kernel, self.coordinates, self.axes = rt, kernel.function, kernel.coordinates, kernel.tiles
         self.extents = {name: extents[name] for name in self.axes}
         self.options = {name: config[name] for name in ("num_warps", "num_stages") if name in config}

@@ -1,4 +1,4 @@
-"""Ranks of a world that all live in one process: what `_interleaved.py` and `_virtual.py` share."""
+"""Ranks of a world that all live in one process: on one GPU (`_virtual.py`), or in an order that a test chooses."""
 
 import torch
 

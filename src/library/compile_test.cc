@@ -40,7 +40,7 @@ TEST(CompilePlan, puts_a_plan_into_the_text_of_a_kernel) {
                                          KernelSource{.file = "gemm.py", .text = kTriton}, options);
   EXPECT_EQ(made.kernel, "gemm");
   EXPECT_THAT(made.text, HasSubstr("PLAN = \"" + made.plan_hash + "\""));
-  EXPECT_THAT(made.text, HasSubstr("means={\"N\": "));
+  EXPECT_THAT(made.text, HasSubstr("VALUES = {\"N\": 32, "));
   EXPECT_THAT(made.dropped, testing::ElementsAre(HasSubstr("straddle chunks")));
 }
 

@@ -29,13 +29,9 @@ std::string exploration_json(const std::string& command, const explore::Explorat
 /// steps one. They point into `found`.
 std::vector<const explore::Candidate*> bench_candidates(const explore::Exploration& found,
                                                         std::size_t top);
-/// "plan-1.json": the file of the plan of one of them, from 0.
-std::string bench_plan_file(std::size_t number);
-/// What the program reads beside it and the plans: the operator, and which schedule each plan is.
+/// What that program reads: the operator, and which schedule each file is.
 std::string bench_schedules(const explore::Exploration& found,
                             const std::vector<const explore::Candidate*>& chosen);
-/// That program, for PyTorch.
-std::string_view bench_program();
 
 /// `hemiola run ...` for a schedule.
 std::string command_of(const explore::Exploration& found, const explore::Candidate& candidate);

@@ -24,9 +24,7 @@ std::string tuning_csv(const tune::Tuning& tuning);
 page::Page tuning_page(const std::string& command, const tune::Tuning& tuning,
                        const std::vector<RunTimeline::Panels>& timelines);
 
-/// "kernel-1.py": the file of one of those that data/bench/bench.py times, from 0.
-std::string bench_kernel_file(std::size_t number);
-/// What that program reads beside them.
+/// What data/bench/bench.py reads beside the kernels that it times: see bench_schedules().
 std::string bench_kernels(const tune::Tuning& tuning,
                           const std::vector<const tune::Candidate*>& chosen);
 

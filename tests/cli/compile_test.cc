@@ -229,7 +229,7 @@ TEST(CompilePlan, writes_the_runtime_beside_it_where_that_is_asked_for) {
   ASSERT_EQ(place.run(kMake).code, 0);
   ASSERT_EQ(place.run("compile --plan plan.json -o overlap.py --runtime").code, 0);
   EXPECT_TRUE(contains(place.read("hemiola_rt/__init__.py"), "def connect("));
-  EXPECT_TRUE(contains(place.read("hemiola_rt/_plan.py"), "def load_plan("));
+  EXPECT_TRUE(contains(place.read("hemiola_rt/_check.py"), "def load_file("));
 }
 
 TEST(CompilePlan, does_not_compile_a_wrong_plan_unless_it_is_told_to) {

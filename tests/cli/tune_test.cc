@@ -103,7 +103,7 @@ TEST(Tune, writes_what_times_its_kernels_and_shows_what_was_measured) {
   const Json asked = Json::parse(place.read("bench/schedules.json"));
   ASSERT_EQ(asked["schedules"].size(), 2u);
   EXPECT_EQ(asked["ranks"], 4);
-  EXPECT_TRUE(contains(place.read("bench/kernel-2.py"), "def gemm_persistent("));
+  EXPECT_TRUE(contains(place.read("bench/schedule-2.py"), "def gemm_persistent("));
   EXPECT_TRUE(contains(place.read("bench/bench.py"), "hemiola_rt.load_file"));
   const std::string point = asked["schedules"][0]["text"];
   place.write("times.csv", "what,schedule,time_us\nschedule,\"" + point + "\",20\n");

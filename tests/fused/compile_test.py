@@ -13,7 +13,7 @@ import kinds
 import torch
 import triton
 from hemiola_rt import _movers, _switch, load_file
-from hemiola_rt._interleaved import InterleavedStream, InterleavedWorld
+from interleaved import InterleavedStream, InterleavedWorld
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 

@@ -10,7 +10,7 @@ import kinds
 import support
 import torch
 from hemiola_rt import _check
-from hemiola_rt._interleaved import InterleavedWorld
+from interleaved import InterleavedWorld
 
 KERNEL = '''
 import triton

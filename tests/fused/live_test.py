@@ -17,7 +17,7 @@ import hemiola_rt
 import kinds
 import bench_test  # of tests/torch, where kinds looks
 import support
-from hemiola_rt._interleaved import InterleavedWorld, in_turn
+from interleaved import InterleavedWorld, in_turn
 
 CONFIG = {"BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 16}
 TYPED = '''
@@ -91,6 +91,14 @@ class Live(unittest.TestCase):
         compiled = hemiola.compile(shipped("gemm"), plan_of(), configs=[CONFIG, {**CONFIG, "BLOCK_M": 32}])
         self.assertEqual([config["BLOCK_M"] for config in compiled.configs], [16, 32])
         support.run_in_order(compiled.module, lambda world: in_turn)
+
+    def test_plan_files_run_by_themselves(self):
+        with tempfile.TemporaryDirectory() as folder:
+            support.run_equal(self, [kinds.make_plan(folder, "ag-gemm/sequence", "degree=2")], "--poison")
+            wrong = os.path.join(folder, "wrong.json")
+            with open(wrong, "w", encoding="utf-8") as file:
+                file.write('{"hemiola_plan": 1}')
+            self.assertIn(f"{wrong}: error: ", support.run_processes(wrong, code=2))
 
     def test_a_bench_of_kernels_checks_and_times_them(self):
         with tempfile.TemporaryDirectory() as folder:

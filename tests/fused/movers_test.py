@@ -6,7 +6,6 @@ import re
 import tempfile
 import unittest
 
-import hemiola_rt
 import kinds
 import support
 import torch
@@ -83,12 +82,6 @@ class Moved(unittest.TestCase):
                     out.write(text.replace(was, becomes))
                 with self.assertRaisesRegex(AssertionError, said):
                     kinds.hemiola("check", file)
-
-    def test_what_their_order_was_made_for_is_no_other_plan(self):
-        self.carried("ag-gemm/swizzle", "carried_once.py")
-        module = hemiola_rt.load_file(os.path.join(self.folder.name, "carried_once.py"))
-        with self.assertRaisesRegex(ValueError, "own programs move the data"):
-            hemiola_rt.load_plan(kinds.make_plan(self.folder.name, "ag-gemm/swizzle", ranks=2), kernel=module)
 
     def test_tiles_that_are_stored_to_peers_equal_the_reference_and_are_proven(self):
         files = []

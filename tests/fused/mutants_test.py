@@ -11,7 +11,7 @@ import unittest
 import kinds
 import mutation
 import support
-from hemiola_rt._interleaved import InterleavedStream, InterleavedWorld
+from interleaved import InterleavedStream, InterleavedWorld
 
 FILES = [("gemm_persistent", "ag-gemm/ring"), ("gemm", "gemm-rs/direct"), ("gemm_grouped", "gemm-ar/partitioned"),
          ("attention", "ring-attention/swizzle"), ("gemm_tma", "ag-gemm/swizzle"), ("gemm_persistent", "gemm-rs/ring"),

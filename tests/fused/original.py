@@ -11,18 +11,23 @@ that its text does not tell: offsets, numbers of rows, flags. `Values` are tried
 outside of its tensors, and with a result that depends on what arrives. Where none do, the outcome is "not run", with the first reason.
 """
 
+import ast
 import itertools
 import json
 import os
+import pathlib
 import pickle
+import re
 import signal
 import sys
 
 import torch
 
 from hemiola_rt import _interpreter, load_file
-from hemiola_rt._interleaved import InterleavedWorld, KernelOperation
 from source_text import Package
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "torch"))
+from interleaved import InterleavedWorld, KernelOperation  # noqa: E402
 
 SPARE = 1 << 17  # elements of a tensor that the plan does not have
 MARGIN = 1 << 12  # zeros around every tensor: blocks may look past the end
@@ -285,14 +290,20 @@ def in_child(job, values):
     return {"outcome": "not run", "why": f"no end in {SECONDS} s of CPU time" if is_late else f"its process ended with status {status}"}
 
 
+def operands_of(schedule, text):
+    """All operands of an emitted file's kernel, and those of them that the plan does not have."""
+    launch = next(call for call in ast.walk(ast.parse(text)) if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "launch")
+    own = re.findall(r"^    (\w+) +\[.*, the kernel's own$", schedule.__doc__, re.MULTILINE)
+    return [one.arg for one in launch.keywords], [*own, *schedule.EXTRAS]
+
+
 def compare(job):
     """The outcome of a job: {"outcome": "equal", "differs" or "not run", "why"}."""
     try:
         schedule = load_file(job["fused"])
     except Exception as error:  # an emitted file that is no module is a defect
         return {"outcome": "differs", "why": f"the fused file cannot be imported: {error}"}
-    own = [*schedule.KERNEL.extras, *schedule.EXTRAS]
-    names = [*schedule.KERNEL.tensors, *own]
+    names, own = operands_of(schedule, pathlib.Path(job["fused"]).read_text(encoding="utf-8"))
     first = None
     read = [name for name in names if name not in job["written"]]
     for values in itertools.islice(choices(read, job["indices"], own), job.get("tries", MOST)):

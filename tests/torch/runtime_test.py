@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import sys
 import tempfile
 import types
 import unittest
@@ -10,28 +11,13 @@ import unittest.mock
 
 import torch
 
-from hemiola_rt import InterleavedWorld, SharedRuntime, _doctor, around, load_plan
+from hemiola_rt import SharedRuntime, _check, _doctor, around
 from hemiola_rt._driver import Driver
-from hemiola_rt._products import rows_of
-from hemiola_rt._expressions import evaluate
-from hemiola_rt._interleaved import Stuck, in_turn
-from hemiola_rt._plan import PlanError
-from hemiola_rt._products import multiply
+from hemiola_rt._products import multiply, rows_of
 from hemiola_rt._runtime import Signals
 from hemiola_rt._symmetric import SymmetricRuntime
-
-
-class Expressions(unittest.TestCase):
-    def test_mean_what_plans_mean(self):
-        self.assertEqual(evaluate("(rank + i + 1) % 8 * 2 + 1", 6, (1, 0)), 1)
-        self.assertEqual(evaluate("(rank - 1) % 4", 0), 3)
-        self.assertEqual(evaluate(-3, 0), -3)
-        self.assertEqual(evaluate("i * 3 + j", 0, (2, 1)), 7)
-
-    def test_are_nothing_else(self):
-        for text in ("i", "rank ** 2", "__import__('os')", "rank / 2"):
-            with self.assertRaises(ValueError, msg=text):
-                evaluate(text, 0)
+from hemiola_rt._work import Kernel
+from interleaved import InterleavedWorld, Stuck, in_turn
 
 
 class SignalValues(unittest.TestCase):
@@ -116,10 +102,30 @@ class Streams(unittest.TestCase):
 
 
 class Plans(unittest.TestCase):
-    def test_that_are_none_are_refused(self):
-        chunks = '{"hemiola_plan": 1, "mesh": [{"axis": "r", "size": 1}], "tensors": [{"name": "a", "shape": [1]}], "codes": []}'
-        for text in ("{", "{}", chunks):
-            self.assertRaises(PlanError, load_plan, text)
+    def loaded(self, hemiola):
+        with unittest.mock.patch.dict(sys.modules, {"hemiola": hemiola}):
+            return _check.load_schedule("plan.json")
+
+    def test_are_compiled_by_the_package(self):
+        hemiola = types.SimpleNamespace(compile=lambda kernel, plan: types.SimpleNamespace(module=(kernel, plan)), Error=KeyError)
+        self.assertEqual(self.loaded(hemiola), (None, "plan.json"))
+
+    def test_that_the_package_refuses_are_refused(self):
+        def refuse(kernel, plan):
+            raise KeyError("no plan")
+        with self.assertRaisesRegex(ValueError, "no plan"):
+            self.loaded(types.SimpleNamespace(compile=refuse, Error=KeyError))
+
+    def test_say_how_to_compile_them_where_there_is_no_package(self):
+        with self.assertRaisesRegex(ValueError, "'hemiola compile --plan plan.json -o FILE.py'"):
+            self.loaded(None)
+
+
+class Kernels(unittest.TestCase):
+    def test_of_an_older_hemiola_are_refused(self):
+        kernel = types.SimpleNamespace(__name__="gemm", arg_names=[])
+        with self.assertRaisesRegex(ValueError, "gemm was written by an older Hemiola, which said means: compile it again"):
+            Kernel(kernel, None, {}, means={})
 
 
 class Rows(unittest.TestCase):

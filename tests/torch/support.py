@@ -1,6 +1,5 @@
 """What tests of schedules share: ranks in one process in chosen orders, and ranks as processes."""
 
-import inspect
 import subprocess
 import sys
 import types
@@ -8,7 +7,7 @@ import types
 import torch
 
 from hemiola_rt import _check
-from hemiola_rt._interleaved import InterleavedWorld, at_random, in_turn, prefer, starve
+from interleaved import InterleavedWorld, at_random, in_turn, prefer, starve
 
 torch.set_num_threads(1)
 
@@ -55,46 +54,3 @@ def run_processes(*arguments, code=0):
     done = subprocess.run([sys.executable, "-m", "hemiola_rt", "--patience", "600", *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
-
-
-def calls_of(schedule):
-    """What every rank gives to its streams in one call, as text."""
-    world = InterleavedWorld(schedule.RANKS)
-    states = [schedule.setup(rt) for rt in world.members]
-    calls = []
-    for rt, t in zip(world.members, states):
-        for stream in rt.all_streams():
-            record(stream, rt, calls)
-        schedule.run(rt, t)
-    return calls
-
-
-def record(stream, rt, calls):
-    """Writes down what a stream is given, with tensors as their memory and shape."""
-    def place(value):
-        if isinstance(value, dict):
-            return {name: place(one) for name, one in value.items()}
-        if hasattr(value, "storage_offset"):
-            for other in rt.world.members:
-                for name, tensor in other._tensors.items():
-                    if tensor.storage().data_ptr() == value.storage().data_ptr():
-                        return name, other.rank, value.storage_offset(), tuple(value.shape), value.stride()
-        if hasattr(value, "slot"):
-            return "signal", value.slot
-        if hasattr(value, "name"):
-            return value.name
-        return type(value).__name__ if type(value).__module__.startswith("hemiola") else value
-
-    def recorded(method):
-        original = getattr(stream, method)
-        signature = inspect.signature(original)
-
-        def call(*arguments, **named):
-            given = signature.bind(*arguments, **named)
-            given.apply_defaults()
-            calls.append((rt.rank, stream.name, method, *((name, place(value)) for name, value in given.arguments.items())))
-            return original(*arguments, **named)
-        return call
-
-    for method in ("copy", "accumulate", "reduce", "mm", "addmm", "zero", "launch", "collective", "to_all", "sum_of_all", "wait", "signal", "wait_signal"):
-        setattr(stream, method, recorded(method))

@@ -6,7 +6,7 @@
 #include "cli/notices.h"
 #include "compile/emit/torch_runtime.h"
 #include "core/text.h"
-#include "report/exploration.h"
+#include "report/bench.h"
 
 namespace hemiola::cli {
 

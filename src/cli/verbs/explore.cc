@@ -12,11 +12,13 @@
 #include "cli/options/timelines.h"
 #include "cli/verbs/explore_block.h"
 #include "cli/verbs/explore_suite.h"
+#include "compile/emit/torch.h"
 #include "core/lists.h"
 #include "core/text.h"
 #include "explore/search/explorer.h"
 #include "explore/trials/measured_times.h"
 #include "plan/plan_json.h"
+#include "report/bench.h"
 #include "report/exploration.h"
 
 namespace hemiola::cli {
@@ -359,10 +361,15 @@ class ExploreVerb {
     const auto top = index(request_.top.value_or(kUsual));
     make_bench_folder(options_.bench);
     const auto chosen = report::bench_candidates(found_, top > 0 ? top : kUsual);
-    for (std::size_t i = 0; i < chosen.size(); ++i)
-      write_file(
-          options_.bench + '/' + report::bench_plan_file(i),
-          plan::write_plan(explore::plan_of(session_.laboratory, request_, chosen[i]->schedule)));
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const explore::Schedule& schedule = chosen[i]->schedule;
+      const plan::Plan plan = explore::plan_of(session_.laboratory, request_, schedule);
+      write_file(options_.bench + '/' + report::bench_file(i),
+                 compile::torch_of(plan, {.file = schedule.text(),
+                                          .command = session_.command,
+                                          .version = HEMIOLA_VERSION})
+                     .text);
+    }
     write_bench_program(options_.bench, report::bench_schedules(found_, chosen));
   }
 

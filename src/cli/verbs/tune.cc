@@ -17,6 +17,7 @@
 #include "cli/verbs/compile_plan.h"
 #include "core/text.h"
 #include "plan/plan_json.h"
+#include "report/bench.h"
 #include "report/tuning.h"
 #include "tune/database.h"
 #include "tune/tuner.h"
@@ -262,7 +263,7 @@ class TuneVerb {
         if (one.is_written && (one.sampled || &one == bucket.winner())) chosen.push_back(&one);
     }
     for (std::size_t i = 0; i < chosen.size(); ++i) {
-      const std::string file = options_.bench + '/' + report::bench_kernel_file(i);
+      const std::string file = options_.bench + '/' + report::bench_file(i);
       write_file(file, text_of(tune::fused_of(request_, *chosen[i], plan_of(*chosen[i])),
                                *chosen[i], file));
     }

@@ -11,11 +11,7 @@ Ref Evaluator::record(RawAccess access, const Ref& value, const Node& node) {
   access.statements = statements_;
   access.loops = loops_;
   access.conditional = conditions_ > 0;
-  if (value) {
-    const Traits traits = traits_of(*value);
-    access.value_loads = traits.loads;
-    access.value_has_dot = traits.has_dot;
-  }
+  if (value) access.value_loads = traits_of(*value).loads;
   access.address = under_facts(access.address);
   for (Expr& offset : access.offsets) offset = under_facts(offset);
   std::vector<Expr> shape = access.shape;
@@ -57,8 +53,6 @@ Ref Evaluator::memory(std::string_view name, const Arguments& given, const Node&
                              : name == "store" ? Action::store
                                                : Action::atomic,
                    .function = "tl." + std::string(name)};
-  access.has_mask = given.named.contains("mask") ||
-                    (name == "load" && given.positional.size() > 1) || given.positional.size() > 2;
   Ref value = name == "load" ? nullptr : given.get("value", 1);
   if (!value && name != "load") value = given.get("val", 1);
   if (pointer->type == Value::Type::block_pointer || pointer->type == Value::Type::descriptor) {

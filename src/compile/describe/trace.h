@@ -55,13 +55,11 @@ struct RawAccess {
   Expr address;          ///< of pointers the whole, of the others the base
   std::vector<Expr> shape;
   std::vector<Expr> sizes, strides, offsets, block;
-  bool has_mask = false;
   Place call;
   std::vector<const Node*> statements;  ///< of the kernel itself, outermost first, that it is in
   std::vector<int> loops;               ///< outermost first
   bool conditional = false;             ///< under an if of which it is not known how it goes
   std::vector<int> value_loads;         ///< of a store: what the value was computed from
-  bool value_has_dot = false;
 };
 
 struct RawLoop {

@@ -237,16 +237,9 @@ class Writer {
     }
     text += "]  # any of them: setup(rt, CONFIGS[1])\n";
     for (const std::string& one : fusion().dropped) text += "# not among them: " + one + '\n';
-    if (fused().stores != nullptr)
-      text += "STORES = True  # some tiles go straight into a peer's memory\n";
-    if (options_.movers.carried)
-      text += "CARRIES = True  # the kernel's programs move the data between their tiles\n";
-    if (options_.movers.workgroups > 0)
-      text += fmt::format("MOVERS = {{\"movers\": {}, \"bulk\": {}}}  # of streams that copy\n",
-                          options_.movers.workgroups, options_.movers.bulk ? "True" : "False");
     for (const Fusion& one : fusions())
       text += kernel_object(plan_, one, fused().text->kernel, of_grid("KERNEL", one.compute));
-    return text + grids() + "\n\n";
+    return text + "\n\n";
   }
 
   /// Extents and parameters of a grid.
@@ -261,24 +254,12 @@ class Writer {
       text += fmt::format("{}\"{}\": {}", &one == &fusion.arguments.front() ? "" : ", ",
                           one.parameter, one.value);
     text += "}\n";
-    if (fusion.compute == 0) return text;
+    if (fusion.compute == 0 || fusion.config_sizes.empty()) return text;
     text += of_grid("SIZES", fusion.compute) + " = {";
-    for (const auto& [name, meaning] : fusion.config_meanings)
+    for (const std::string& name : fusion.config_sizes)
       text += fmt::format("{}\"{}\": {}", text.ends_with('{') ? "" : ", ", name,
                           fusion.configs.front().values.at(name));
     return text + "}  # in the place of those of a configuration\n";
-  }
-
-  /// Of several launches of the kernel: what hemiola_rt.load_plan() knows of the later ones.
-  std::string grids() const {
-    std::string text;
-    for (const Fusion& one : fusions()) {
-      if (one.compute == 0) continue;
-      text += fmt::format("{}({}, {}, {}, {})", text.empty() ? "" : ", ",
-                          of_grid("KERNEL", one.compute), of_grid("AXES", one.compute),
-                          of_grid("VALUES", one.compute), of_grid("SIZES", one.compute));
-    }
-    return text.empty() ? "" : "MORE = [" + text + "]  # launches behind the first\n";
   }
 
   /// "t.work": what the kernel is told of the plan, launch by launch.
@@ -286,14 +267,15 @@ class Writer {
     std::string text;
     for (const Fusion& one : fusions()) {
       const std::string name = work_name(static_cast<std::size_t>(one.compute));
-      const std::string kernel = of_grid("KERNEL", one.compute);
-      text += fmt::format("    {} = {}.work(rt, {}, {}, {})\n", name, kernel,
-                          of_grid("AXES", one.compute), of_grid("VALUES", one.compute),
-                          one.config_meanings.empty() || one.compute == 0
-                              ? std::string("config")
-                              : "{**config, **" + of_grid("SIZES", one.compute) + "}");
+      text +=
+          fmt::format("    {} = {}.work(rt, {}, {}, {})\n", name, of_grid("KERNEL", one.compute),
+                      of_grid("AXES", one.compute), of_grid("VALUES", one.compute),
+                      one.config_sizes.empty() || one.compute == 0
+                          ? std::string("config")
+                          : "{**config, **" + of_grid("SIZES", one.compute) + "}");
       if (one.waits_in_loop())
-        text += fmt::format("    {}.loop({}, block={}.loop[1])\n", name, one.loop.extent, kernel);
+        text += fmt::format("    {}.loop({}, block={})\n", name, one.loop.extent,
+                            lambda_of(one.loop.step));
       text += body(calls_.work[static_cast<std::size_t>(one.compute)]);
       text += fmt::format("    {}.ready({})\n", name, one.signals() ? "t.done" : "");
     }

@@ -8,10 +8,11 @@
 
 namespace hemiola::compile {
 
-/// "KERNEL = hemiola_rt.Kernel(...)" and EXTRAS (what a caller gives with each call): tiles, and
-/// how operands, axes and parameters are paired with the plan, so that hemiola_rt takes plans of
-/// other shapes with it. `function`: the kernel's name; `name`: KERNEL, or what it is called for a
-/// later grid.
+/// "lambda BLOCK_M, **_: BLOCK_M * 2": an expression in parameters of the kernel as a function.
+std::string lambda_of(const std::string& block);
+
+/// "KERNEL = hemiola_rt.Kernel(...)" and EXTRAS (what a caller gives with each call). `function`:
+/// the kernel's name; `name`: KERNEL, or what it is called for a later grid.
 std::string kernel_object(const plan::Plan& plan, const Fusion& fusion, const std::string& function,
                           const std::string& name);
 

@@ -25,10 +25,6 @@ std::string plain_name(std::string name) {
 
 }  // namespace
 
-std::string extent_of_axis(const plan::Compute& compute, std::int32_t axis) {
-  return fmt::format(R"(("extent", "{}"))", compute.axes[static_cast<std::size_t>(axis)].name);
-}
-
 void Pairer::refuse(const std::string& what, const std::string& hint) const {
   throw Failure(fmt::format("kernel '{}' and plan '{}': {}", kernel_.kernel, plan_.name, what),
                 kernel_.definition.where(), hint);
@@ -236,20 +232,13 @@ std::int64_t Pairer::extent_of(const OperandPair& pair, std::size_t axis) const 
                         : compute_.axes[static_cast<std::size_t>(of_compute)].extent;
 }
 
-/// ("stride", "a", 0)
-std::string Pairer::meaning_of(const char* what, const OperandPair& pair, std::size_t axis) const {
-  return fmt::format(R"(("{}", "{}", {}))", what, tensor_of(pair.operand).name, axis);
-}
-
-void Pairer::say(const std::string& parameter, std::int64_t value, const std::string& meaning,
-                 const Span& where) {
+void Pairer::say(const std::string& parameter, std::int64_t value, const Span& where) {
   if (!is_parameter(parameter)) return;
   const auto given = request_.constants.find(parameter);
   const auto known = given == request_.constants.end()
                          ? made_.sizes.emplace(parameter, value).first->second
                          : number_in(given->second).value_or(value);
   made_.sizes[parameter] = known;
-  if (given == request_.constants.end()) made_.meanings.emplace(parameter, meaning);
   if (known == value) return;
   throw Failure(fmt::format("parameter '{}' of kernel '{}' would have to be {} and {}: the kernel "
                             "takes two things for equal that differ in plan '{}'",
@@ -272,13 +261,7 @@ bool Pairer::is_moved(std::int32_t tensor) const {
 
 void Pairer::say_sizes(const OperandPair& pair) {
   for_each_size(pair, [&](const AccessDescription& access, std::size_t i, int at) {
-    if (at < 0) return say(access.axes[i].size, 1, "", access.call);
-    const auto axis = static_cast<std::size_t>(at);
-    const std::int64_t extent = extent_of(pair, axis);
-    say(access.axes[i].size, extent,
-        extent == tensor_of(pair.operand).shape[axis]
-            ? meaning_of("shape", pair, axis)
-            : extent_of_axis(compute_, axis_of(pair, axis)),
+    say(access.axes[i].size, at < 0 ? 1 : extent_of(pair, static_cast<std::size_t>(at)),
         access.call);
   });
 }
@@ -297,17 +280,15 @@ void Pairer::find_sizes() {
       if (made_.sizes.contains(axis.size) && (!of_plan || has_room(axis.name))) continue;
       const std::int64_t extent =
           of_plan ? compute_.axes[static_cast<std::size_t>(known->second)].extent : 1;
-      const std::string meaning = of_plan ? extent_of_axis(compute_, known->second) : "";
-      say(axis.size, extent, meaning, kernel_.definition);
-      if (axis.block == "1") say(axis.tiles, extent, meaning, kernel_.definition);
+      say(axis.size, extent, kernel_.definition);
+      if (axis.block == "1") say(axis.tiles, extent, kernel_.definition);
     }
   }
   // Where a loop goes over an axis whose size no mask tells.
   for (const LoopDescription& loop : kernel_.loops) {
     const auto known = made_.compute_axis.find(loop.axis);
     if (known == made_.compute_axis.end() || made_.sizes.contains(loop.axis)) continue;
-    say(loop.axis, compute_.axes[static_cast<std::size_t>(known->second)].extent,
-        extent_of_axis(compute_, known->second), loop.statement);
+    say(loop.axis, compute_.axes[static_cast<std::size_t>(known->second)].extent, loop.statement);
   }
 }
 
@@ -335,7 +316,7 @@ bool Pairer::solve_stride(const std::string& text, std::int64_t stride) {
   names[unknown] = 2;
   const std::optional<std::int64_t> two = formula.value(names);
   if (!one || !two || *one < 1 || *two != 2 * *one || stride % *one != 0) return false;
-  say(unknown, stride / *one, "None", kernel_.definition);
+  say(unknown, stride / *one, kernel_.definition);
   return true;
 }
 
@@ -394,10 +375,8 @@ void Pairer::find_strides(const OperandPair& pair) {
     const auto axis = static_cast<std::size_t>(at - pair.kernel_axis.begin());
     const bool is_outside = at == pair.kernel_axis.end();
     const std::int64_t stride = is_outside ? tensor.span() : (turns ? swapped : layout)[axis];
-    const std::string meaning = is_outside ? meaning_of("span", pair, 0)
-                                           : meaning_of(turns ? "turned" : "stride", pair, axis);
     const std::string& text = index_of(pair, i).stride;
-    if (!made_.sizes.contains(text)) say(text, stride, meaning, kernel_.definition);
+    if (!made_.sizes.contains(text)) say(text, stride, kernel_.definition);
   }
 }
 

@@ -24,7 +24,6 @@ struct Pairing {
   std::vector<OperandPair> pairs;
   std::map<std::string, std::int32_t> compute_axis;  ///< by the kernel's name of an axis
   Names sizes;                      ///< values of parameters: sizes, strides, numbers of tiles
-  ParameterValues meanings;         ///< what each of these is of any plan: see FusedArgument
   std::vector<bool> is_transposed;  ///< by pair: the last two axes lie the other way in memory
 };
 
@@ -65,9 +64,7 @@ class Pairer {
   std::optional<std::int64_t> stride_of(const OperandPair& pair, std::size_t axis) const;
   void find_strides(const OperandPair& pair);
   Names known_numbers() const;
-  void say(const std::string& parameter, std::int64_t value, const std::string& meaning,
-           const Span& where);
-  std::string meaning_of(const char* what, const OperandPair& pair, std::size_t axis) const;
+  void say(const std::string& parameter, std::int64_t value, const Span& where);
   bool is_operand_of_any(const std::string& tensor) const;
   bool has_operand(const plan::Compute& compute, const std::string& tensor) const;
   std::string bound_as(const OperandDescription& operand) const;
@@ -104,9 +101,6 @@ std::string missing_mask(const plan::Compute& compute, const FusedConfig& config
 /// Whether tiles of one sum take turns: each reads what those before it left and writes both
 /// together, with an atomic that says whose turn it is (split-KV).
 bool merges(const Pairing& pairing, const plan::Compute& compute);
-
-/// A FusedArgument::meaning: ("extent", "m").
-std::string extent_of_axis(const plan::Compute& compute, std::int32_t axis);
 
 /// Fusion::extras, with their shapes where all accesses say them (fuse/extras.cc). Strides that are
 /// parameters get their values in `pairing`. After the axes and the loop.

@@ -89,10 +89,7 @@ void make_room(Along& row, std::int64_t stride, std::int64_t& dense) {
 
 FusedExtra extra_of(const OperandDescription& operand, const plan::Compute& compute,
                     Pairing& pairing, const Fusion& fusion) {
-  FusedExtra made{.parameter = operand.name,
-                  .name = operand.name,
-                  .is_read = operand.is_read,
-                  .is_written = operand.is_written || operand.is_added_to};
+  FusedExtra made{.parameter = operand.name, .name = operand.name, .is_read = operand.is_read};
   auto axes = axes_of(operand, compute, pairing, fusion);
   if (!axes || axes->empty()) return made;
   const auto stride_of = [&](const Along& one) {
@@ -110,17 +107,8 @@ FusedExtra extra_of(const OperandDescription& operand, const plan::Compute& comp
     if (is_open) strides[at->stride] = dense;
     dense *= at->extent;
   }
-  for (const auto& [name, value] : strides) {
-    pairing.sizes[name] = value;
-    // Of rows it is the extent of the last axis; of more than that no plan says it.
-    const bool is_row = value > 1 && value == axes->back().extent && axes->back().compute >= 0;
-    if (value > 1)
-      pairing.meanings[name] = is_row ? extent_of_axis(compute, axes->back().compute) : "None";
-  }
-  for (const Along& one : *axes) {
-    made.shape.push_back(one.extent);
-    made.axes.push_back(one.compute);
-  }
+  for (const auto& [name, value] : strides) pairing.sizes[name] = value;
+  for (const Along& one : *axes) made.shape.push_back(one.extent);
   return made;
 }
 

@@ -428,7 +428,8 @@ class Fuser {
 
   void arguments() {
     for (const auto& [name, value] : made_.configs.front().values)
-      if (pairing_.meanings.contains(name)) made_.config_meanings[name] = pairing_.meanings[name];
+      if (pairing_.sizes.contains(name) && !request_.constants.contains(name))
+        made_.config_sizes.push_back(name);
     for (const KernelParameter& one : kernel_.parameters) {
       const auto is_in = [&](const auto& list) {
         return std::any_of(list.begin(), list.end(),
@@ -442,8 +443,7 @@ class Fuser {
       if (given != request_.constants.end())
         made_.arguments.push_back({one.name, given->second});
       else if (size != pairing_.sizes.end())
-        made_.arguments.push_back(
-            {one.name, std::to_string(size->second), pairing_.meanings[one.name]});
+        made_.arguments.push_back({one.name, std::to_string(size->second)});
       else if (one.default_value.empty() && !is_in(made_.extras))
         refuse(fmt::format("parameter '{}' of kernel '{}' has no value", one.name, kernel_.kernel),
                one.span, "--constexpr " + one.name + "=VALUE");

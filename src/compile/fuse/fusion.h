@@ -78,10 +78,6 @@ struct FusedPiece {
 struct FusedArgument {
   std::string parameter;
   std::string value;  ///< Python
-  /// What it is of any plan, as a tuple of Python: ("extent", "m") of an axis of the compute,
-  /// ("shape", "a", 0), ("stride", "a", 0), ("turned", "a", 0), ("span", "a", 0) of a tensor; None:
-  /// it was solved from strides. Empty: the plan does not say it.
-  std::string meaning{};
 };
 
 /// Tiles that wait for the same transfers and that the same transfers wait for.
@@ -113,10 +109,9 @@ struct FusedRank {
 struct FusedExtra {
   std::string parameter;
   std::string name;  ///< in the file, beside the plan's tensors
-  bool is_read = false, is_written = false;
+  bool is_read = false;
   /// Dense; empty: the text does not say it, and the caller gives the tensor with each call.
   std::vector<std::int64_t> shape{};
-  std::vector<std::int32_t> axes{};  ///< by axis of it the compute's that it follows; -1: none
   /// Added to a summand of all ranks: what the first rank has is, others have zeros.
   bool is_added_once = false;
 };
@@ -129,7 +124,7 @@ struct Fusion {
   FusedLoop loop;
   std::vector<FusedOperand> operands;
   std::vector<FusedArgument> arguments;
-  std::map<std::string, std::string> config_meanings;  ///< of sizes that configurations have
+  std::vector<std::string> config_sizes;  ///< parameters of configurations that the plan says
   std::vector<FusedExtra> extras;
   std::vector<FusedConfig> configs;
   std::vector<std::string> dropped;  ///< configurations that do not fit, each with the reason

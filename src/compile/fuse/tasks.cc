@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kMostTasks = 1'000'000;
 constexpr const char* kNeedsKernel =
     "compile it with a kernel, or take a plan whose products wait in front: 'hemiola explore "
-    "--bench DIR' writes the fastest of them";
+    "--bench DIR' compiles the fastest of them";
 
 class TaskMaker {
  public:

@@ -75,8 +75,6 @@ class HostRecorder : public Surroundings {
       const auto found = names->names.find(name);
       return found == names->names.end() ? std::nullopt : std::optional(found->second);
     }
-    if (const auto kernel = object_of<KernelObject>(of); kernel && name == "loop")
-      return kernel->loop;
     return std::nullopt;
   }
 
@@ -378,7 +376,6 @@ class HostRecorder : public Surroundings {
     }
     if (const Value* workers = given.find("workers", 3)) made->workers = workers->text;
     if (const Value* tile = given.find("tile", 4)) made->tile = tile->text;
-    if (const Value* loop = given.find("loop", kByName)) made->loop = *loop;
     if (const Value* stores = given.find("stores", kByName)) made->stores = stores->text;
     if (const Value* descriptors = given.find("descriptors", kByName))
       made->descriptors = *descriptors;

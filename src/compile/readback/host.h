@@ -78,7 +78,7 @@ struct KernelObject : Object {
   Value coordinates;
   std::vector<std::pair<std::string, std::shared_ptr<AxisObject>>> tiles;
   std::string workers, tile, stores;  ///< empty: none
-  Value loop, descriptors;
+  Value descriptors;
   std::vector<std::string> turned;  ///< operands that lie transposed
 };
 

@@ -6,6 +6,7 @@
 
 #include "core/embedded.h"
 #include "explore/first_of_each.h"
+#include "report/bench.h"
 #include "report/exploration.h"
 #include "report/values/exploration_fields.h"
 #include "report/values/json_text.h"
@@ -31,19 +32,18 @@ std::vector<const explore::Candidate*> bench_candidates(const Exploration& found
   return chosen;
 }
 
-std::string bench_plan_file(std::size_t number) {
-  return fmt::format("plan-{}.json", number + 1);
+std::string bench_file(std::size_t number) {
+  return fmt::format("schedule-{}.py", number + 1);
 }
 
 std::string bench_schedules(const Exploration& found,
                             const std::vector<const explore::Candidate*>& chosen) {
   std::size_t number = 0;
-  return json_file("schema", 2, "operator", operator_object(found.op), "collective",
+  return json_file("schema", 3, "operator", operator_object(found.op), "collective",
                    name_of(collective_of(found.op.kind)), "machine", found.machine, "schedules",
                    json_lines(chosen, "  ", [&](const explore::Candidate* one) {
-                     return json_object("text", one->schedule.text(), "plan",
-                                        bench_plan_file(number++), "simulated_us",
-                                        one->time().us());
+                     return json_object("text", one->schedule.text(), "file", bench_file(number++),
+                                        "simulated_us", one->time().us());
                    }));
 }
 

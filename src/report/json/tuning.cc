@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "report/bench.h"
 #include "report/tuning.h"
 #include "report/values/exploration_fields.h"
 #include "report/values/json_text.h"
@@ -92,10 +93,6 @@ std::string tuning_csv(const Tuning& tuning) {
   return text;
 }
 
-std::string bench_kernel_file(std::size_t number) {
-  return fmt::format("kernel-{}.py", number + 1);
-}
-
 std::string bench_kernels(const Tuning& tuning, const std::vector<const tune::Candidate*>& chosen) {
   std::size_t number = 0;
   const auto schedule_of = [&](const tune::Candidate* point) {
@@ -104,10 +101,10 @@ std::string bench_kernels(const Tuning& tuning, const std::vector<const tune::Ca
       for (const tune::Candidate& one : bucket.candidates)
         if (&one == point) name = bench_name(tuning, bucket, one);
     }
-    return json_object("text", name, "kernel", bench_kernel_file(number++), "simulated_us",
+    return json_object("text", name, "file", bench_file(number++), "simulated_us",
                        point->time().us());
   };
-  return json_file("schema", 2, "operator", JsonText{"null"}, "ranks", tuning.ranks, "machine",
+  return json_file("schema", 3, "operator", JsonText{"null"}, "ranks", tuning.ranks, "machine",
                    tuning.machine, "schedules", json_lines(chosen, "  ", schedule_of));
 }
 

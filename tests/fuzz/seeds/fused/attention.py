@@ -127,15 +127,7 @@ KERNEL = hemiola_rt.Kernel(
         "Q_LEN": hemiola_rt.TileAxis(block=lambda BLOCK_M, **_: BLOCK_M, size="Q_LEN", grid=0),
         "z": hemiola_rt.TileAxis(block=lambda **_: 1, size=None, grid=1),
         "h": hemiola_rt.TileAxis(block=lambda **_: 1, size=None, grid=1),
-    },
-    # How it is paired with plans: hemiola_rt.load_plan("plan.json", kernel=THIS MODULE) takes one of another shape.
-    tensors={"q_ptr": "q", "k_ptr": "k", "v_ptr": "v", "o_ptr": "o"},
-    axes={"Q_LEN": "q", "z": None, "h": "h"},
-    means={"stride_qz": ("span", "q", 0), "stride_qh": ("stride", "q", 0), "stride_qm": ("stride", "q", 1), "stride_kz": ("span", "k", 0), "stride_kh": ("stride", "k", 0), "stride_kn": ("stride", "k", 1), "stride_vz": ("span", "v", 0), "stride_vh": ("stride", "v", 0), "stride_vn": ("stride", "v", 1), "stride_oz": ("span", "o", 0), "stride_oh": ("stride", "o", 0), "stride_om": ("stride", "o", 1), "HEADS": ("extent", "h"), "Q_LEN": ("shape", "q", 1), "KV_LEN": ("shape", "k", 1)},
-    fixed={("q", 2): 16, ("k", 2): 16, ("v", 2): 16, ("o", 2): 16},
-    loop=("kv", lambda BLOCK_N, **_: BLOCK_N, True),
-    waits=False, signals=False,
-)
+    })
 EXTRAS = []  # tensors of the kernel that the plan does not have
 
 
@@ -153,7 +145,7 @@ def setup(rt, config=CONFIGS[0]):
     t.arrived = rt.signals((RANKS, 1), steps=2)
     rank = rt.rank
     t.work = KERNEL.work(rt, AXES, VALUES, config)
-    t.work.loop(128, block=KERNEL.loop[1])
+    t.work.loop(128, block=lambda BLOCK_N, **_: BLOCK_N)
     t.work.wave({})
     t.work.turns(rank * 64, 64)
     t.work.turns((rank + 1) % 2 * 64, 64, after=[(t.arrived[rank, 0], 1)])

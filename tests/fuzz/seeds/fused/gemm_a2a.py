@@ -90,14 +90,7 @@ KERNEL = hemiola_rt.Kernel(
     gemm, coordinates, {
         "M": hemiola_rt.TileAxis(block=lambda BLOCK_M, **_: BLOCK_M, size="M", grid=0),
         "N": hemiola_rt.TileAxis(block=lambda BLOCK_N, **_: BLOCK_N, size="N", grid=1),
-    },
-    # How it is paired with plans: hemiola_rt.load_plan("plan.json", kernel=THIS MODULE) takes one of another shape.
-    tensors={"a_ptr": "a", "b_ptr": "b", "c_ptr": "c"},
-    axes={"M": "m", "N": "n"},
-    means={"M": ("shape", "a", 0), "N": ("shape", "b", 1), "K": ("shape", "a", 1), "stride_am": ("stride", "a", 0), "stride_ak": ("stride", "a", 1), "stride_bk": ("stride", "b", 0), "stride_bn": ("stride", "b", 1), "stride_cm": ("stride", "c", 0), "stride_cn": ("stride", "c", 1)},
-    fixed={},
-    waits=True, signals=False,
-)
+    })
 EXTRAS = []  # tensors of the kernel that the plan does not have
 
 

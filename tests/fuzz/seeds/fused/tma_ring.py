@@ -93,14 +93,7 @@ KERNEL = hemiola_rt.Kernel(
         "M": hemiola_rt.TileAxis(block=lambda BLOCK_M, **_: BLOCK_M, size="M", grid=0),
         "N": hemiola_rt.TileAxis(block=lambda BLOCK_N, **_: BLOCK_N, size="N", grid=0),
     }, workers="NUM_SMS", tile="tile_id",
-    # How it is paired with plans: hemiola_rt.load_plan("plan.json", kernel=THIS MODULE) takes one of another shape.
-    tensors={"a_ptr": "a", "b_ptr": "b", "c_ptr": "c"},
-    turned=["b_ptr"],
-    axes={"M": "m", "N": "n"},
-    means={"M": ("shape", "a", 0), "N": ("shape", "b", 1), "K": ("shape", "a", 1)},
-    fixed={},
-    waits=True, signals=False,
-)
+    turned=["b_ptr"])
 EXTRAS = []  # tensors of the kernel that the plan does not have
 
 

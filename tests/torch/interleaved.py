@@ -7,15 +7,59 @@ that find a missing wait: the stream that brings data comes last of all, or the 
 import collections
 import ctypes
 import random
+import threading
 
 import torch
 
-from . import _interpreter
-from ._queues import QueueStream
-from ._worlds import Member, Stuck, World  # noqa: F401: tests look for Stuck here
-
+from hemiola_rt import _interpreter
+from hemiola_rt._queues import QueueStream
+from hemiola_rt._worlds import Member, Stuck, World  # noqa: F401: tests look for Stuck here
 
 _SLOTS = 1 << 14
+
+
+class Turn:
+    """A kernel in a thread of its own, which runs only while somebody waits in `go_on()`, from one signal to the next."""
+
+    def __init__(self, run):
+        self._run, self._error, self._given_up = run, None, False
+        self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
+        self.is_over, self.has_moved = False, True
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def go_on(self):
+        """Until it looks at a signal, or is over. `has_moved`: it did more than to look at the same one again. Raises what it raised."""
+        self.has_moved = False
+        self._go.release()
+        self._back.acquire()
+        if self._error is not None:
+            raise self._error
+        return self.is_over
+
+    def give_up(self):
+        """It never goes on."""
+        self._given_up = True
+        self._go.release()
+        self._thread.join()
+
+    def _work(self):
+        self._go.acquire()
+        _interpreter.turns.turn = self
+        try:
+            if not self._given_up:
+                self._run()
+        except Exception as error:  # handed to whoever waits
+            self._error = error
+        self.is_over = self.has_moved = True
+        self._back.release()
+
+    def pause(self):
+        """Before a look at a signal or a count, and behind a signal: others run."""
+        self._back.release()
+        self._go.acquire()
+        if self._given_up:
+            raise RuntimeError("given up")
 
 
 class KernelOperation:
@@ -38,7 +82,7 @@ class KernelOperation:
         """Whether it is over."""
         if self.turns is None:
             runs = self.launch()
-            self.turns = collections.deque(_interpreter.Turn(run) for run in (reversed(runs) if self.backwards else runs))
+            self.turns = collections.deque(Turn(run) for run in (reversed(runs) if self.backwards else runs))
         if self.seen != self.world.events:
             self.idle = 0
         turn = self.turns[0]
