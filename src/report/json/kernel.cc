@@ -255,8 +255,13 @@ std::string rules_json(std::string_view command, const std::string& file,
       json["message"] = violation.what;
       json["hint"] = violation.hint;
       json["at"] = json_of(violation.span);
+      json["calls"] = Json::array();
+      for (const compile::Span& call : violation.calls) json["calls"].push_back(json_of(call));
+      json["notes"] = violation.notes;
       one["violations"].push_back(std::move(json));
     }
+    one["assumed"] = report.assumed;
+    one["not_judged"] = report.not_judged;
     root["kernels"].push_back(std::move(one));
   }
   if (!program.empty()) root["program"] = Json::parse(program);

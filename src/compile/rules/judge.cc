@@ -1,0 +1,321 @@
+#include "compile/rules/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace hemiola::compile::rules {
+namespace {
+
+using Part = Reading::Part;
+using EventKind = Event::Kind;
+
+/// Triton from 3.9 on puts a barrier before a scalar atomic that releases; measured by compiling
+/// for sm_90 (docs/kernel_rules.md).
+bool has_own_barrier(const std::string& triton) {
+  return !triton.empty() && triton.ends_with(".9");
+}
+
+bool same(const std::vector<Span>& a, const std::vector<Span>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Span& x, const Span& y) {
+    return x.begin == y.begin && x.file == y.file;
+  });
+}
+
+class Judge {
+ public:
+  Judge(const skeleton::Code& code, const Survey& survey, const Reading& reading,
+        const RuleRequest& request, RuleReport& report)
+      : code_(code), survey_(survey), reading_(reading), request_(request), report_(report) {}
+
+  void judge() {
+    for (const Trace& trace : survey_.traces) {
+      trace_ = &trace;
+      for (at_ = 0; at_ < trace.events.size(); ++at_) judge_event(trace.events[at_]);
+    }
+  }
+
+ private:
+  void judge_event(const Event& event) {
+    if (event.kind == EventKind::ranks) {
+      judge_wait_order(event);
+      return judge_tell(event);
+    }
+    switch (reading_.part_of(*trace_, event)) {
+      case Part::wait:
+        judge_wait_order(event);
+        judge_wait_scope(event);
+        return judge_half_caches(event);
+      case Part::plain_wait:
+        return say("plain-flag",
+                   "a flag is looked at with a plain load, which has no order and no scope",
+                   "tl.atomic_add(flag, 0, sem=\"acquire\", scope=\"sys\")");
+      case Part::plain_tell:
+        return say("plain-flag",
+                   "a flag is set with a plain store, which has no order and no scope",
+                   "tl.atomic_xchg(flag, value, sem=\"release\", scope=\"sys\")");
+      case Part::count:
+        judge_count(event);
+        return judge_behind_stores(event, "counter");
+      case Part::tell:
+        if (event.kind == EventKind::poll) judge_wait_scope(event);
+        return judge_tell(event);
+      case Part::data_load:
+        if (event.is_bulk) judge_proxy(event);
+        return;
+      default:
+        return;
+    }
+  }
+
+  void say(const char* rule, std::string what, std::string hint) {
+    const int step = trace_->events[at_].step;
+    Violation made{.rule = rule,
+                   .what = std::move(what),
+                   .hint = std::move(hint),
+                   .span = code_.span(step),
+                   .calls = code_.chain(step),
+                   .notes = {}};
+    const bool known = std::any_of(
+        report_.violations.begin(), report_.violations.end(), [&](const Violation& one) {
+          return one.rule == made.rule && one.span.begin == made.span.begin &&
+                 one.span.file == made.span.file && same(one.calls, made.calls);
+        });
+    if (!known) report_.violations.push_back(std::move(made));
+  }
+
+  bool is_data(const Event& event) const {
+    const Part part = reading_.part_of(*trace_, event);
+    return part == Part::data_load || part == Part::data_store;
+  }
+
+  /// Only an order that something needs is asked for: a barrier of ranks with nothing behind it may
+  /// be relaxed.
+  void judge_wait_order(const Event& event) {
+    if (event.sem != "relaxed" && event.sem != "release") return;
+    for (std::size_t i = at_ + 1; i < trace_->events.size(); ++i) {
+      const Event& later = trace_->events[i];
+      if (event.kind == EventKind::ranks &&
+          !reading_.exchanged().contains(reading_.array_of(later)))
+        continue;
+      const bool orders = later.kind == EventKind::fence ||
+                          ((later.kind == EventKind::atomic || later.kind == EventKind::poll ||
+                            later.kind == EventKind::ranks) &&
+                           (later.sem == "acquire" || later.sem == "acq_rel"));
+      if (orders) return;
+      if (!is_data(later)) continue;
+      return say(
+          "wait-acquire",
+          fmt::format("a {} is {}: what comes behind it may be read before it",
+                      event.kind == EventKind::ranks ? "barrier of ranks" : "wait",
+                      event.kind == EventKind::ranks ? "not an acquire" : event.sem),
+          event.kind == EventKind::ranks ? "hasSubsequentMemAccess=True" : "sem=\"acquire\"");
+    }
+  }
+
+  void judge_wait_scope(const Event& event) {
+    const int array = reading_.array_of(event);
+    const auto use = reading_.words().find(array);
+    const bool is_told_near = use != reading_.words().end() && use->second.is_told &&
+                              !use->second.is_told_far && array >= 0;
+    const bool is_near = is_told_near && !reading_.is_far(*trace_, event);
+    if (event.scope == "cta" || (event.scope == "gpu" && !is_near))
+      say("scope",
+          fmt::format("a wait has scope '{}', and who tells it may be another GPU or a copy engine",
+                      event.scope),
+          "scope=\"sys\"");
+  }
+
+  /// On RDNA a workgroup may span two compute units, and the lane that looks refreshes the cache of
+  /// its own one only.
+  void judge_half_caches(const Event& event) {
+    if (request_.target != "rdna" || event.is_block) return;
+    const auto touches = [&](const Event& one) { return is_data(one) && !one.is_bulk; };
+    for (std::size_t i = at_ + 1; i < trace_->events.size(); ++i) {
+      const Event& later = trace_->events[i];
+      if (later.kind != EventKind::load || !touches(later)) continue;
+      const int array = reading_.array_of(later);
+      const bool is_old = std::any_of(
+          trace_->events.begin(), trace_->events.begin() + static_cast<std::ptrdiff_t>(at_),
+          [&](const Event& one) { return touches(one) && reading_.array_of(one) == array; });
+      if (!is_old || array < 0 || !is_written(array)) continue;
+      const std::size_t here = std::exchange(at_, i);
+      say("half-caches",
+          "behind a scalar wait a plain load reads memory that this program has touched before: on "
+          "RDNA half of the workgroup may still have the old line",
+          "read and write it with atomics");
+      at_ = here;
+      return;
+    }
+  }
+
+  bool is_written(int array) const {
+    for (const Trace& trace : survey_.traces)
+      for (const Event& event : trace.events)
+        if (event.kind == EventKind::store && reading_.array_of(event) == array) return true;
+    return false;
+  }
+
+  void judge_count(const Event& event) {
+    if (event.sem != "acq_rel" && event.sem != "?") {
+      for (std::size_t i = at_ + 1; i < trace_->events.size(); ++i) {
+        const Part part = reading_.part_of(*trace_, trace_->events[i]);
+        if (part != Part::tell && part != Part::plain_tell && part != Part::data_load) continue;
+        say("counter-acq-rel",
+            fmt::format("a counter is {}: the program that counts last does not take over what the "
+                        "others stored",
+                        event.sem),
+            "sem=\"acq_rel\"");
+        break;
+      }
+    }
+    if (event.scope == "cta")
+      say("scope", "a counter has scope 'cta', which is too narrow", "scope=\"gpu\"");
+  }
+
+  void judge_tell(const Event& event) {
+    const bool far = reading_.is_far(*trace_, event);
+    const int array = reading_.array_of(event);
+    const auto use = reading_.words().find(array);
+    const bool is_awaited_far = use != reading_.words().end() && use->second.is_awaited_far;
+    if (event.scope == "cta" || (event.scope == "gpu" && (far || is_awaited_far)))
+      say("scope",
+          far || event.scope == "cta"
+              ? fmt::format("a signal has scope '{}', which is too narrow for a peer", event.scope)
+              : "a signal has scope 'gpu', and peers look at this word through their tables",
+          "scope=\"sys\"");
+    if (event.op == "xchg" && event.value.is_number() && event.value.number == 0)
+      judge_turn(event, array);
+    if (is_behind_count()) return;  // the counter stands for it
+    const std::size_t last = last_data(event.sem == "relaxed");
+    if ((event.sem == "relaxed" || event.sem == "acquire") && last < at_)
+      say("signal-release",
+          fmt::format("a {} is {}: stores before it may come after it",
+                      event.kind == EventKind::ranks ? "barrier of ranks" : "signal",
+                      event.kind == EventKind::ranks ? "not a release" : event.sem),
+          event.kind == EventKind::ranks ? "hasPreviousMemAccess=True" : "sem=\"release\"");
+    judge_behind_stores(event, "signal");
+  }
+
+  /// A turn that is given on is one that was taken.
+  void judge_turn(const Event& event, int array) {
+    const auto use = reading_.words().find(array);
+    const bool is_seen =
+        std::any_of(survey_.traces.begin(), survey_.traces.end(), [&](const Trace& trace) {
+          return std::any_of(trace.events.begin(), trace.events.end(), [&](const Event& one) {
+            const bool frees = one.op == "xchg" && one.value.is_number() && one.value.number == 0;
+            return reading_.array_of(one) == array && !(one.kind == EventKind::atomic && frees);
+          });
+        });
+    const bool stores = std::any_of(
+        trace_->events.begin(), trace_->events.begin() + static_cast<std::ptrdiff_t>(at_),
+        [&](const Event& one) { return one.kind == EventKind::store && is_data(one); });
+    if (use != reading_.words().end() && !is_seen && stores && array >= 0 &&
+        !reading_.is_far(*trace_, event))
+      say("turn-taken", "a turn is given on that the kernel never takes: others may have it",
+          "while tl.atomic_cas(turn, 0, 1, sem=\"acquire\") != 0: pass, then a barrier");
+  }
+
+  /// Index of the last access of data before this event; `at_` where there is none.
+  std::size_t last_data(bool stops_at_fence) const {
+    for (std::size_t i = at_; i-- > 0;) {
+      const Event& earlier = trace_->events[i];
+      if (stops_at_fence && earlier.kind == EventKind::fence) return at_;
+      const bool exchanged = reading_.exchanged().contains(reading_.array_of(earlier));
+      const Part part = reading_.part_of(*trace_, earlier);
+      if (part == Part::data_store || (part == Part::data_load && exchanged)) return i;
+    }
+    return at_;
+  }
+
+  bool is_behind_count() const {
+    for (std::size_t i = at_; i-- > 0;) {
+      const Part part = reading_.part_of(*trace_, trace_->events[i]);
+      if (part == Part::count) return true;
+      if (part == Part::data_store) return false;
+    }
+    return false;
+  }
+
+  void judge_behind_stores(const Event& event, const char* which) {
+    bool has_barrier = false, has_bulk_wait = false;
+    if (event.kind == EventKind::ranks && event.sem != "relaxed" && event.sem != "acquire")
+      has_barrier = true;  // the library's own
+    const bool releases = event.sem == "release" || event.sem == "acq_rel";
+    if (has_own_barrier(request_.triton) && releases && !event.is_block) has_barrier = true;
+    for (std::size_t i = at_; i-- > 0;) {
+      const Event& earlier = trace_->events[i];
+      if (earlier.kind == EventKind::barrier || earlier.kind == EventKind::ranks)
+        has_barrier = true;
+      // A wait of one lane whose value all threads need ends with a barrier.
+      if (reading_.part_of(*trace_, earlier) == Part::wait) has_barrier = true;
+      if (earlier.kind == EventKind::bulk_wait) has_bulk_wait = true;
+      const Part part = reading_.part_of(*trace_, earlier);
+      const bool is_bulk = part == Part::data_store && earlier.is_bulk && request_.target == "cuda";
+      if (is_bulk && !has_bulk_wait)
+        return say("bulk-completion", "a bulk store (TMA) may not be complete when it is told of",
+                   "cp.async.bulk.wait_group 0 in tl.inline_asm_elementwise, then "
+                   "tl.debug_barrier()");
+      const bool reads =
+          part == Part::data_load && reading_.exchanged().contains(reading_.array_of(earlier));
+      if (part != Part::data_store && !reads) continue;
+      if (!has_barrier)
+        say(reads ? "read-barrier" : "signal-barrier",
+            reads ? fmt::format("between reads of memory that ranks exchange and the {} that gives "
+                                "it back there is no barrier: other threads may still read",
+                                which)
+                  : fmt::format("between the stores and the {} that tells of them there is no "
+                                "barrier: other threads may still store{}",
+                                which,
+                                releases && request_.triton.empty()
+                                    ? " (Triton before 3.9 puts none there)"
+                                    : ""),
+            "tl.debug_barrier() in front of it");
+      return;
+    }
+  }
+
+  /// What generic stores wrote, TMA reads behind a proxy fence only.
+  void judge_proxy(const Event& event) {
+    const int array = reading_.array_of(event);
+    if (request_.target != "cuda" || array < 0) return;
+    const bool is_stored =
+        std::any_of(survey_.traces.begin(), survey_.traces.end(), [&](const Trace& trace) {
+          return std::any_of(trace.events.begin(), trace.events.end(), [&](const Event& one) {
+            return one.kind == EventKind::store && !one.is_bulk && reading_.array_of(one) == array;
+          });
+        });
+    if (!is_stored) return;
+    for (std::size_t i = at_; i-- > 0;) {
+      const Event& earlier = trace_->events[i];
+      if (earlier.kind == EventKind::proxy_fence) return;
+      const Part part = reading_.part_of(*trace_, earlier);
+      const bool own =
+          part == Part::data_store && !earlier.is_bulk && reading_.array_of(earlier) == array;
+      if (part != Part::wait && earlier.kind != EventKind::ranks && !own) continue;
+      return say(
+          "proxy-fence",
+          "a descriptor (TMA) reads what generic stores wrote: the two do not see each other "
+          "without a fence between proxies",
+          "fence.proxy.async in tl.inline_asm_elementwise, behind the wait");
+    }
+  }
+
+  const skeleton::Code& code_;
+  const Survey& survey_;
+  const Reading& reading_;
+  const RuleRequest& request_;
+  RuleReport& report_;
+  const Trace* trace_ = nullptr;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+void judge_order(const skeleton::Code& code, const Survey& survey, const Reading& reading,
+                 const RuleRequest& request, RuleReport& report) {
+  Judge(code, survey, reading, request, report).judge();
+}
+
+}  // namespace hemiola::compile::rules

@@ -1,0 +1,255 @@
+// Expressions without calls.
+#include <algorithm>
+#include <charconv>
+
+#include "compile/skeleton/assemble.h"
+
+namespace hemiola::compile::skeleton {
+namespace {
+
+constexpr int kDeepestExpressions = 200;
+
+std::optional<std::int64_t> whole_number(std::string_view written) {
+  std::string text(written);
+  std::erase(text, '_');
+  int base = 10;
+  std::size_t from = 0;
+  if (text.size() > 2 && text[0] == '0') {
+    const char kind = text[1];
+    base = kind == 'x' || kind == 'X' ? 16 : kind == 'b' || kind == 'B' ? 2 : 8;
+    from = 2;
+  }
+  std::uint64_t number = 0;
+  const auto [end, error] =
+      std::from_chars(text.data() + from, text.data() + text.size(), number, base);
+  if (error != std::errc{} || end != text.data() + text.size()) return {};
+  return static_cast<std::int64_t>(number);
+}
+
+/// Without prefix and quotes.
+std::string content_of(std::string_view written) {
+  const std::size_t begin = written.find_first_of("\"'");
+  if (begin == written.npos) return {};
+  const std::string_view quoted = written.substr(begin);
+  const std::size_t quotes =
+      quoted.substr(0, 3) == "\"\"\"" || quoted.substr(0, 3) == "'''" ? 3 : 1;
+  if (quoted.size() < 2 * quotes) return {};
+  return std::string(quoted.substr(quotes, quoted.size() - 2 * quotes));
+}
+
+}  // namespace
+
+void Assembler::expression(const Node& node) {
+  if (depth_ > kDeepestExpressions) return unknown(node);
+  ++depth_;
+  switch (node.kind) {
+    case Kind::identifier:
+      name(node);
+      break;
+    case Kind::integer: {
+      const auto number = whole_number(text(node));
+      constant(node, number ? Value::of(*number) : Value{});
+      break;
+    }
+    case Kind::true_:
+    case Kind::false_:
+      constant(node, Value::of(node.kind == Kind::true_ ? 1 : 0));
+      break;
+    case Kind::none:
+      constant(node, {.kind = Value::Kind::none});
+      break;
+    case Kind::string:
+    case Kind::concatenated_string:
+      text_of(node);
+      break;
+    case Kind::parenthesized_expression:
+      if (node.children.empty())
+        unknown(node);
+      else
+        expression(*node.children.front());
+      break;
+    case Kind::tuple:
+    case Kind::list:
+    case Kind::expression_list:
+    case Kind::pattern_list:
+      for (const Node* one : node.children) expression(*one);
+      emit(Op::tuple, node, static_cast<int>(node.children.size()));
+      break;
+    case Kind::attribute:
+      attribute(node);
+      break;
+    case Kind::subscript:
+      subscript(node);
+      break;
+    case Kind::call:
+      call(node);
+      break;
+    case Kind::comparison_operator:
+      comparison(node);
+      break;
+    case Kind::boolean_operator:
+      logical(node);
+      break;
+    case Kind::conditional_expression:
+      conditional(node);
+      break;
+    case Kind::not_operator:
+    case Kind::unary_operator:
+      if (node.children.size() != 1) {
+        unknown(node);
+        break;
+      }
+      expression(*node.children[0]);
+      emit(Op::unary, node,
+           name_index(node.kind == Kind::not_operator ? "not" : text(node).substr(0, 1)));
+      break;
+    case Kind::binary_operator:
+      if (node.children.size() != 2) {
+        unknown(node);
+        break;
+      }
+      expression(*node.children[0]);
+      expression(*node.children[1]);
+      emit(Op::binary, node, name_index(frame_->module->source.between(node, 0)));
+      break;
+    case Kind::named_expression:
+      if (const Node* to = node.child(Field::name), *value = node.child(Field::value);
+          to != nullptr && value != nullptr) {
+        expression(*value);
+        emit(Op::twice, node);
+        store_to(*to);
+        break;
+      }
+      [[fallthrough]];
+    default:
+      unknown(node);
+  }
+  --depth_;
+}
+
+void Assembler::name(const Node& node) {
+  const std::string word(text(node));
+  if (const auto found = frame_->slots.find(word); found != frame_->slots.end()) {
+    emit(Op::local, node, found->second);
+    return;
+  }
+  const Module* home = nullptr;
+  const Node* value = library_.constant(*frame_->module, word, home);
+  const std::string open = value == nullptr ? "" : home->source.file() + '\n' + word;
+  if (value == nullptr || !open_constants_.insert(open).second) return unknown(node);
+  Frame frame{.module = home, .site = static_cast<int>(code_.sites.size())};
+  code_.sites.push_back({.module = home, .function = word, .call = &node, .parent = frame_->site});
+  Frame* const outer = std::exchange(frame_, &frame);
+  const std::size_t known = code_.not_followed.size();
+  expression(*value);
+  code_.not_followed.resize(known);  // what the host computes
+  frame_ = outer;
+  open_constants_.erase(open);
+}
+
+void Assembler::text_of(const Node& node) {
+  std::string content;
+  bool is_format = false;
+  const auto add = [&](const Node& one) {
+    const std::string_view written = text(one);
+    const std::string_view prefix = written.substr(0, written.find_first_of("\"'"));
+    is_format = is_format || prefix.find_first_of("fF") != prefix.npos;
+    content += content_of(written);
+  };
+  if (node.kind == Kind::string)
+    add(node);
+  else
+    for (const Node* one : node.children) add(*one);
+  if (!is_format) return constant(node, Value::of_text(std::move(content)));
+  Format format{.text = std::move(content)};
+  for (const auto& [name, slot] : frame_->slots)
+    if (format.text.find("{" + name + "}") != std::string::npos)
+      format.slots.emplace_back(name, slot);
+  code_.formats.push_back(std::move(format));
+  emit(Op::format, node, static_cast<int>(code_.formats.size()) - 1);
+}
+
+void Assembler::attribute(const Node& node) {
+  const Node *object = node.child(Field::object), *what = node.child(Field::attribute);
+  if (object == nullptr || what == nullptr) return unknown(node);
+  const Node* root = object;
+  while (root->kind == Kind::attribute && root->child(Field::object) != nullptr)
+    root = root->child(Field::object);
+  if (root->kind == Kind::identifier && !is_local(text(*root))) {
+    const auto import = frame_->module->imports.find(text(*root));
+    const Module* module = import == frame_->module->imports.end()
+                               ? nullptr
+                               : library_.module_of(*frame_->module, import->second);
+    const Node* value = nullptr;
+    if (module != nullptr && object == root)
+      if (const auto found = module->constants.find(text(*what)); found != module->constants.end())
+        value = found->second;
+    if (value == nullptr) return constant(node, Value::of_text(dotted(node)));
+    Frame frame{.module = module, .site = static_cast<int>(code_.sites.size())};
+    code_.sites.push_back({.module = module, .call = &node, .parent = frame_->site});
+    Frame* const outer = std::exchange(frame_, &frame);
+    expression(*value);
+    frame_ = outer;
+    return;
+  }
+  expression(*object);
+  emit(Op::attribute, node, name_index(text(*what)));
+}
+
+void Assembler::subscript(const Node& node) {
+  const Node* object = node.children.empty() ? nullptr : node.children.front();
+  if (object == nullptr) return unknown(node);
+  expression(*object);
+  std::string pattern;
+  bool is_reshape = node.children.size() > 1;
+  const auto look = [&](const Node& one) {
+    if (one.kind == Kind::slice)
+      pattern += ':';
+    else if (one.kind == Kind::none)
+      pattern += 'n';
+    else
+      is_reshape = false;
+  };
+  std::vector<const Node*> indices(node.children.begin() + 1, node.children.end());
+  if (indices.size() == 1 && indices[0]->kind == Kind::tuple) indices = indices[0]->children;
+  for (const Node* one : indices) look(*one);
+  if (is_reshape) {
+    emit(Op::reshape, node, name_index(pattern));
+    return;
+  }
+  for (const Node* one : indices) expression(*one);
+  emit(Op::subscript, node, static_cast<int>(indices.size()));
+}
+
+void Assembler::comparison(const Node& node) {
+  if (node.children.size() < 2) return unknown(node);
+  for (std::size_t i = 0; i + 1 < node.children.size(); ++i) {
+    expression(*node.children[i]);
+    expression(*node.children[i + 1]);
+    emit(Op::binary, node, name_index(frame_->module->source.between(node, i)));
+    if (i > 0) emit(Op::binary, node, name_index("and"));
+  }
+}
+
+void Assembler::logical(const Node& node) {
+  if (node.children.size() != 2) return unknown(node);
+  const std::string op = frame_->module->source.between(node, 0);
+  expression(*node.children[0]);
+  const int jump = emit(Op::shortcut, node, 0, op == "or" ? 1 : 0);
+  expression(*node.children[1]);
+  emit(Op::binary, node, name_index(op));
+  land(jump);
+}
+
+void Assembler::conditional(const Node& node) {
+  if (node.children.size() != 3) return unknown(node);
+  expression(*node.children[1]);
+  const int test = emit(Op::unless, *node.children[1], 0, -1);
+  expression(*node.children[0]);
+  const int over = emit(Op::jump, node);
+  land(test);
+  expression(*node.children[2]);
+  land(over);
+}
+
+}  // namespace hemiola::compile::skeleton

@@ -1,0 +1,139 @@
+// Executes the steps of a kernel for one program of one rank. What touches memory goes through
+// `Shared`: a recorder that knows no values (survey.h), or memory with values and clocks (world.h).
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compile/skeleton/code.h"
+
+namespace hemiola::compile::skeleton {
+
+/// One element that is looked at, written, or both.
+struct Access {
+  enum class Kind : std::uint8_t { load, store, atomic };
+  Kind kind = Kind::load;
+  std::string_view op;  ///< of an atomic: add, sub, xchg, cas, and, or, xor, max, min, load
+  Element where;        ///< an address
+  Element value, compare;
+  std::string sem = "acq_rel", scope = "gpu";
+  bool is_block = false;  ///< one of several elements
+  bool is_bulk = false;   ///< by a descriptor
+  bool repeats = false;   ///< a look that is done until it succeeds, in one call
+  int step = 0;
+};
+
+/// What a program does beside memory.
+enum class Mark : std::uint8_t { barrier, fence, proxy_fence, bulk_wait, not_followed };
+
+struct Process;
+
+class Shared {
+ public:
+  virtual ~Shared() = default;
+  /// What was there before. Of a look that repeats: see try_once().
+  virtual Element access(Process& who, const Access& access) = 0;
+  /// Whether a wait for `access.compare` is over; "cas" then stores `access.value`. Where it is
+  /// not, it adds what it looked at to `who.watched`.
+  virtual bool try_wait(Process& who, const Access& access, std::string_view comparison) = 0;
+  /// Of the same program of all ranks, or of all programs of a rank. False: not all are there.
+  virtual bool barrier_of(Process& who, bool of_ranks, bool releases, bool acquires, int step) = 0;
+  virtual void mark(Process& who, Mark mark, int step) = 0;
+  /// A loop ended that goes on until what it looks at changes.
+  virtual void loop_ended(Process& who, std::size_t first_event, int step) = 0;
+  virtual std::size_t events(const Process& who) const = 0;
+  /// Whether steps [begin, end) tell or wait, or may leave out what does.
+  virtual bool matters(int begin, int end) const = 0;
+  virtual bool is_survey() const = 0;
+};
+
+struct Process {
+  int rank = 0, program = 0, index = 0;
+  int pc = 0;
+  std::vector<Value> slots, stack;
+  enum class State : std::uint8_t { ready, blocked, ended, failed } state = State::ready;
+  std::string why;  ///< it failed
+  int last_step = 0;
+  std::int64_t steps = 0;
+
+  using Looks = std::vector<std::pair<std::size_t, std::int64_t>>;  ///< words, and their versions
+  struct Loop {
+    std::size_t first_event = 0;
+    int turns = 0;
+    bool is_open =
+        false;  ///< nobody knows how often it turns: it ends when what it looks at changes
+    std::size_t begin = 0;    ///< in `looks`, of this turn
+    std::int64_t writes = 0;  ///< before this turn
+    Looks before;             ///< looks of the turn before
+  };
+  std::vector<Loop> loops;
+  std::vector<int> open_ifs;  ///< whose condition nobody knows: both sides are gone through
+  std::vector<std::pair<int, Value>> masks;  ///< lanes that go through if (id) or loop (-1 - id)
+  std::vector<bool> lanes_done;              ///< of a wait for several words
+  Looks looks;                               ///< since the outermost loop began
+  std::int64_t writes = 0;                   ///< that changed something
+  Looks watched;                             ///< it is blocked until one of them changes
+  int open_loops = 0;
+};
+
+class Machine {
+ public:
+  struct Launch {
+    std::vector<int> programs{2, 1, 1};  ///< along axes
+    int call = 1;
+  };
+  Machine(const Code& code, Arrays& arrays, Shared& shared)
+      : code_(code), arrays_(arrays), shared_(shared) {}
+  Launch launch;
+
+  /// Until it has touched what others see, waits, ends or fails.
+  void go(Process& who);
+
+ private:
+  enum class Next : std::uint8_t { on, yield };
+  Next step(Process& who);
+  void jump_unless(Process& who, const Step& step, bool is_loop);
+  void open_if(Process& who, const Step& step);
+  bool masked_jump(Process& who, const Step& step, const Value& condition, bool is_loop);
+  void again(Process& who, const Step& step);
+  void next(Process& who, const Step& step);
+  void leave(Process& who, const Step& step);
+  void unpack(Process& who, int count);
+  void subscript(Process& who, int count);
+  void attribute(Process& who, const std::string& name);
+  Next call(Process& who, const Call& call);
+
+  struct Arguments {
+    const Call& call;
+    const Value* values = nullptr;
+    const Value* find(std::size_t position, std::string_view name) const;
+    std::string text(std::size_t position, std::string_view name, std::string otherwise) const;
+  };
+  /// Nothing: it waits, and is called again.
+  bool perform(Process& who, const Arguments& given, Value& result, Next& after);
+  bool plain(const Process& who, const Arguments& given, Value& result);
+  Value program(const Process& who, const Arguments& given, bool counts) const;
+  Value load(Process& who, const Arguments& given);
+  void store(Process& who, const Arguments& given);
+  bool atomic(Process& who, const Arguments& given, Value& result);
+  bool word(Process& who, const Arguments& given, Value& result);
+  bool assembly(Process& who, const Arguments& given, Value& result);
+  bool instruction(Process& who, const Arguments& given, const std::string& text, Value& result);
+  Value descriptor(const Arguments& given, bool is_block_pointer);
+  /// Addresses of a block of a descriptor, at `offsets`.
+  Value block_of(const Value& descriptor, const Value& offsets);
+  Value touch(Process& who, const Value& where, Access access, const Value* value,
+              const Value* compare, const Value* mask);
+  bool wait(Process& who, const Value& where, Access access, const Value& value,
+            const std::string& comparison);
+  Value at_peer(const Process& who, const Value& where, const Value& peer);
+  Element addressed(const Process& who, const Element& element);
+  void fail(Process& who, std::string why);
+
+  const Code& code_;
+  Arrays& arrays_;
+  Shared& shared_;
+};
+
+}  // namespace hemiola::compile::skeleton

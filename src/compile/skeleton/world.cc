@@ -1,0 +1,379 @@
+// What one access does to memory and clocks. Who runs when is in schedule.cc.
+#include "compile/skeleton/world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hemiola::compile::skeleton {
+namespace {
+
+using EK = Element::Kind;
+
+void join(Clock& into, const Clock& other) {
+  if (into.size() < other.size()) into.resize(other.size());
+  for (std::size_t i = 0; i < other.size(); ++i) into[i] = std::max(into[i], other[i]);
+}
+
+bool releases(const std::string& sem) {
+  return sem == "release" || sem == "acq_rel" || sem == "?";
+}
+bool acquires(const std::string& sem) {
+  return sem == "acquire" || sem == "acq_rel" || sem == "?";
+}
+
+bool holds(std::string_view comparison, std::int64_t a, std::int64_t b) {
+  if (comparison == "ne") return a != b;
+  if (comparison == "ge") return a >= b;
+  if (comparison == "gt") return a > b;
+  if (comparison == "le") return a <= b;
+  if (comparison == "lt") return a < b;
+  return a == b;
+}
+
+std::int64_t made_of(std::string_view op, std::int64_t old, std::int64_t by) {
+  if (op == "add") return old + by;
+  if (op == "sub") return old - by;
+  if (op == "and") return old & by;
+  if (op == "or") return old | by;
+  if (op == "xor") return old ^ by;
+  if (op == "max") return std::max(old, by);
+  if (op == "min") return std::min(old, by);
+  return by;
+}
+
+}  // namespace
+
+World::World(const Code& code, Arrays& arrays, const Scene& scene)
+    : code_(code), arrays_(arrays), scene_(scene), machine_(code, arrays, *this) {
+  machine_.launch.programs = scene.grid;
+}
+
+Element World::resolved(const Element& where) const {
+  Element there = where;
+  if (const auto known = scene_.aliases.find(there.array); known != scene_.aliases.end())
+    there.array = known->second;
+  return there;
+}
+
+std::size_t World::cell_of(const Element& where) {
+  const auto [found, is_new] =
+      index_.try_emplace({where.array, where.rank, where.number}, cells_.size());
+  if (is_new) {
+    Cell cell{.array = where.array, .rank = where.rank, .number = where.number};
+    if (const auto host = host_writes_.find({where.array, where.rank}); host != host_writes_.end())
+      cell.write = host->second;
+    if (scene_.flags.contains(where.array)) cell.value = 0;
+    cells_.push_back(std::move(cell));
+  }
+  return found->second;
+}
+
+World::Point World::now(const Runner& runner, int step) const {
+  const int thread = runner.process.index;
+  return {.thread = thread, .time = runner.clock[thread], .step = step, .call = runner.call};
+}
+
+int World::rank_of(int thread) const {
+  const int programs = scene_.world * scene_.programs;
+  return thread >= programs ? thread - programs : thread / scene_.programs;
+}
+
+void World::not_run(int step, std::string why) {
+  if (fault_.kind == Fault::Kind::none)
+    fault_ = {
+        .kind = Fault::Kind::not_run, .step = step, .rule = "", .what = std::move(why), .who = {}};
+}
+
+bool World::matters(int begin, int end) const {
+  const auto next = scene_.steps_that_matter.lower_bound(begin);
+  if (next != scene_.steps_that_matter.end() && *next < end) return true;
+  for (int i = begin; i < end; ++i)
+    if (code_.steps[i].op == Op::leave && code_.steps[i].a >= end &&
+        scene_.steps_that_matter.lower_bound(end) != scene_.steps_that_matter.end() &&
+        *scene_.steps_that_matter.lower_bound(end) < code_.steps[i].a)
+      return true;
+  return false;
+}
+
+Element World::access(Process& who, const Access& access) {
+  const Element where = resolved(access.where);
+  const bool matters = scene_.steps_that_matter.contains(access.step);
+  if (where.kind != EK::address || where.is_vague || where.rank < 0) {
+    if (matters) not_run(access.step, "the address of a word depends on data");
+    return {};
+  }
+  Runner& runner = runner_of(who);
+  Element seen = where;
+  seen.kind = EK::loaded;
+  if (where.rank >= scene_.world) {
+    if (fault_.kind == Fault::Kind::none)
+      fault_ = {.kind = Fault::Kind::race,
+                .step = access.step,
+                .rule = "peer",
+                .what = fmt::format("it goes to rank {} of {}", where.rank, scene_.world),
+                .who = {named(who.index, runner.call)}};
+    return {};
+  }
+  if (scene_.outside.contains(where.array)) {
+    // Whoever tells it has ordered what it is about.
+    for (const Runner& other : runners_)
+      if (access.kind == Access::Kind::atomic && rank_of(other.process.index) != where.rank)
+        join(runner.clock, other.clock);
+    return {};
+  }
+  if (scene_.flags.contains(where.array)) {
+    const std::size_t index = cell_of(where);
+    Cell& cell = cells_[index];
+    const bool is_mixed = scene_.mixed.contains(where.array);
+    cell.is_word = cell.is_word || access.kind == Access::Kind::atomic;
+    if (!is_mixed || access.kind == Access::Kind::atomic) return word(runner, access, index);
+    if (!cell.is_word) return data(runner, access, index);
+    if (access.kind == Access::Kind::store && fault_.kind == Fault::Kind::none && !is_trial_)
+      fault_ = {.kind = Fault::Kind::race,
+                .step = access.step,
+                .rule = "overlap",
+                .what = named(cell) + " is a word that is waited for, and data are stored there",
+                .who = {named(who.index, runner.call)}};
+    return {};
+  }
+  if (!scene_.tracked.contains(where.array)) return seen;
+  const Element result = data(runner, access, cell_of(where));
+  return result.is_number() ? result : seen;
+}
+
+/// Notes who has seen what was told last, and whether that was of an earlier call.
+void World::see(Runner& runner, Cell& cell, int step) {
+  if (cell.history.empty()) return;
+  Written& last = cell.history.back();
+  last.seen_by.insert(runner.process.index);
+  const bool is_stale = last.call < runner.call && last.value != 0;
+  runner.stale_step = is_stale ? step : -1;
+  runner.reset_step = is_stale ? cell.reset_step : -1;
+}
+
+Element World::word(Runner& runner, const Access& access, std::size_t index) {
+  Cell& cell = cells_[index];
+  const std::int64_t old = cell.value.value_or(0);
+  if (access.kind == Access::Kind::load || access.op == "load") {
+    runner.process.looks.emplace_back(index, cell.version);
+    see(runner, cell, access.step);
+    take_over(runner, cell, access);
+    return number_element(old);
+  }
+  if (!access.value.is_number() || (access.op == "cas" && !access.compare.is_number())) {
+    not_run(access.step, "the value that is told depends on data");
+    return {};
+  }
+  std::int64_t made = made_of(access.op, old, access.value.number);
+  const bool fails = access.op == "cas" && old != access.compare.number;
+  if (fails) made = old;
+  if (access.kind == Access::Kind::atomic) {
+    runner.process.looks.emplace_back(index, cell.version);
+    if (access.op != "xchg") see(runner, cell, access.step);
+    take_over(runner, cell, access);
+  }
+  if (made == 0 && access.op == "xchg") cell.reset_step = access.step;
+  const bool is_mute = made != 0 && scene_.mute_from >= 0 && runner.call >= scene_.mute_from;
+  const bool looks_only =
+      fails || is_mute || (made == old && (access.op == "add" || access.op == "or"));
+  if (looks_only) return number_element(old);
+  give(runner, cell, access);
+  if (made != old) {
+    ++cell.version;
+    ++runner.process.writes;
+  }
+  cell.value = made;
+  cell.history.push_back({.value = made,
+                          .thread = runner.process.index,
+                          .step = access.step,
+                          .call = runner.call,
+                          .seen_by = {}});
+  return number_element(old);
+}
+
+void World::take_over(Runner& runner, const Cell& cell, const Access& access) {
+  const bool strict = scene_.is_strict;
+  const bool near = strict && (access.scope == "gpu" || access.scope == "cta");
+  const bool same = rank_of(runner.process.index) == cell.rank;
+  Clock& into = !strict || acquires(access.sem) ? runner.clock : runner.pending;
+  if (!near || !strict) join(into, cell.for_all);
+  if (same || !strict) join(into, cell.for_gpu);
+}
+
+void World::give(Runner& runner, Cell& cell, const Access& access) {
+  const bool strict = scene_.is_strict;
+  const bool keeps = access.kind == Access::Kind::atomic;  // goes on the sequence of a release
+  const int thread = runner.process.index;
+  if (!keeps) cell.for_all = cell.for_gpu = {};
+  const Clock* clock = !strict || releases(access.sem) ? &runner.clock : &runner.fenced;
+  const bool near = strict && (access.scope == "gpu" || access.scope == "cta");
+  if (rank_of(thread) == cell.rank) join(cell.for_gpu, *clock);
+  if (!near) join(cell.for_all, *clock);
+  ++runner.clock[thread];
+}
+
+Element World::data(Runner& runner, const Access& access, std::size_t index) {
+  Cell& cell = cells_[index];
+  Point point = now(runner, access.step);
+  point.is_atomic = access.kind == Access::Kind::atomic;
+  if (access.kind == Access::Kind::load) {
+    read_data(cell, runner.clock, point, true);
+    return cell.value ? number_element(*cell.value) : Element{};
+  }
+  write_data(cell, runner.clock, point);
+  ++runner.process.writes;
+  if (scene_.for_host.contains(cell.array) && calls_[cell.rank] > runner.call &&
+      fault_.kind == Fault::Kind::none)
+    fault_ = {.kind = Fault::Kind::race,
+              .step = access.step,
+              .rule = "arrival",
+              .what = fmt::format(
+                  "{} is stored when rank {} has ended the call: nothing there waits for it",
+                  named(cell), cell.rank),
+              .who = {named(runner.process.index, runner.call)}};
+  if (access.kind == Access::Kind::store && access.value.is_number())
+    cell.value = access.value.number;
+  else
+    cell.value = {};
+  return {};
+}
+
+void World::race(const Point& earlier, bool earlier_writes, const Point& later, bool later_writes,
+                 const Cell& cell) {
+  if (fault_.kind != Fault::Kind::none || is_trial_ || scene_.mute_from >= 0) return;
+  const int first = rank_of(earlier.thread), second = rank_of(later.thread);
+  // Which programs of a GPU write the same place depends on sizes, which are assumed.
+  if (earlier_writes && later_writes && first == second) return;
+  if (earlier.is_atomic && later.is_atomic) return;
+  const int programs = scene_.world * scene_.programs;
+  // Something is overwritten that is still read: before it was, or by a later call's store already.
+  const bool reuse = !earlier_writes || (!later_writes && earlier.call > later.call);
+  const Point& write = earlier_writes ? earlier : later;
+  const Point& other = &write == &later ? earlier : later;
+  const bool by_host = write.thread >= programs;
+  const std::string place = named(cell);
+  fault_ = {.kind = Fault::Kind::race, .step = -1, .rule = "", .what = "", .who = {}};
+  if (earlier_writes && later_writes) {
+    fault_.rule = "order";
+    fault_.step = later.step < 0 ? earlier.step : later.step;
+    fault_.other_step = later.step < 0 ? later.step : earlier.step;
+    fault_.what = fmt::format("{} is stored by two that nothing orders", place);
+  } else if (reuse) {
+    fault_.rule = "reuse";
+    fault_.step = by_host ? other.step : write.step;
+    fault_.other_step = by_host ? -1 : other.step;
+    fault_.what = by_host ? fmt::format(
+                                "{} is read when its owner may have begun the next call, which "
+                                "stores new data there: no word says that it was read",
+                                place)
+                          : fmt::format(
+                                "{} is overwritten when others may not have read it: no word of "
+                                "theirs is awaited before",
+                                place);
+  } else {
+    fault_.rule = "order";
+    fault_.step = other.step < 0 ? write.step : other.step;
+    fault_.other_step = other.step < 0 ? -1 : write.step;
+    fault_.what = fmt::format(
+        "{} is read when its data may not be there: nothing that was awaited "
+        "orders the store before it",
+        place);
+  }
+  fault_.who = {named(earlier.thread, earlier.call), named(later.thread, later.call)};
+  // The reader was let through by a word of an earlier call, which somebody sets back too late.
+  const Point& reader = earlier_writes ? later : earlier;
+  if (reader.thread >= programs || (earlier_writes && later_writes)) return;
+  const Runner& runner = runners_[reader.thread];
+  if (runner.stale_step < 0 || runner.reset_step < 0 || runner.call != reader.call) return;
+  fault_.rule = "reset";
+  fault_.other_step = runner.stale_step;
+  fault_.step = runner.reset_step;
+  fault_.what = fmt::format(
+      "nothing orders this before others look at the word: one of them saw what the call before "
+      "told, and {} was read too early",
+      place);
+}
+
+void World::write_data(Cell& cell, const Clock& clock, const Point& point) {
+  if (!is_before(cell.write, clock)) race(cell.write, true, point, true, cell);
+  for (const Point& read : cell.reads)
+    if (!is_before(read, clock)) race(read, false, point, true, cell);
+  cell.write = point;
+  cell.reads.clear();
+}
+
+void World::read_data(Cell& cell, const Clock& clock, const Point& point, bool is_kept) {
+  const bool is_later = !is_kept && cell.write.call > point.call;  // of whoever reads after a call
+  if (!is_before(cell.write, clock) && !is_later) race(cell.write, true, point, false, cell);
+  if (!is_kept) return;
+  std::erase_if(cell.reads, [&](const Point& one) { return one.thread == point.thread; });
+  cell.reads.push_back(point);
+}
+
+bool World::try_wait(Process& who, const Access& access, std::string_view comparison) {
+  const Element where = resolved(access.where);
+  if (where.kind != EK::address || where.is_vague || where.rank < 0 || where.rank >= scene_.world ||
+      !access.compare.is_number()) {
+    not_run(access.step, "what is awaited depends on data");
+    return true;
+  }
+  Runner& runner = runner_of(who);
+  if (scene_.outside.contains(where.array)) {
+    this->access(who, access);
+    return true;
+  }
+  const std::size_t index = cell_of(where);
+  if (!holds(comparison, cells_[index].value.value_or(0), access.compare.number)) {
+    who.watched.emplace_back(index, cells_[index].version);
+    return false;
+  }
+  word(runner, access, index);
+  return true;
+}
+
+bool World::barrier_of(Process& who, bool of_ranks, bool releases, bool acquires, int) {
+  Runner& runner = runner_of(who);
+  // The same program of all ranks, or all programs of a rank.
+  const int group = of_ranks ? who.program : scene_.programs + who.rank;
+  Gathering& gathering = gatherings_[{group, runner.gatherings}];
+  const int all = of_ranks ? scene_.world : scene_.programs;
+  const std::size_t index = cell_of({.kind = EK::address, .array = -2 - group});
+  if (!runner.arrived) {
+    runner.arrived = true;
+    join(gathering.clock, releases || !scene_.is_strict ? runner.clock : runner.fenced);
+    ++runner.clock[who.index];
+    ++gathering.arrived;
+    ++cells_[index].version;
+  }
+  if (gathering.arrived < all) {
+    who.watched = {{index, cells_[index].version}};
+    return false;
+  }
+  join(acquires || !scene_.is_strict ? runner.clock : runner.pending, gathering.clock);
+  runner.arrived = false;
+  ++runner.gatherings;
+  return true;
+}
+
+void World::mark(Process& who, Mark mark, int) {
+  Runner& runner = runner_of(who);
+  if (mark != Mark::fence) return;
+  join(runner.clock, runner.pending);
+  runner.fenced = runner.clock;
+}
+
+std::string World::named(const Cell& cell) const {
+  if (cell.array < 0) return "a barrier of ranks or programs";
+  return fmt::format("{}[{}] of rank {}", arrays_[cell.array].name, cell.number, cell.rank);
+}
+
+std::string World::named(int thread, int call) const {
+  const int programs = scene_.world * scene_.programs;
+  if (thread >= programs)
+    return fmt::format("the host of rank {}, call {}", thread - programs, call + 1);
+  return fmt::format("rank {}, program {}, call {}", thread / scene_.programs,
+                     thread % scene_.programs, call + 1);
+}
+
+}  // namespace hemiola::compile::skeleton
