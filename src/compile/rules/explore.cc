@@ -96,44 +96,51 @@ class Explorer {
   void make_scene() {
     for (const Trace& trace : survey_.traces)
       for (const Event& event : trace.events) add_to_scene(trace, event);
+    choose_words();
+    choose_data();
+    for (const Trace& trace : survey_.traces)
+      for (const Event& event : trace.events) choose_step(trace, event);
+    const bool awaits = std::any_of(scene_.flags.begin(), scene_.flags.end(), [&](int array) {
+      return !scene_.outside.contains(array) && reading_->words().at(array).is_awaited;
+    });
+    if (!has_ranks_ && (told_.empty() || !awaits)) scene_.flags.clear();
+  }
+
+  void choose_words() {
     for (const auto& [array, use] : reading_->words()) {
       if (array < 0) continue;
       const bool is_word = use.is_awaited || use.is_counted || told_.contains(array);
       if (is_word || counted_.contains(array)) scene_.flags.insert(array);
       if (!is_word) scene_.fresh.insert(array);
-      if (use.is_awaited && !use.is_told) {
-        scene_.outside.insert(array);
-        assume(fmt::format("`{}` is told by somebody else: another kernel, a copy engine, the host",
-                           survey_.arrays[array].name));
-      }
+      if (!use.is_awaited || use.is_told) continue;
+      scene_.outside.insert(array);
+      assume(fmt::format("`{}` is told by somebody else: another kernel, a copy engine, the host",
+                         survey_.arrays[array].name));
     }
+  }
+
+  void choose_data() {
     for (const int array : reading_->exchanged()) {
       scene_.tracked.insert(array);
       if (!stored_.contains(array)) scene_.from_host.insert(array);
       if (!loaded_.contains(array)) scene_.for_host.insert(array);
     }
-    for (const int array : scene_.flags)
-      if (stored_.contains(array) || loaded_.contains(array)) {
-        scene_.mixed.insert(array);
-        scene_.from_host.erase(array);
-        scene_.for_host.erase(array);
-      }
     for (const int array : stored_)
       if (loaded_.contains(array)) scene_.tracked.insert(array);
-    for (const Trace& trace : survey_.traces)
-      for (const Event& event : trace.events) {
-        const Part part = reading_->part_of(trace, event);
-        const bool is_word =
-            part != Part::data_load && part != Part::data_store && part != Part::other;
-        if (event.kind == Event::Kind::ranks ||
-            (is_word && !scene_.outside.contains(reading_->array_of(event))))
-          scene_.steps_that_matter.insert(event.step);
-      }
-    const bool has_tells = !told_.empty() || has_ranks_;
-    const bool awaits = std::any_of(scene_.flags.begin(), scene_.flags.end(), [&](int array) {
-      return !scene_.outside.contains(array) && reading_->words().at(array).is_awaited;
-    });
-    if (!has_tells || (!awaits && !has_ranks_)) scene_.flags.clear();
+    for (const int array : scene_.flags) {
+      if (!stored_.contains(array) && !loaded_.contains(array)) continue;
+      scene_.mixed.insert(array);
+      scene_.from_host.erase(array);
+      scene_.for_host.erase(array);
+    }
+  }
+
+  void choose_step(const Trace& trace, const Event& event) {
+    const Part part = reading_->part_of(trace, event);
+    const bool is_word = part != Part::data_load && part != Part::data_store && part != Part::other;
+    const bool is_inside = !scene_.outside.contains(reading_->array_of(event));
+    if (event.kind == Event::Kind::ranks || (is_word && is_inside))
+      scene_.steps_that_matter.insert(event.step);
   }
 
   void add_to_scene(const Trace& trace, const Event& event) {

@@ -238,19 +238,23 @@ class Judge {
     return false;
   }
 
+  /// Whether all threads of the program have come to an event, as its end or its begin.
+  bool joins_threads(const Event& event) const {
+    // A wait of one lane whose value all threads need ends with a barrier.
+    return event.kind == EventKind::barrier || event.kind == EventKind::ranks ||
+           reading_.part_of(*trace_, event) == Part::wait;
+  }
+
   void judge_behind_stores(const Event& event, const char* which) {
-    bool has_barrier = false, has_bulk_wait = false;
-    if (event.kind == EventKind::ranks && event.sem != "relaxed" && event.sem != "acquire")
-      has_barrier = true;  // the library's own
     const bool releases = event.sem == "release" || event.sem == "acq_rel";
-    if (has_own_barrier(request_.triton) && releases && !event.is_block) has_barrier = true;
+    // The library's own barrier, or the compiler's.
+    bool has_barrier = releases && (event.kind == EventKind::ranks ||
+                                    (has_own_barrier(request_.triton) && !event.is_block));
+    bool has_bulk_wait = false;
     for (std::size_t i = at_; i-- > 0;) {
       const Event& earlier = trace_->events[i];
-      if (earlier.kind == EventKind::barrier || earlier.kind == EventKind::ranks)
-        has_barrier = true;
-      // A wait of one lane whose value all threads need ends with a barrier.
-      if (reading_.part_of(*trace_, earlier) == Part::wait) has_barrier = true;
-      if (earlier.kind == EventKind::bulk_wait) has_bulk_wait = true;
+      has_barrier = has_barrier || joins_threads(earlier);
+      has_bulk_wait = has_bulk_wait || earlier.kind == EventKind::bulk_wait;
       const Part part = reading_.part_of(*trace_, earlier);
       const bool is_bulk = part == Part::data_store && earlier.is_bulk && request_.target == "cuda";
       if (is_bulk && !has_bulk_wait)
@@ -260,20 +264,23 @@ class Judge {
       const bool reads =
           part == Part::data_load && reading_.exchanged().contains(reading_.array_of(earlier));
       if (part != Part::data_store && !reads) continue;
-      if (!has_barrier)
-        say(reads ? "read-barrier" : "signal-barrier",
-            reads ? fmt::format("between reads of memory that ranks exchange and the {} that gives "
-                                "it back there is no barrier: other threads may still read",
-                                which)
-                  : fmt::format("between the stores and the {} that tells of them there is no "
-                                "barrier: other threads may still store{}",
-                                which,
-                                releases && request_.triton.empty()
-                                    ? " (Triton before 3.9 puts none there)"
-                                    : ""),
-            "tl.debug_barrier() in front of it");
+      if (!has_barrier) say_no_barrier(reads, which, releases && request_.triton.empty());
       return;
     }
+  }
+
+  void say_no_barrier(bool reads, const char* which, bool depends_on_version) {
+    if (reads)
+      return say("read-barrier",
+                 fmt::format("between reads of memory that ranks exchange and the {} that gives it "
+                             "back there is no barrier: other threads may still read",
+                             which),
+                 "tl.debug_barrier() in front of it");
+    say("signal-barrier",
+        fmt::format("between the stores and the {} that tells of them there is no barrier: other "
+                    "threads may still store{}",
+                    which, depends_on_version ? " (Triton before 3.9 puts none there)" : ""),
+        "tl.debug_barrier() in front of it");
   }
 
   /// What generic stores wrote, TMA reads behind a proxy fence only.

@@ -52,6 +52,9 @@ class Reading {
  private:
   bool is_send(const skeleton::Trace& trace, const skeleton::Event& event) const;
   bool decides(int step) const;
+  bool leads_to_if(std::size_t from) const;
+  void note_word(const Trace& trace, const Event& event);
+  Part part_of_atomic(const Trace& trace, const Event& event, const WordUse& use) const;
 
   const skeleton::Code& code_;
   const Survey& survey_;

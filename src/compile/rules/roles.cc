@@ -16,6 +16,8 @@ using skeleton::Element;
 using skeleton::Event;
 using skeleton::Value;
 
+constexpr std::size_t kMostSettings = 24;
+
 using Words = std::set<std::string>;
 
 /// "peer_flags", "peerFlags" and "PEER_FLAGS" have the words peer and flags.
@@ -32,47 +34,56 @@ Words words_of(const std::string& name) {
   return words;
 }
 
-bool has_any(const Words& words, std::initializer_list<const char*> of) {
+/// What a number is whose name has one of these words.
+struct ByName {
+  std::vector<const char*> words;
+  const char* expression;
+};
+
+bool has_any(const Words& words, const std::vector<const char*>& of) {
   return std::any_of(of.begin(), of.end(), [&](const char* one) { return words.contains(one); });
 }
 
 /// A number by what its name says; empty: it says nothing.
 std::string number_by_name(const std::string& name, bool is_constexpr) {
+  static const std::vector<ByName> kNames{
+      {{"world", "nranks", "npes", "ws", "worldsize", "ngpus", "ranks", "peers", "pes", "gpus",
+        "devices"},
+       "world"},
+      {{"stride", "pitch"}, "stride"},
+      {{"prev", "previous", "left", "src", "from", "upstream", "source", "sender", "below"},
+       "(rank + world - 1) % world"},
+      {{"root", "producer", "leader", "owner"}, "0"},
+      {{"consumer"}, "1"},
+      {{"dst", "dest", "destination", "receiver"}, "(rank + 1) % world"}};
+  static const std::vector<ByName> kOthers{
+      {{"rank", "me", "mype", "pe", "myrank", "myself"}, "rank"},
+      {{"epoch", "call", "iter", "iteration", "generation", "gen", "seq", "sequence", "round",
+        "version", "phase", "tick", "ticket", "stamp", "launch", "era"},
+       "call + 1"},
+      {{"sms", "programs", "blocks", "grid", "ctas", "workers", "nprog", "nprograms", "tiles",
+        "workgroups", "nblocks", "ntiles", "wgs", "nwg"},
+       "programs"},
+      {{"chunks", "pieces", "steps", "stages", "nchunks", "slots", "group"}, "2"},
+      {{"xcds", "warps"}, "1"}};
   const Words words = words_of(name);
-  const bool counts = has_any(words, {"num", "n", "nr", "total", "size", "count", "number", "max"});
-  if (has_any(words, {"world", "nranks", "npes", "ws", "worldsize", "ngpus", "ranks", "peers",
-                      "pes", "gpus", "devices"}) ||
-      (has_any(words, {"rank", "pe", "tp", "gpu"}) && counts))
+  const auto found_in = [&](const std::vector<ByName>& table) -> std::string {
+    for (const ByName& one : table)
+      if (has_any(words, one.words)) return one.expression;
+    return "";
+  };
+  const bool is_rank = has_any(words, {"rank", "pe", "tp", "gpu"});
+  if (is_rank && has_any(words, {"num", "n", "nr", "total", "size", "count", "number", "max"}))
     return "world";
-  const bool back = has_any(
-      words, {"prev", "previous", "left", "src", "from", "upstream", "source", "sender", "below"});
-  if (back && !has_any(words, {"stride"})) return "(rank + world - 1) % world";
-  if (has_any(words, {"root", "producer", "leader", "owner"})) return "0";
-  if (has_any(words, {"consumer"})) return "1";
-  const bool goes_there = has_any(words, {"dst", "dest", "destination", "receiver"}) ||
-                          (words.contains("target") && has_any(words, {"rank", "pe"}));
-  if (names_a_peer(name) || goes_there) return "(rank + 1) % world";
-  if (has_any(words, {"rank", "me", "mype", "pe", "myrank", "myself"})) return "rank";
-  if (has_any(words, {"epoch", "call", "iter", "iteration", "generation", "gen", "seq", "sequence",
-                      "round", "version", "phase", "tick", "ticket", "stamp", "launch", "era"}) ||
-      (!is_constexpr && words == Words{"step"}))
-    return "call + 1";
-  if (has_any(words, {"sms", "programs", "blocks", "grid", "ctas", "workers", "nprog", "nprograms",
-                      "tiles", "workgroups", "nblocks", "ntiles", "wgs", "nwg"}))
-    return "programs";
-  if (has_any(words, {"stride", "pitch"})) return "stride";
-  if (has_any(words, {"chunks", "pieces", "steps", "stages", "nchunks", "slots", "group"}))
-    return "2";
-  if (has_any(words, {"xcds", "warps"})) return "1";
+  std::string text = found_in(kNames);
+  const bool is_target = words.contains("target");
+  if (text.empty() && (is_target ? is_rank : names_a_peer(name))) text = "(rank + 1) % world";
+  if (text.empty()) text = found_in(kOthers);
+  if (!text.empty()) return text;
+  if (!is_constexpr && words == Words{"step"}) return "call + 1";
   if (is_constexpr && has_any(words, {"block", "bm", "bn", "bk", "tile", "width"})) return "4";
-  if (has_any(words, {"m", "k"}) && words.size() == 1) return "8";
-  return "";
+  return words == Words{"m"} || words == Words{"k"} ? "8" : "";
 }
-
-/// What is done with an array, near (by its own rank) and far.
-struct Use {
-  bool is_told[2]{}, is_awaited[2]{}, is_loaded[2]{}, is_stored[2]{};
-};
 
 std::map<int, Use> uses_of(const std::vector<skeleton::Trace>& traces) {
   std::map<int, Use> uses;
@@ -277,55 +288,9 @@ bool Survey::is_told_or_awaited(const std::string& name) const {
 
 /// Which memory of a peer is which of the own parameters, and what else may be read in two ways.
 void Survey::choose_arrays() {
-  std::map<int, Use> uses = uses_of(traces);
-  std::vector<std::vector<std::function<void(Setting&)>>> choices;
-  const int parameters = static_cast<int>(code_.parameters.size());
-  for (int i = 0; i < arrays.size(); ++i) {
-    const bool is_child = arrays[i].table >= 0;
-    const std::string name = arrays[is_child ? arrays[i].parameter : i].name;
-    if (!uses.contains(i) || setting.aliases.contains(i) ||
-        (!is_child && (!names_a_peer(name) || arrays[i].is_table || !arrays[i].is_pointer)))
-      continue;
-    if (!is_child && setting.at[i].empty()) {
-      const std::string whose = number_by_name(name, false);
-      setting.at[i] = whose.find("world - 1") != std::string::npos ? whose : "(rank + 1) % world";
-      assumed.push_back(fmt::format("`{}` is memory of rank {}", name, setting.at[i]));
-    }
-    Use use = uses[i];
-    if (!is_child)  // it was near as long as nobody knew
-      for (auto* one : {use.is_told, use.is_awaited, use.is_loaded, use.is_stored})
-        std::swap(one[0], one[1]);
-    std::vector<int> named, fitting;
-    for (int own = 0; own < parameters; ++own) {
-      if (own == i || !arrays[own].is_pointer || arrays[own].is_table ||
-          names_a_peer(arrays[own].name))
-        continue;
-      if (!core_of(name).empty() && core_of(name) == core_of(arrays[own].name))
-        named.push_back(own);
-      if (fit(use, uses[own])) fitting.push_back(own);
-    }
-    if (named.size() == 1) {
-      setting.aliases[i] = named[0];
-      assumed.push_back(
-          fmt::format("`{}` is `{}` of a peer", arrays[i].name, arrays[named[0]].name));
-    } else if (fitting.size() == 1 && !use.is_awaited[0] && !use.is_loaded[0] && !use.is_told[0] &&
-               !use.is_stored[0]) {
-      const int own = fitting[0];
-      choices.push_back({[i, own](Setting& one) { one.aliases[i] = own; }, [](Setting&) {}});
-      assumed.push_back(
-          fmt::format("`{}` is `{}` of a peer, if that holds", arrays[i].name, arrays[own].name));
-    }
-  }
-  for (int i = 0; i < parameters; ++i) {
-    const std::string& name = code_.parameters[i].name;
-    if (setting.expressions[i] != "4 * programs" || !is_told_or_awaited(name)) continue;
-    std::vector<std::function<void(Setting&)>> values;
-    for (const char* one : {"call + 1", "world", "programs", "1", "world - 1", "world * (call + 1)",
-                            "programs * (call + 1)", "(world - 1) * (call + 1)"})
-      values.push_back([i, one](Setting& to) { to.expressions[i] = one; });
-    choices.push_back(std::move(values));
-    assumed.push_back(fmt::format("`{}` is what makes the protocol hold, if anything does", name));
-  }
+  Choices choices;
+  match_peers(choices);
+  match_numbers(choices);
   if (protocol_.programs == 0 && setting.programs > 1) {
     const auto by = [](int count) { return [count](Setting& to) { to.programs = count; }; };
     choices.push_back({by(2), by(4)});
@@ -335,7 +300,7 @@ void Survey::choose_arrays() {
     std::vector<Setting> more;
     for (const auto& option : options)
       for (const Setting& one : all) {
-        if (more.size() >= 24) break;
+        if (more.size() >= kMostSettings) break;
         more.push_back(one);
         option(more.back());
       }
@@ -343,16 +308,84 @@ void Survey::choose_arrays() {
   }
   setting = all.front();
   others.assign(all.begin() + 1, all.end());
-  for (int i = 0; i < parameters; ++i)
-    if (!setting.expressions[i].empty() && !arrays[i].is_pointer &&
-        (setting.expressions[i].find("rank") != std::string::npos ||
-         setting.expressions[i].find("world") != std::string::npos ||
-         setting.expressions[i].find("call") != std::string::npos))
-      assumed.push_back(
-          fmt::format("`{}` is {}", code_.parameters[i].name, setting.expressions[i]));
+  for (std::size_t i = 0; i < code_.parameters.size(); ++i) {
+    const std::string& text = setting.expressions[i];
+    const bool says = text.find("rank") != text.npos || text.find("world") != text.npos ||
+                      text.find("call") != text.npos;
+    if (says && !arrays[static_cast<int>(i)].is_pointer)
+      assumed.push_back(fmt::format("`{}` is {}", code_.parameters[i].name, text));
+  }
   choose_worlds();
   traces.clear();
   record(true);
+}
+
+/// A parameter that is memory of a peer: whose, and what is done with it, which looked near as long
+/// as nobody knew.
+Use Survey::of_peer(int parameter, Use use) {
+  std::string& at = setting.at[parameter];
+  if (at.empty()) {
+    const std::string whose = number_by_name(arrays[parameter].name, false);
+    at = whose.find("world - 1") != whose.npos ? whose : "(rank + 1) % world";
+    assumed.push_back(fmt::format("`{}` is memory of rank {}", arrays[parameter].name, at));
+  }
+  for (auto* one : {use.is_told, use.is_awaited, use.is_loaded, use.is_stored})
+    std::swap(one[0], one[1]);
+  return use;
+}
+
+/// Own parameters with the same name but for whose it is, and those that take what is sent there.
+std::pair<std::vector<int>, std::vector<int>> Survey::own_for(int array, const std::string& name,
+                                                              const Use& use,
+                                                              std::map<int, Use>& uses) const {
+  std::vector<int> named, fitting;
+  const std::set<std::string> core = core_of(name);
+  for (int own = 0; own < static_cast<int>(code_.parameters.size()); ++own) {
+    const Array& one = arrays[own];
+    if (own == array || !one.is_pointer || one.is_table || names_a_peer(one.name)) continue;
+    if (!core.empty() && core == core_of(one.name)) named.push_back(own);
+    if (fit(use, uses[own])) fitting.push_back(own);
+  }
+  return {named, fitting};
+}
+
+void Survey::match_peers(Choices& choices) {
+  std::map<int, Use> uses = uses_of(traces);
+  for (int i = 0; i < arrays.size(); ++i) {
+    const bool is_child = arrays[i].table >= 0;
+    const std::string name = arrays[is_child ? arrays[i].parameter : i].name;
+    const bool is_peers =
+        is_child || (names_a_peer(name) && !arrays[i].is_table && arrays[i].is_pointer);
+    if (!uses.contains(i) || setting.aliases.contains(i) || !is_peers) continue;
+    Use use = uses[i];
+    if (!is_child) use = of_peer(i, use);
+    const auto [named, fitting] = own_for(i, name, use, uses);
+    const bool is_near =
+        use.is_awaited[0] || use.is_loaded[0] || use.is_told[0] || use.is_stored[0];
+    if (named.size() == 1) {
+      setting.aliases[i] = named[0];
+      assumed.push_back(
+          fmt::format("`{}` is `{}` of a peer", arrays[i].name, arrays[named[0]].name));
+    } else if (fitting.size() == 1 && !is_near) {
+      const int own = fitting[0];
+      choices.push_back({[i, own](Setting& one) { one.aliases[i] = own; }, [](Setting&) {}});
+      assumed.push_back(
+          fmt::format("`{}` is `{}` of a peer, if that holds", arrays[i].name, arrays[own].name));
+    }
+  }
+}
+
+void Survey::match_numbers(Choices& choices) {
+  for (std::size_t i = 0; i < code_.parameters.size(); ++i) {
+    const std::string& name = code_.parameters[i].name;
+    if (setting.expressions[i] != "4 * programs" || !is_told_or_awaited(name)) continue;
+    std::vector<std::function<void(Setting&)>> values;
+    for (const char* one : {"call + 1", "world", "programs", "1", "world - 1", "world * (call + 1)",
+                            "programs * (call + 1)", "(world - 1) * (call + 1)"})
+      values.push_back([i, one](Setting& to) { to.expressions[i] = one; });
+    choices.push_back(std::move(values));
+    assumed.push_back(fmt::format("`{}` is what makes the protocol hold, if anything does", name));
+  }
 }
 
 /// Two who exchange know no number of ranks.

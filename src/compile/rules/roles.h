@@ -2,6 +2,7 @@
 // this rank or of a peer. From the protocol file, from --constexpr, from the text, from names.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,6 +24,11 @@ struct Protocol {
 };
 /// Failure for a file that is none, and for keys and parameters that there are not.
 Protocol read_protocol(const std::string& file, const std::vector<std::string>& parameters);
+
+/// What is done with an array, near (by its own rank) and far.
+struct Use {
+  bool is_told[2]{}, is_awaited[2]{}, is_loaded[2]{}, is_stored[2]{};
+};
 
 /// One way to read the parameters that the text leaves open.
 struct Setting {
@@ -58,7 +64,14 @@ class Survey {
  private:
   void type_parameters();
   void choose_numbers(const ParameterValues& constants);
+  using Choices = std::vector<std::vector<std::function<void(Setting&)>>>;
   void choose_arrays();
+  void match_peers(Choices& choices);
+  Use of_peer(int parameter, Use use);
+  std::pair<std::vector<int>, std::vector<int>> own_for(int array, const std::string& name,
+                                                        const Use& use,
+                                                        std::map<int, Use>& uses) const;
+  void match_numbers(Choices& choices);
   void record(bool keeps);
   std::string expression_of(int parameter);
   void choose_worlds();

@@ -134,11 +134,11 @@ TEST_F(Rules, do_not_take_plain_loads_and_stores_for_flags) {
   EXPECT_THAT(broken("    while tl.load(flag) != 1:\n        pass\n" + std::string(kBarrier) +
                      kLoad + kStore),
               ElementsAre("plain-flag"));
-  EXPECT_THAT(
-      broken("    seen = tl.load(flag, volatile=True)\n    while seen != 1:\n        seen "
-             "= tl.load(flag, volatile=True)\n" +
-             std::string(kLoad) + kStore + kBarrier + "    tl.store(flag, 2)\n"),
-      UnorderedElementsAre("plain-flag", "endless", "plain-flag"));  // and it sets what nobody awaits
+  EXPECT_THAT(broken("    seen = tl.load(flag, volatile=True)\n    while seen != 1:\n        seen "
+                     "= tl.load(flag, volatile=True)\n" +
+                     std::string(kLoad) + kStore + kBarrier + "    tl.store(flag, 2)\n"),
+              UnorderedElementsAre("plain-flag", "endless",
+                                   "plain-flag"));  // and it sets what nobody awaits
   // One element of data is no flag.
   EXPECT_THAT(broken(std::string(kLoad) + kStore + "    tl.store(c + i, 1.0)\n"), IsEmpty());
 }

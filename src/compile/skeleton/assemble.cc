@@ -143,7 +143,8 @@ void Assembler::expression_statement(const Node& node) {
 void Assembler::assignment(const Node& node) {
   const Node *left = node.child(Field::left), *right = node.child(Field::right);
   if (left == nullptr || right == nullptr) return;
-  if (left->kind == Kind::identifier && right->kind == Kind::identifier && !is_local(text(*right)))
+  if (left->kind == Kind::identifier && right->kind == Kind::identifier &&
+      !frame_->slots.contains(text(*right)))
     if (const Function* function = function_of(*right))
       frame_->functions[std::string(text(*left))] = function;
   if (right->kind == Kind::assignment) {  // a = b = value

@@ -45,6 +45,9 @@ class Assembler {
   void body_of_loop(const Node& node);
 
   void expression(const Node& node);
+  bool literal(const Node& node);
+  void composite(const Node& node);
+  void operation(const Node& node);
   void name(const Node& node);
   void attribute(const Node& node);
   void subscript(const Node& node);
@@ -61,7 +64,6 @@ class Assembler {
   /// "triton.language.load" of what is called, imports of the module looked up.
   std::string dotted(const Node& callee) const;
   const Function* function_of(const Node& callee) const;
-  bool is_local(std::string_view name) const { return frame_->slots.contains(name); }
   int slot(const std::string& name);
 
   int emit(Op op, const Node& node, int a = 0, int b = 0);

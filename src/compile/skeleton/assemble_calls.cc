@@ -132,12 +132,12 @@ const Function* Assembler::function_of(const Node& callee) const {
     const std::string word(text(callee));
     if (const auto handed = frame_->functions.find(word); handed != frame_->functions.end())
       return handed->second;
-    return is_local(word) ? nullptr : library_.function(*frame_->module, word);
+    return frame_->slots.contains(word) ? nullptr : library_.function(*frame_->module, word);
   }
   const Node* object = callee.child(Field::object);
   const Node* what = callee.child(Field::attribute);
   if (object == nullptr || what == nullptr || object->kind != Kind::identifier ||
-      is_local(text(*object)))
+      frame_->slots.contains(text(*object)))
     return nullptr;
   const auto import = frame_->module->imports.find(text(*object));
   if (import == frame_->module->imports.end()) return nullptr;
@@ -151,8 +151,8 @@ void Assembler::call(const Node& node) {
   const Node* root = callee;
   while (root->kind == Kind::attribute && root->child(Field::object) != nullptr)
     root = root->child(Field::object);
-  const bool is_method =
-      callee->kind == Kind::attribute && (root->kind != Kind::identifier || is_local(text(*root)));
+  const bool is_method = callee->kind == Kind::attribute &&
+                         (root->kind != Kind::identifier || frame_->slots.contains(text(*root)));
   if (is_method)
     return method(node, std::string(text(*callee->child(Field::attribute))),
                   *callee->child(Field::object));

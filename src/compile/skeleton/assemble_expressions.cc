@@ -42,10 +42,13 @@ std::string content_of(std::string_view written) {
 void Assembler::expression(const Node& node) {
   if (depth_ > kDeepestExpressions) return unknown(node);
   ++depth_;
+  if (!literal(node)) composite(node);
+  --depth_;
+}
+
+/// False: it is none.
+bool Assembler::literal(const Node& node) {
   switch (node.kind) {
-    case Kind::identifier:
-      name(node);
-      break;
     case Kind::integer: {
       const auto number = whole_number(text(node));
       constant(node, number ? Value::of(*number) : Value{});
@@ -62,12 +65,18 @@ void Assembler::expression(const Node& node) {
     case Kind::concatenated_string:
       text_of(node);
       break;
+    default:
+      return false;
+  }
+  return true;
+}
+
+void Assembler::composite(const Node& node) {
+  switch (node.kind) {
+    case Kind::identifier:
+      return name(node);
     case Kind::parenthesized_expression:
-      if (node.children.empty())
-        unknown(node);
-      else
-        expression(*node.children.front());
-      break;
+      return node.children.empty() ? unknown(node) : expression(*node.children.front());
     case Kind::tuple:
     case Kind::list:
     case Kind::expression_list:
@@ -76,55 +85,42 @@ void Assembler::expression(const Node& node) {
       emit(Op::tuple, node, static_cast<int>(node.children.size()));
       break;
     case Kind::attribute:
-      attribute(node);
-      break;
+      return attribute(node);
     case Kind::subscript:
-      subscript(node);
-      break;
+      return subscript(node);
     case Kind::call:
-      call(node);
-      break;
+      return call(node);
     case Kind::comparison_operator:
-      comparison(node);
-      break;
+      return comparison(node);
     case Kind::boolean_operator:
-      logical(node);
-      break;
+      return logical(node);
     case Kind::conditional_expression:
-      conditional(node);
-      break;
-    case Kind::not_operator:
-    case Kind::unary_operator:
-      if (node.children.size() != 1) {
-        unknown(node);
-        break;
-      }
-      expression(*node.children[0]);
-      emit(Op::unary, node,
-           name_index(node.kind == Kind::not_operator ? "not" : text(node).substr(0, 1)));
-      break;
-    case Kind::binary_operator:
-      if (node.children.size() != 2) {
-        unknown(node);
-        break;
-      }
-      expression(*node.children[0]);
-      expression(*node.children[1]);
-      emit(Op::binary, node, name_index(frame_->module->source.between(node, 0)));
-      break;
-    case Kind::named_expression:
-      if (const Node* to = node.child(Field::name), *value = node.child(Field::value);
-          to != nullptr && value != nullptr) {
-        expression(*value);
-        emit(Op::twice, node);
-        store_to(*to);
-        break;
-      }
-      [[fallthrough]];
+      return conditional(node);
     default:
-      unknown(node);
+      return operation(node);
   }
-  --depth_;
+}
+
+void Assembler::operation(const Node& node) {
+  const std::size_t count = node.children.size();
+  if (node.kind == Kind::binary_operator && count == 2) {
+    expression(*node.children[0]);
+    expression(*node.children[1]);
+    emit(Op::binary, node, name_index(frame_->module->source.between(node, 0)));
+    return;
+  }
+  const bool negates = node.kind == Kind::not_operator;
+  if ((negates || node.kind == Kind::unary_operator) && count == 1) {
+    expression(*node.children[0]);
+    emit(Op::unary, node, name_index(negates ? "not" : text(node).substr(0, 1)));
+    return;
+  }
+  const Node *to = node.child(Field::name), *value = node.child(Field::value);
+  if (node.kind != Kind::named_expression || to == nullptr || value == nullptr)
+    return unknown(node);
+  expression(*value);
+  emit(Op::twice, node);
+  store_to(*to);
 }
 
 void Assembler::name(const Node& node) {
@@ -175,7 +171,7 @@ void Assembler::attribute(const Node& node) {
   const Node* root = object;
   while (root->kind == Kind::attribute && root->child(Field::object) != nullptr)
     root = root->child(Field::object);
-  if (root->kind == Kind::identifier && !is_local(text(*root))) {
+  if (root->kind == Kind::identifier && !frame_->slots.contains(text(*root))) {
     const auto import = frame_->module->imports.find(text(*root));
     const Module* module = import == frame_->module->imports.end()
                                ? nullptr

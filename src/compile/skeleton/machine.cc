@@ -29,12 +29,30 @@ bool is_vector(const Value& value) {
   return value.kind == Value::Kind::elements && value.elements.size() > 1 && !value.has_unknown();
 }
 
-}  // namespace
-
-void Machine::fail(Process& who, std::string why) {
+void fail(Process& who, std::string why) {
   who.state = Process::State::failed;
   who.why = std::move(why);
 }
+
+Value formatted(const Process& who, const Format& format) {
+  std::string text = format.text;
+  for (const auto& [name, slot] : format.slots) {
+    const std::string key = "{" + name + "}";
+    for (std::size_t at = text.find(key); at != text.npos; at = text.find(key))
+      text.replace(at, key.size(), who.slots[slot].text);
+  }
+  return Value::of_text(std::move(text));
+}
+
+void unpack(Process& who, int count) {
+  const Value whole = pop(who);
+  for (int i = count; i-- > 0;) {
+    const bool has = whole.kind == Value::Kind::tuple && i < static_cast<int>(whole.items.size());
+    who.stack.push_back(has ? whole.items[i] : Value{});
+  }
+}
+
+}  // namespace
 
 void Machine::go(Process& who) {
   if (who.loops.empty()) who.loops.resize(static_cast<std::size_t>(code_.loops));
@@ -49,8 +67,8 @@ void Machine::go(Process& who) {
   }
 }
 
-Machine::Next Machine::step(Process& who) {
-  const Step& step = code_.steps[who.pc++];
+/// What only moves values. False: it is something else.
+bool Machine::step_of_values(Process& who, const Step& step) {
   switch (step.op) {
     case Op::constant:
       who.stack.push_back(code_.constants[step.a]);
@@ -95,16 +113,19 @@ Machine::Next Machine::step(Process& who) {
     case Op::attribute:
       attribute(who, code_.names[step.a]);
       break;
-    case Op::format: {
-      std::string text = code_.formats[step.a].text;
-      for (const auto& [name, slot] : code_.formats[step.a].slots) {
-        const std::string key = "{" + name + "}";
-        for (std::size_t at = text.find(key); at != text.npos; at = text.find(key))
-          text.replace(at, key.size(), who.slots[slot].text);
-      }
-      who.stack.push_back(Value::of_text(std::move(text)));
+    case Op::format:
+      who.stack.push_back(formatted(who, code_.formats[step.a]));
       break;
-    }
+    default:
+      return false;
+  }
+  return true;
+}
+
+Machine::Next Machine::step(Process& who) {
+  const Step& step = code_.steps[who.pc++];
+  if (step_of_values(who, step)) return Next::on;
+  switch (step.op) {
     case Op::call:
       return call(who, code_.calls[step.a]);
     case Op::jump:
@@ -114,14 +135,7 @@ Machine::Next Machine::step(Process& who) {
       leave(who, step);
       break;
     case Op::over_else:
-      if (who.open_ifs.empty() || who.open_ifs.back() != step.b) {
-        if (!who.masks.empty() && who.masks.back().first == step.b) {
-          for (Element& one : who.masks.back().second.elements)
-            one = number_element(one.number == 0 ? 1 : 0);  // the other lanes
-          break;
-        }
-        who.pc = step.a;
-      }
+      over_else(who, step);
       break;
     case Op::if_end:
       if (!who.open_ifs.empty() && who.open_ifs.back() == step.b) who.open_ifs.pop_back();
@@ -142,21 +156,37 @@ Machine::Next Machine::step(Process& who) {
           .first_event = shared_.events(who), .begin = who.looks.size(), .writes = who.writes};
       break;
     }
-    case Op::loop_end: {
-      Process::Loop& loop = who.loops[step.b];
-      who.open_loops = std::max(0, who.open_loops - 1);
-      while (!who.masks.empty() && who.masks.back().first == -1 - step.b) who.masks.pop_back();
-      if (loop.is_open) shared_.loop_ended(who, loop.first_event, who.pc - 1);
+    case Op::loop_end:
+      end_loop(who, step);
       break;
-    }
     case Op::again:
       again(who, step);
       break;
     case Op::next:
       next(who, step);
       break;
+    default:
+      break;
   }
   return Next::on;
+}
+
+/// The end of an `if`: the other side is gone through where nobody knows, or by the other lanes.
+void Machine::over_else(Process& who, const Step& step) {
+  if (!who.open_ifs.empty() && who.open_ifs.back() == step.b) return;
+  if (who.masks.empty() || who.masks.back().first != step.b) {
+    who.pc = step.a;
+    return;
+  }
+  for (Element& one : who.masks.back().second.elements)
+    one = number_element(one.number == 0 ? 1 : 0);
+}
+
+void Machine::end_loop(Process& who, const Step& step) {
+  const Process::Loop& loop = who.loops[step.b];
+  who.open_loops = std::max(0, who.open_loops - 1);
+  while (!who.masks.empty() && who.masks.back().first == -1 - step.b) who.masks.pop_back();
+  if (loop.is_open) shared_.loop_ended(who, loop.first_event, who.pc - 1);
 }
 
 void Machine::leave(Process& who, const Step& step) {
@@ -207,13 +237,9 @@ void Machine::jump_unless(Process& who, const Step& step, bool is_loop) {
     if (loop.turns >= (shared_.is_survey() ? kSurveyTurns : 1)) who.pc = step.a;
     return;
   }
-  if (shared_.is_survey()) return open_if(who, step);
+  if (shared_.is_survey()) return who.open_ifs.push_back(step.b);
   if (shared_.matters(who.pc, step.a)) return fail(who, "this condition depends on data");
   who.pc = step.a;
-}
-
-void Machine::open_if(Process& who, const Step& step) {
-  who.open_ifs.push_back(step.b);
 }
 
 void Machine::again(Process& who, const Step& step) {
@@ -277,14 +303,6 @@ void Machine::next(Process& who, const Step& step) {
                                    over.items[0].is_number()
                                ? over.items[0]
                                : Value{});
-}
-
-void Machine::unpack(Process& who, int count) {
-  const Value whole = pop(who);
-  for (int i = count; i-- > 0;) {
-    const bool has = whole.kind == Value::Kind::tuple && i < static_cast<int>(whole.items.size());
-    who.stack.push_back(has ? whole.items[i] : Value{});
-  }
 }
 
 void Machine::subscript(Process& who, int count) {

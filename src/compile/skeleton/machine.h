@@ -93,13 +93,14 @@ class Machine {
  private:
   enum class Next : std::uint8_t { on, yield };
   Next step(Process& who);
+  bool step_of_values(Process& who, const Step& step);
+  void over_else(Process& who, const Step& step);
+  void end_loop(Process& who, const Step& step);
   void jump_unless(Process& who, const Step& step, bool is_loop);
-  void open_if(Process& who, const Step& step);
   bool masked_jump(Process& who, const Step& step, const Value& condition, bool is_loop);
   void again(Process& who, const Step& step);
   void next(Process& who, const Step& step);
   void leave(Process& who, const Step& step);
-  void unpack(Process& who, int count);
   void subscript(Process& who, int count);
   void attribute(Process& who, const std::string& name);
   Next call(Process& who, const Call& call);
@@ -109,15 +110,28 @@ class Machine {
     const Value* values = nullptr;
     const Value* find(std::size_t position, std::string_view name) const;
     std::string text(std::size_t position, std::string_view name, std::string otherwise) const;
+    const Value* role(std::string_view role) const;
+    std::string said(const char* which, const char* otherwise) const;
   };
   /// Nothing: it waits, and is called again.
   bool perform(Process& who, const Arguments& given, Value& result, Next& after);
   bool plain(const Process& who, const Arguments& given, Value& result);
+  Value of_first(const Arguments& given, const Value& a);
+  Value arange(const Arguments& given) const;
+  Value filled(const Arguments& given) const;
+  Value folded(const Arguments& given);
+  Value range(const Arguments& given);
+  Value chosen(const Arguments& given, const Value& condition);
+  Value cast(const Arguments& given, const Value& a);
   Value program(const Process& who, const Arguments& given, bool counts) const;
   Value load(Process& who, const Arguments& given);
   void store(Process& who, const Arguments& given);
   bool atomic(Process& who, const Arguments& given, Value& result);
   bool word(Process& who, const Arguments& given, Value& result);
+  bool wait_word(Process& who, const Arguments& given);
+  void move_word(Process& who, const Arguments& given, Value& result);
+  Value lanes() const;
+  Value there(const Process& who, const Arguments& given, const char* name);
   bool assembly(Process& who, const Arguments& given, Value& result);
   bool instruction(Process& who, const Arguments& given, const std::string& text, Value& result);
   Value descriptor(const Arguments& given, bool is_block_pointer);
@@ -129,7 +143,6 @@ class Machine {
             const std::string& comparison);
   Value at_peer(const Process& who, const Value& where, const Value& peer);
   Element addressed(const Process& who, const Element& element);
-  void fail(Process& who, std::string why);
 
   const Code& code_;
   Arrays& arrays_;

@@ -101,119 +101,141 @@ Value Machine::program(const Process& who, const Arguments& given, bool counts) 
 }
 
 bool Machine::plain(const Process&, const Arguments& given, Value& result) {
-  const Value* a = given.find(0, given.call.builtin == Builtin::where ? "condition" : "input");
+  const Builtin builtin = given.call.builtin;
+  const Value* a = given.find(0, builtin == Builtin::where ? "condition" : "input");
   if (given.call.positional > 0) a = given.values;
-  switch (given.call.builtin) {
-    case Builtin::first:
-      if (a != nullptr) result = *a;
+  switch (builtin) {
+    case Builtin::arange:
+      result = arange(given);
       break;
-    case Builtin::transpose:
-      if (a != nullptr) result = transposed(*a);
-      break;
-    case Builtin::arange: {
-      const Value *begin = given.find(0, "start"), *end = given.find(1, "end");
-      if (begin == nullptr || end == nullptr || !begin->is_number() || !end->is_number()) break;
-      const std::int64_t count = end->number() - begin->number();
-      if (count < 1 || count > (1 << 14)) break;
-      result = {.shape = {static_cast<int>(count)}, .elements = {}};
-      for (std::int64_t i = 0; i < count; ++i)
-        result.elements.push_back(number_element(begin->number() + i));
-      break;
-    }
     case Builtin::full:
-    case Builtin::zeros: {
-      const Value* shape = given.find(0, "shape");
-      const Value* fill = given.find(1, "value");
-      const bool zero = given.call.builtin == Builtin::zeros;
-      const Value one = zero ? Value::of(0) : fill == nullptr ? Value{} : *fill;
-      result = shape == nullptr || !one.is_number() ? one : broadcast(one, shape_in(*shape));
+    case Builtin::zeros:
+      result = filled(given);
       break;
-    }
-    case Builtin::cdiv: {
-      const Value *x = given.find(0, "x"), *y = given.find(1, "div");
-      if (x == nullptr || y == nullptr) break;
-      const Value up = binary(arrays_, "-", binary(arrays_, "+", *x, *y), Value::of(1));
-      result = binary(arrays_, "//", up, *y);
+    case Builtin::cdiv:
+    case Builtin::fold:
+      result = folded(given);
       break;
-    }
-    case Builtin::fold: {
-      const std::string_view op = given.call.name.starts_with("min") ? "min" : "max";
-      if (a == nullptr) break;
-      result = *a;
-      const std::size_t count =
-          static_cast<std::size_t>(given.call.positional) + given.call.keywords.size();
-      for (std::size_t i = 1; i < count; ++i) result = binary(arrays_, op, result, given.values[i]);
-      break;
-    }
-    case Builtin::where: {
-      const Value *x = given.find(1, "x"), *y = given.find(2, "y");
-      if (a == nullptr || x == nullptr || y == nullptr) break;
-      if (a->is_number()) {
-        result = a->number() != 0 ? *x : *y;
-        break;
-      }
-      // Shapes by the usual rules; each element from one of the two.
-      const Value shaped = binary(arrays_, "+", binary(arrays_, "+", *a, *x), *y);
-      result = shaped;
-      const Value c = broadcast(*a, shaped.shape), p = broadcast(*x, shaped.shape),
-                  q = broadcast(*y, shaped.shape);
-      for (std::size_t i = 0; i < result.elements.size(); ++i) {
-        const Element& condition = lane_of(c, i);
-        result.elements[i] = !condition.is_number()  ? Element{}
-                             : condition.number != 0 ? lane_of(p, i)
-                                                     : lane_of(q, i);
-      }
-      break;
-    }
-    case Builtin::reduce:
-      if (a != nullptr) result = reduced(given.call.name, *a, given.find(1, "axis") != nullptr);
+    case Builtin::range:
+      result = range(given);
       break;
     case Builtin::pointer_type:
       result = Value::of_text("pointer");
       break;
-    case Builtin::cast: {
-      if (a == nullptr) break;
-      result = *a;
-      const Value* type = given.find(1, "dtype");
-      const bool to_pointer =
-          type != nullptr && type->kind == Value::Kind::text && type->text == "pointer";
-      if (to_pointer && result.kind == Value::Kind::elements)
-        for (Element& one : result.elements) {
-          if (one.kind == EK::loaded) {
-            arrays_[one.array].is_table = true;
-            one = arrays_.target(one);
-          }
-          if (one.kind == EK::open) arrays_[one.array].is_pointer = true;
-        }
-      break;
-    }
-    case Builtin::range: {
-      std::vector<Value> parts(given.values, given.values + given.call.positional);
-      for (const Value& one : parts)
-        if (one.kind == Value::Kind::elements && one.elements[0].kind == EK::open)
-          arrays_[one.elements[0].array].is_number = true;
-      if (parts.size() == 1) parts.insert(parts.begin(), Value::of(0));
-      if (parts.size() == 2) parts.push_back(Value::of(1));
-      result = Value::of_items(std::move(parts));
-      result.text = "range";
-      break;
-    }
     case Builtin::descriptor:
     case Builtin::block_pointer:
-      result = descriptor(given, given.call.builtin == Builtin::block_pointer);
+      result = descriptor(given, builtin == Builtin::block_pointer);
       break;
-    case Builtin::advance: {
-      const Value* by = given.find(1, "offsets");
-      if (a == nullptr || by == nullptr || a->kind != Value::Kind::descriptor) break;
-      result = *a;
-      for (std::size_t i = 0; i < result.items[3].items.size() && i < by->items.size(); ++i)
-        result.items[3].items[i] = binary(arrays_, "+", result.items[3].items[i], by->items[i]);
-      break;
-    }
     default:
-      break;
+      if (a != nullptr) result = of_first(given, *a);
   }
   return true;
+}
+
+/// What is made of the first argument.
+Value Machine::of_first(const Arguments& given, const Value& a) {
+  switch (given.call.builtin) {
+    case Builtin::first:
+      return a;
+    case Builtin::transpose:
+      return transposed(a);
+    case Builtin::reduce:
+      return reduced(given.call.name, a, given.find(1, "axis") != nullptr);
+    case Builtin::where:
+      return chosen(given, a);
+    case Builtin::cast:
+      return cast(given, a);
+    case Builtin::advance: {
+      const Value* by = given.find(1, "offsets");
+      if (by == nullptr || a.kind != Value::Kind::descriptor) return {};
+      Value result = a;
+      for (std::size_t i = 0; i < result.items[3].items.size() && i < by->items.size(); ++i)
+        result.items[3].items[i] = binary(arrays_, "+", result.items[3].items[i], by->items[i]);
+      return result;
+    }
+    default:
+      return {};
+  }
+}
+
+Value Machine::arange(const Arguments& given) const {
+  const Value *begin = given.find(0, "start"), *end = given.find(1, "end");
+  if (begin == nullptr || end == nullptr || !begin->is_number() || !end->is_number()) return {};
+  const std::int64_t count = end->number() - begin->number();
+  if (count < 1 || count > (1 << 14)) return {};
+  Value result{.shape = {static_cast<int>(count)}, .elements = {}};
+  for (std::int64_t i = 0; i < count; ++i)
+    result.elements.push_back(number_element(begin->number() + i));
+  return result;
+}
+
+Value Machine::filled(const Arguments& given) const {
+  const Value *shape = given.find(0, "shape"), *fill = given.find(1, "value");
+  const bool zero = given.call.builtin == Builtin::zeros;
+  const Value one = zero ? Value::of(0) : fill == nullptr ? Value{} : *fill;
+  return shape == nullptr || !one.is_number() ? one : broadcast(one, shape_in(*shape));
+}
+
+/// min, max and cdiv.
+Value Machine::folded(const Arguments& given) {
+  const std::size_t count =
+      static_cast<std::size_t>(given.call.positional) + given.call.keywords.size();
+  if (count == 0) return {};
+  if (given.call.builtin == Builtin::cdiv) {
+    const Value *x = given.find(0, "x"), *y = given.find(1, "div");
+    if (x == nullptr || y == nullptr) return {};
+    const Value up = binary(arrays_, "-", binary(arrays_, "+", *x, *y), Value::of(1));
+    return binary(arrays_, "//", up, *y);
+  }
+  const std::string_view op = given.call.name.starts_with("min") ? "min" : "max";
+  Value result = given.values[0];
+  for (std::size_t i = 1; i < count; ++i) result = binary(arrays_, op, result, given.values[i]);
+  return result;
+}
+
+Value Machine::range(const Arguments& given) {
+  std::vector<Value> parts(given.values, given.values + given.call.positional);
+  for (const Value& one : parts)
+    if (one.kind == Value::Kind::elements && one.elements[0].kind == EK::open)
+      arrays_[one.elements[0].array].is_number = true;
+  if (parts.size() == 1) parts.insert(parts.begin(), Value::of(0));
+  if (parts.size() == 2) parts.push_back(Value::of(1));
+  Value result = Value::of_items(std::move(parts));
+  result.text = "range";
+  return result;
+}
+
+/// tl.where: shapes by the usual rules, each element from one of the two.
+Value Machine::chosen(const Arguments& given, const Value& condition) {
+  const Value *x = given.find(1, "x"), *y = given.find(2, "y");
+  if (x == nullptr || y == nullptr) return {};
+  if (condition.is_number()) return condition.number() != 0 ? *x : *y;
+  Value result = binary(arrays_, "+", binary(arrays_, "+", condition, *x), *y);
+  const Value c = broadcast(condition, result.shape), p = broadcast(*x, result.shape),
+              q = broadcast(*y, result.shape);
+  for (std::size_t i = 0; i < result.elements.size(); ++i) {
+    const Element& one = lane_of(c, i);
+    result.elements[i] = !one.is_number()  ? Element{}
+                         : one.number != 0 ? lane_of(p, i)
+                                           : lane_of(q, i);
+  }
+  return result;
+}
+
+Value Machine::cast(const Arguments& given, const Value& a) {
+  Value result = a;
+  const Value* type = given.find(1, "dtype");
+  const bool to_pointer =
+      type != nullptr && type->kind == Value::Kind::text && type->text == "pointer";
+  if (!to_pointer || result.kind != Value::Kind::elements) return result;
+  for (Element& one : result.elements) {
+    if (one.kind == EK::loaded) {
+      arrays_[one.array].is_table = true;
+      one = arrays_.target(one);
+    }
+    if (one.kind == EK::open) arrays_[one.array].is_pointer = true;
+  }
+  return result;
 }
 
 Value Machine::descriptor(const Arguments& given, bool is_block_pointer) {

@@ -40,6 +40,19 @@ std::string said(const std::string& text, std::initializer_list<const char*> wor
   return otherwise;
 }
 
+/// "$2" of an instruction is an input, "1" a number.
+Value operand_of(const std::string& text, std::size_t from, std::int64_t outputs,
+                 const std::vector<Value>& inputs) {
+  while (from < text.size() && (text[from] == ' ' || text[from] == ',')) ++from;
+  const bool is_input = from < text.size() && text[from] == '$';
+  std::int64_t number = -1;
+  const char* begin = text.data() + from + (is_input ? 1 : 0);
+  if (std::from_chars(begin, text.data() + text.size(), number).ec != std::errc{}) return {};
+  if (!is_input) return Value::of(number);
+  const std::int64_t at = number - outputs;
+  return at >= 0 && at < static_cast<std::int64_t>(inputs.size()) ? inputs[at] : Value{};
+}
+
 }  // namespace
 
 Value Machine::at_peer(const Process& who, const Value& where, const Value& peer) {
@@ -66,47 +79,31 @@ Value Machine::at_peer(const Process& who, const Value& where, const Value& peer
   return there;
 }
 
+/// "peer|pe": the argument's role, and the name that callers give it.
+const Value* Machine::Arguments::role(std::string_view role) const {
+  const std::vector<std::string>& arguments = call.word->arguments;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view written = arguments[i];
+    const std::size_t bar = written.find('|');
+    if (written.substr(0, bar) == role)
+      return find(i, bar == written.npos ? role : written.substr(bar + 1));
+  }
+  return nullptr;
+}
+
+/// An order or a scope, as the call or else the vocabulary says.
+std::string Machine::Arguments::said(const char* which, const char* otherwise) const {
+  const Value* here = role(which);
+  if (!is_given(here)) return call.word->fixed_of(which, otherwise);
+  if (here->kind != Value::Kind::text) return "?";
+  return here->text == "system" ? "sys" : here->text == "agent" ? "gpu" : here->text;
+}
+
 bool Machine::word(Process& who, const Arguments& given, Value& result) {
   const Word& word = *given.call.word;
-  // "peer|pe": the argument's role, and the name that callers give it.
-  const auto find = [&](std::string_view role) -> const Value* {
-    for (std::size_t i = 0; i < word.arguments.size(); ++i) {
-      const std::string_view written = word.arguments[i];
-      const std::size_t bar = written.find('|');
-      if (written.substr(0, bar) != role) continue;
-      return given.find(i, bar == written.npos ? role : written.substr(bar + 1));
-    }
-    return nullptr;
-  };
-  const auto order = [&](const char* name, const char* otherwise) {
-    const Value* said_here = find(name);
-    if (is_given(said_here)) {
-      if (said_here->kind != Value::Kind::text) return std::string("?");
-      return said_here->text == "system"  ? "sys"
-             : said_here->text == "agent" ? "gpu"
-                                          : said_here->text;
-    }
-    return word.fixed_of(name, otherwise);
-  };
-  const auto there = [&](const char* name) -> Value {
-    const Value *where = find(name), *peer = find("peer");
-    if (where == nullptr) return {};
-    return peer == nullptr ? *where : at_peer(who, *where, *peer);
-  };
-  Access access{.kind = Access::Kind::atomic,
-                .op = "load",
-                .sem = order("sem", "acq_rel"),
-                .scope = order("scope", "sys")};
-  if (const Value* reach = find("comm_scope");
-      reach != nullptr && reach->kind == Value::Kind::text && reach->text == "gpu")
-    access.scope = "gpu";
-  const auto plain = [](Access::Kind kind) { return Access{.kind = kind, .sem = "", .scope = ""}; };
-  const Value one = Value::of(1);
-  const Value* value = find("value");
-  if (value == nullptr) value = &one;
   switch (word.meaning) {
     case Meaning::none:
-      if (!word.arguments.empty() && find("pointer") != nullptr) result = *find("pointer");
+      if (const Value* same = given.role("pointer")) result = *same;
       return true;
     case Meaning::rank:
       result = Value::of(who.rank);
@@ -115,79 +112,102 @@ bool Machine::word(Process& who, const Arguments& given, Value& result) {
       result = Value::of(arrays_.world);
       return true;
     case Meaning::lane:
-      result = {.shape = {arrays_.world}, .elements = {}};
-      for (int i = 0; i < arrays_.world; ++i) result.elements.push_back(number_element(i));
+      result = lanes();
       return true;
     case Meaning::barrier_threads:
     case Meaning::fence:
       shared_.mark(who, word.meaning == Meaning::fence ? Mark::fence : Mark::barrier, who.pc - 1);
       return true;
     case Meaning::barrier_ranks: {
-      const auto flag = [&](const char* name) {
-        const Value* said_here = find(name);
-        // Where the library leaves the choice, what is not asked for is not done.
-        return said_here == nullptr ? word.arguments.empty() || word.fixed.contains("order")
-                                    : said_here->is_number() && said_here->number() != 0;
+      // Where the library leaves the choice, what is not asked for is not done.
+      const auto asks = [&](const char* name) {
+        const Value* here = given.role(name);
+        return here == nullptr ? word.arguments.empty() || word.fixed.contains("order")
+                               : here->is_number() && here->number() != 0;
       };
-      return shared_.barrier_of(who, true, flag("hasPreviousMemAccess"),
-                                flag("hasSubsequentMemAccess"), who.pc - 1);
+      return shared_.barrier_of(who, true, asks("hasPreviousMemAccess"),
+                                asks("hasSubsequentMemAccess"), who.pc - 1);
     }
     case Meaning::barrier_programs:
       return shared_.barrier_of(who, false, true, true, who.pc - 1);
-    case Meaning::address:
-      result = there("pointer");
-      return true;
-    case Meaning::load:
-      result =
-          touch(who, there("pointer"), plain(Access::Kind::load), nullptr, nullptr, find("mask"));
-      return true;
-    case Meaning::store:
-      touch(who, there("pointer"), plain(Access::Kind::store), value, nullptr, find("mask"));
-      return true;
-    case Meaning::get:
-    case Meaning::put: {
-      const bool puts = word.meaning == Meaning::put;
-      const Value* source = find("source");
-      const Value* target = find("destination");
-      if (source == nullptr || target == nullptr) return true;
-      touch(who, puts ? *source : there("source"), plain(Access::Kind::load), nullptr, nullptr,
-            find("mask"));
-      touch(who, puts ? there("destination") : *target, plain(Access::Kind::store), nullptr,
-            nullptr, find("mask"));
-      if (find("flag") == nullptr) return true;
-      shared_.mark(who, Mark::barrier, who.pc - 1);  // the library's own
-      access.op = adds(find("op"), word.fixed_of("op", "set")) ? "add" : "xchg";
-      touch(who, there("flag"), access, value, nullptr, nullptr);
-      return true;
-    }
-    case Meaning::signal:
-      access.op = adds(find("op"), word.fixed_of("op", "set")) ? "add" : "xchg";
-      touch(who, there("flag"), access, value, nullptr, nullptr);
-      return true;
-    case Meaning::atomic: {
-      static constexpr std::array<std::string_view, 9> kOps{"load", "add", "sub", "xchg", "cas",
-                                                            "and",  "or",  "max", "min"};
-      const std::string op = word.fixed_of("op", "xchg");
-      const auto known = std::find(kOps.begin(), kOps.end(), op);
-      access.op = known == kOps.end() ? "xchg" : *known;
-      result = touch(who, there("pointer"), access, value, find("compare"), find("mask"));
-      return true;
-    }
-    case Meaning::wait: {
-      Value where = there("flag");
-      if (const Value* count = find("count");
-          count != nullptr && count->is_number() && count->number() > 1 && where.is_scalar()) {
-        Value lanes{.shape = {static_cast<int>(std::min<std::int64_t>(count->number(), 1024))},
-                    .elements = {}};
-        for (int i = 0; i < lanes.shape[0]; ++i) lanes.elements.push_back(number_element(i));
-        where = binary(arrays_, "+", where, lanes);
-      }
+    case Meaning::wait:
       result = Value::of(1);
-      return wait(who, where, access, *value,
-                  comparison_of(find("compare"), word.fixed_of("compare", "eq")));
-    }
+      return wait_word(who, given);
+    default:
+      move_word(who, given, result);
+      return true;
   }
-  return true;
+}
+
+/// An index for each of as many threads as there are ranks.
+Value Machine::lanes() const {
+  Value result{.shape = {arrays_.world}, .elements = {}};
+  for (int i = 0; i < arrays_.world; ++i) result.elements.push_back(number_element(i));
+  return result;
+}
+
+Value Machine::there(const Process& who, const Arguments& given, const char* name) {
+  const Value *where = given.role(name), *peer = given.role("peer");
+  if (where == nullptr) return {};
+  return peer == nullptr ? *where : at_peer(who, *where, *peer);
+}
+
+bool Machine::wait_word(Process& who, const Arguments& given) {
+  const Value* value = given.role("value");
+  Value where = there(who, given, "flag");
+  if (const Value* count = given.role("count");
+      count != nullptr && count->is_number() && count->number() > 1 && where.is_scalar()) {
+    Value several{.shape = {static_cast<int>(std::min<std::int64_t>(count->number(), 1024))},
+                  .elements = {}};
+    for (int i = 0; i < several.shape[0]; ++i) several.elements.push_back(number_element(i));
+    where = binary(arrays_, "+", where, several);
+  }
+  const Access access{.kind = Access::Kind::atomic,
+                      .op = "load",
+                      .sem = given.said("sem", "acquire"),
+                      .scope = given.said("scope", "sys")};
+  return wait(who, where, access, value == nullptr ? Value::of(1) : *value,
+              comparison_of(given.role("compare"), given.call.word->fixed_of("compare", "eq")));
+}
+
+/// Loads, stores, puts and signals, here or at a peer.
+void Machine::move_word(Process& who, const Arguments& given, Value& result) {
+  const Word& word = *given.call.word;
+  const Value *mask = given.role("mask"), *value = given.role("value");
+  const Value one = Value::of(1);
+  if (value == nullptr) value = &one;
+  const Access load{.kind = Access::Kind::load, .sem = "", .scope = ""};
+  const Access store{.kind = Access::Kind::store, .sem = "", .scope = ""};
+  Access access{.kind = Access::Kind::atomic,
+                .op = "xchg",
+                .sem = given.said("sem", "acq_rel"),
+                .scope = given.said("scope", "sys")};
+  if (const Value* reach = given.role("comm_scope"); reach != nullptr && reach->text == "gpu")
+    access.scope = "gpu";
+  const bool puts = word.meaning == Meaning::put;
+  if (word.meaning == Meaning::address) result = there(who, given, "pointer");
+  if (word.meaning == Meaning::load)
+    result = touch(who, there(who, given, "pointer"), load, nullptr, nullptr, mask);
+  if (word.meaning == Meaning::store)
+    touch(who, there(who, given, "pointer"), store, value, nullptr, mask);
+  if (puts || word.meaning == Meaning::get) {
+    const Value *source = given.role("source"), *target = given.role("destination");
+    if (source == nullptr || target == nullptr) return;
+    touch(who, puts ? *source : there(who, given, "source"), load, nullptr, nullptr, mask);
+    touch(who, puts ? there(who, given, "destination") : *target, store, nullptr, nullptr, mask);
+    if (given.role("flag") != nullptr)
+      shared_.mark(who, Mark::barrier, who.pc - 1);  // the library's own
+  }
+  if (given.role("flag") != nullptr) {
+    if (adds(given.role("op"), word.fixed_of("op", "set"))) access.op = "add";
+    touch(who, there(who, given, "flag"), access, value, nullptr, nullptr);
+  }
+  if (word.meaning != Meaning::atomic) return;
+  static constexpr std::array<std::string_view, 9> kOps{"load", "add", "sub", "xchg", "cas",
+                                                        "and",  "or",  "max", "min"};
+  const auto known = std::find(kOps.begin(), kOps.end(), word.fixed_of("op", "xchg"));
+  if (known != kOps.end()) access.op = *known;
+  result = touch(who, there(who, given, "pointer"), access, value, given.role("compare"), mask);
 }
 
 bool Machine::assembly(Process& who, const Arguments& given, Value& result) {
@@ -199,20 +219,18 @@ bool Machine::assembly(Process& who, const Arguments& given, Value& result) {
     shared_.mark(who, one, who.pc - 1);
     return true;
   };
-  if (has("bar.sync") || has("barrier.sync") || has("s_barrier")) return mark(Mark::barrier);
+  for (const char* barrier : {"bar.sync", "barrier.sync", "s_barrier"})
+    if (has(barrier)) return mark(Mark::barrier);
   if (has("fence.proxy")) return mark(Mark::proxy_fence);
   if (has("cp.async.bulk.wait_group") || has("bulk.wait"))
     return has("wait_group.read") ? true : mark(Mark::bulk_wait);
   if (has("%tid") || has("%laneid")) {
-    result = {.shape = {arrays_.world}, .elements = {}};
-    for (int i = 0; i < arrays_.world; ++i) result.elements.push_back(number_element(i));
-    const std::string& spelled = text->text;
-    if (spelled.find("%tid.y") != spelled.npos)
-      result = Value::of_items({result, Value::of(0), Value::of(0)});
+    result = has("%tid.y") ? Value::of_items({lanes(), Value::of(0), Value::of(0)}) : lanes();
     return true;
   }
   if (instruction(who, given, text->text, result)) return who.lanes_done.empty();
-  if (has("fence.") || has("membar") || has("threadfence")) return mark(Mark::fence);
+  for (const char* fence : {"fence.", "membar", "threadfence"})
+    if (has(fence)) return mark(Mark::fence);
   const bool computes = pure != nullptr && pure->is_number() && pure->number() == 1;
   return computes || !has("[") ? true : mark(Mark::not_followed);
 }
@@ -227,12 +245,11 @@ bool Machine::instruction(Process& who, const Arguments& given, const std::strin
        {"red.", "add"},
        {"st.", "xchg"},
        {"ld.", "load"}}};
-  const bool is_ordered = text.find("acquire") != text.npos || text.find("release") != text.npos ||
-                          text.find("relaxed") != text.npos || text.find("acq_rel") != text.npos ||
-                          text.find("volatile") != text.npos;
-  if (!is_ordered) return false;
+  const std::string order =
+      said(text, {"acq_rel", "acquire", "release", "relaxed", "volatile"}, "");
+  if (order.empty()) return false;
   Access access{.kind = Access::Kind::atomic,
-                .sem = said(text, {"acq_rel", "acquire", "release"}, "relaxed"),
+                .sem = order == "volatile" ? "relaxed" : order,
                 .scope = said(text, {"sys", "gpu", "cta"}, "?")};
   for (const auto& [pattern, op] : kKinds)
     if (access.op.empty() && text.find(pattern) != text.npos) access.op = op;
@@ -242,17 +259,8 @@ bool Machine::instruction(Process& who, const Arguments& given, const std::strin
   const Value* arguments = given.find(2, "args");
   if (constraints == nullptr || arguments == nullptr) return false;
   const auto outputs = std::count(constraints->text.begin(), constraints->text.end(), '=');
-  /// "$2" is an input, "1" a number.
-  const auto operand = [&](std::size_t from) -> Value {
-    while (from < text.size() && (text[from] == ' ' || text[from] == ',')) ++from;
-    const bool is_input = from < text.size() && text[from] == '$';
-    std::int64_t number = -1;
-    const char* begin = text.data() + from + (is_input ? 1 : 0);
-    if (std::from_chars(begin, text.data() + text.size(), number).ec != std::errc{}) return {};
-    if (!is_input) return Value::of(number);
-    const std::int64_t at = number - outputs;
-    return at >= 0 && at < static_cast<std::int64_t>(arguments->items.size()) ? arguments->items[at]
-                                                                              : Value{};
+  const auto operand = [&](std::size_t from) {
+    return operand_of(text, from, static_cast<std::int64_t>(outputs), arguments->items);
   };
   const Value where = operand(open + 1);
   const std::size_t close = text.find(']', open);

@@ -168,11 +168,8 @@ void World::end_call(int rank) {
     if (cell.rank == rank && scene_.for_host.contains(cell.array))
       read_data(cell, hosts_[rank], point, false);
   if (!scene_.meets_between) return start_call(rank);
-  if (++met_ == scene_.world) meet();
-}
-
-/// The hosts of all ranks wait for each other and set the words back.
-void World::meet() {
+  if (++met_ < scene_.world) return;
+  // The hosts of all ranks wait for each other and set the words back.
   met_ = 0;
   Clock all;
   for (const Clock& one : hosts_) join(all, one, 0);

@@ -33,21 +33,28 @@ std::int64_t wrapped(std::string_view op, std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(op == "+" ? x + y : op == "-" ? x - y : x * y);
 }
 
-Number computed(std::string_view op, std::int64_t a, std::int64_t b) {
-  if (op == "+" || op == "-" || op == "*") return wrapped(op, a, b);
-  if (op == "//" || op == "%") {
-    if (b == 0 || b == -1) return b == 0 ? Number{} : Number{op == "%" ? 0 : wrapped("-", 0, a)};
-    return op == "//" ? floor_divided(a, b) : a - floor_divided(a, b) * b;
-  }
+/// Of whole numbers that are no sums and no comparisons.
+Number bitwise(std::string_view op, std::int64_t a, std::int64_t b) {
+  const bool shifts = b >= 0 && b < 63;
   if (op == "&") return a & b;
   if (op == "|") return a | b;
   if (op == "^") return a ^ b;
-  if (op == "<<" && b >= 0 && b < 63)
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b);
-  if (op == ">>" && b >= 0 && b < 63) return a >> b;
+  if (op == "<<" && shifts) return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b);
+  if (op == ">>" && shifts) return a >> b;
+  if (op == "**" && shifts && a == 2) return std::int64_t{1} << b;
+  return {};
+}
+
+Number computed(std::string_view op, std::int64_t a, std::int64_t b) {
+  if (op == "+" || op == "-" || op == "*") return wrapped(op, a, b);
+  if (op == "//" || op == "%") {
+    if (b == 0) return {};
+    if (b == -1) return op == "%" ? 0 : wrapped("-", 0, a);
+    return op == "//" ? floor_divided(a, b) : a - floor_divided(a, b) * b;
+  }
   if (op == "min") return std::min(a, b);
   if (op == "max") return std::max(a, b);
-  if (op == "**" && b >= 0 && b < 63 && a == 2) return std::int64_t{1} << b;
+  if (const Number bits = bitwise(op, a, b)) return bits;
   return compared(op, a, b);
 }
 
@@ -111,6 +118,19 @@ Element subtracted(Arrays& arrays, const Element& a, const Element& b) {
   return {};
 }
 
+bool is_that(const Element& one, std::int64_t number) {
+  return one.is_number() && one.number == number;
+}
+
+/// What needs no numbers: comparisons of one address with itself, 0 and anything.
+Element of_unknown(std::string_view op, const Element& a, const Element& b) {
+  if ((op == "&" || op == "and") && (is_that(a, 0) || is_that(b, 0))) return number_element(0);
+  if (op == "or" && (is_that(a, 1) || is_that(b, 1))) return number_element(1);
+  const bool same = a == b && (a.kind == EK::address || a.kind == EK::loaded) && !a.is_vague;
+  const Number equal = same ? compared(op, 0, 0) : Number{};
+  return equal ? number_element(*equal) : Element{};
+}
+
 Element combined(Arrays& arrays, std::string_view op, const Element& a, const Element& b) {
   if (a.is_number() && b.is_number()) {
     const Number result = computed(op, a.number, b.number);
@@ -118,16 +138,10 @@ Element combined(Arrays& arrays, std::string_view op, const Element& a, const El
   }
   if (op == "+") return added(arrays, a, b);
   if (op == "-") return subtracted(arrays, a, b);
+  const bool only_compares = op == "==" || op == "!=" || op == "is" || op == "is not";
   for (const Element* one : {&a, &b})
-    if (one->kind == EK::open && op != "==" && op != "!=" && op != "is" && op != "is not")
-      arrays[one->array].is_number = true;
-  const bool any_zero = (a.is_number() && a.number == 0) || (b.is_number() && b.number == 0);
-  if (any_zero && (op == "&" || op == "and")) return number_element(0);
-  if (op == "or" && ((a.is_number() && a.number != 0) || (b.is_number() && b.number != 0)))
-    return number_element(1);
-  if (a == b && (a.kind == EK::address || a.kind == EK::loaded) && !a.is_vague)
-    if (const Number same = compared(op, 0, 0)) return number_element(*same);
-  return {};
+    if (one->kind == EK::open && !only_compares) arrays[one->array].is_number = true;
+  return of_unknown(op, a, b);
 }
 
 /// By numpy's rules; nothing where they do not fit.
@@ -156,6 +170,29 @@ Value vague(const Value& a) {
     return Value::of(one);
   }
   return {};
+}
+
+Value truth_of(bool value) {
+  return Value::of(value ? 1 : 0);
+}
+
+/// Of None, texts and tuples.
+Value of_others(std::string_view op, const Value& a, const Value& b) {
+  using Kind = Value::Kind;
+  const bool equal = op == "==" || op == "is", unequal = op == "!=" || op == "is not";
+  if (a.kind == Kind::none || b.kind == Kind::none) {
+    const Value& other = a.kind == Kind::none ? b : a;
+    const bool known = other.kind != Kind::elements || other.elements[0].kind != EK::unknown;
+    if (!known || (!equal && !unequal)) return {};
+    return truth_of((a.kind == b.kind) == equal);
+  }
+  if (a.kind == Kind::text && b.kind == Kind::text) {
+    if (op == "+") return Value::of_text(a.text + b.text);
+    return equal || unequal ? truth_of((a.text == b.text) == equal) : Value{};
+  }
+  if (b.kind != Kind::tuple || b.has_unknown() || (op != "in" && op != "not in")) return {};
+  const bool has = std::find(b.items.begin(), b.items.end(), a) != b.items.end();
+  return truth_of(has == (op == "in"));
 }
 
 }  // namespace
@@ -199,25 +236,7 @@ bool Value::has_unknown() const {
 
 Value binary(Arrays& arrays, std::string_view op, const Value& a, const Value& b) {
   using Kind = Value::Kind;
-  if (a.kind == Kind::none || b.kind == Kind::none) {
-    const bool both = a.kind == b.kind;
-    const bool known = both || a.kind != Kind::elements || b.kind != Kind::elements ||
-                       (a.kind == Kind::elements ? a : b).elements[0].kind != EK::unknown;
-    if (op == "==" || op == "is") return known ? Value::of(both ? 1 : 0) : Value{};
-    if (op == "!=" || op == "is not") return known ? Value::of(both ? 0 : 1) : Value{};
-    return {};
-  }
-  if (a.kind == Kind::text && b.kind == Kind::text) {
-    if (op == "+") return Value::of_text(a.text + b.text);
-    if (op == "==") return Value::of(a.text == b.text ? 1 : 0);
-    return op == "!=" ? Value::of(a.text != b.text ? 1 : 0) : Value{};
-  }
-  if (op == "in" || op == "not in") {
-    if (b.kind != Kind::tuple || b.has_unknown()) return {};
-    const bool has = std::find(b.items.begin(), b.items.end(), a) != b.items.end();
-    return Value::of(has == (op == "in") ? 1 : 0);
-  }
-  if (a.kind != Kind::elements || b.kind != Kind::elements) return {};
+  if (a.kind != Kind::elements || b.kind != Kind::elements) return of_others(op, a, b);
   if (a.is_scalar() && b.is_scalar() && a.shape.empty() && b.shape.empty())
     return Value::of(combined(arrays, op, a.elements[0], b.elements[0]));
   const auto shape = common(a.shape, b.shape);

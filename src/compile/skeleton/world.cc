@@ -31,6 +31,23 @@ bool holds(std::string_view comparison, std::int64_t a, std::int64_t b) {
   return a == b;
 }
 
+template <typename Point>
+bool is_before(const Point& point, const Clock& clock) {
+  return point.thread < 0 || point.time <= clock[point.thread];
+}
+
+std::string what_of(bool both_store, bool reuse, bool by_host) {
+  if (both_store) return " is stored by two that nothing orders";
+  if (reuse && by_host)
+    return " is read when its owner may have begun the next call, which stores new data there: no "
+           "word says that it was read";
+  if (reuse)
+    return " is overwritten when others may not have read it: no word of theirs is awaited before";
+  return " is read when its data may not be there: nothing that was awaited orders the store "
+         "before "
+         "it";
+}
+
 std::int64_t made_of(std::string_view op, std::int64_t old, std::int64_t by) {
   if (op == "add") return old + by;
   if (op == "sub") return old - by;
@@ -69,11 +86,6 @@ std::size_t World::cell_of(const Element& where) {
   return found->second;
 }
 
-World::Point World::now(const Runner& runner, int step) const {
-  const int thread = runner.process.index;
-  return {.thread = thread, .time = runner.clock[thread], .step = step, .call = runner.call};
-}
-
 int World::rank_of(int thread) const {
   const int programs = scene_.world * scene_.programs;
   return thread >= programs ? thread - programs : thread / scene_.programs;
@@ -103,7 +115,7 @@ Element World::access(Process& who, const Access& access) {
     if (matters) not_run(access.step, "the address of a word depends on data");
     return {};
   }
-  Runner& runner = runner_of(who);
+  Runner& runner = runners_[who.index];
   Element seen = where;
   seen.kind = EK::loaded;
   if (where.rank >= scene_.world) {
@@ -122,24 +134,27 @@ Element World::access(Process& who, const Access& access) {
         join(runner.clock, other.clock);
     return {};
   }
-  if (scene_.flags.contains(where.array)) {
-    const std::size_t index = cell_of(where);
-    Cell& cell = cells_[index];
-    const bool is_mixed = scene_.mixed.contains(where.array);
-    cell.is_word = cell.is_word || access.kind == Access::Kind::atomic;
-    if (!is_mixed || access.kind == Access::Kind::atomic) return word(runner, access, index);
-    if (!cell.is_word) return data(runner, access, index);
-    if (access.kind == Access::Kind::store && fault_.kind == Fault::Kind::none && !is_trial_)
-      fault_ = {.kind = Fault::Kind::race,
-                .step = access.step,
-                .rule = "overlap",
-                .what = named(cell) + " is a word that is waited for, and data are stored there",
-                .who = {named(who.index, runner.call)}};
-    return {};
-  }
+  if (scene_.flags.contains(where.array)) return flag_or_data(runner, access, where);
   if (!scene_.tracked.contains(where.array)) return seen;
   const Element result = data(runner, access, cell_of(where));
   return result.is_number() ? result : seen;
+}
+
+/// In an array of words, between which there may be data.
+Element World::flag_or_data(Runner& runner, const Access& access, const Element& where) {
+  const std::size_t index = cell_of(where);
+  Cell& cell = cells_[index];
+  const bool is_atomic = access.kind == Access::Kind::atomic;
+  cell.is_word = cell.is_word || is_atomic;
+  if (is_atomic || !scene_.mixed.contains(where.array)) return word(runner, access, index);
+  if (!cell.is_word) return data(runner, access, index);
+  if (access.kind == Access::Kind::store && fault_.kind == Fault::Kind::none && !is_trial_)
+    fault_ = {.kind = Fault::Kind::race,
+              .step = access.step,
+              .rule = "overlap",
+              .what = named(cell) + " is a word that is waited for, and data are stored there",
+              .who = {named(runner.process.index, runner.call)}};
+  return {};
 }
 
 /// Notes who has seen what was told last, and whether that was of an earlier call.
@@ -215,8 +230,12 @@ void World::give(Runner& runner, Cell& cell, const Access& access) {
 
 Element World::data(Runner& runner, const Access& access, std::size_t index) {
   Cell& cell = cells_[index];
-  Point point = now(runner, access.step);
-  point.is_atomic = access.kind == Access::Kind::atomic;
+  const int thread = runner.process.index;
+  const Point point{.thread = thread,
+                    .time = runner.clock[thread],
+                    .step = access.step,
+                    .call = runner.call,
+                    .is_atomic = access.kind == Access::Kind::atomic};
   if (access.kind == Access::Kind::load) {
     read_data(cell, runner.clock, point, true);
     return cell.value ? number_element(*cell.value) : Element{};
@@ -242,48 +261,28 @@ Element World::data(Runner& runner, const Access& access, std::size_t index) {
 void World::race(const Point& earlier, bool earlier_writes, const Point& later, bool later_writes,
                  const Cell& cell) {
   if (fault_.kind != Fault::Kind::none || is_trial_ || scene_.mute_from >= 0) return;
-  const int first = rank_of(earlier.thread), second = rank_of(later.thread);
   // Which programs of a GPU write the same place depends on sizes, which are assumed.
-  if (earlier_writes && later_writes && first == second) return;
-  if (earlier.is_atomic && later.is_atomic) return;
-  const int programs = scene_.world * scene_.programs;
+  const bool both = earlier_writes && later_writes;
+  const bool same_rank = rank_of(earlier.thread) == rank_of(later.thread);
+  if (both && (same_rank || (earlier.is_atomic && later.is_atomic))) return;
   // Something is overwritten that is still read: before it was, or by a later call's store already.
   const bool reuse = !earlier_writes || (!later_writes && earlier.call > later.call);
-  const Point& write = earlier_writes ? earlier : later;
-  const Point& other = &write == &later ? earlier : later;
-  const bool by_host = write.thread >= programs;
+  const Point &write = earlier_writes ? earlier : later, &other = earlier_writes ? later : earlier;
   const std::string place = named(cell);
-  fault_ = {.kind = Fault::Kind::race, .step = -1, .rule = "", .what = "", .who = {}};
-  if (earlier_writes && later_writes) {
-    fault_.rule = "order";
-    fault_.step = later.step < 0 ? earlier.step : later.step;
-    fault_.other_step = later.step < 0 ? later.step : earlier.step;
-    fault_.what = fmt::format("{} is stored by two that nothing orders", place);
-  } else if (reuse) {
-    fault_.rule = "reuse";
-    fault_.step = by_host ? other.step : write.step;
-    fault_.other_step = by_host ? -1 : other.step;
-    fault_.what = by_host ? fmt::format(
-                                "{} is read when its owner may have begun the next call, which "
-                                "stores new data there: no word says that it was read",
-                                place)
-                          : fmt::format(
-                                "{} is overwritten when others may not have read it: no word of "
-                                "theirs is awaited before",
-                                place);
-  } else {
-    fault_.rule = "order";
-    fault_.step = other.step < 0 ? write.step : other.step;
-    fault_.other_step = other.step < 0 ? -1 : write.step;
-    fault_.what = fmt::format(
-        "{} is read when its data may not be there: nothing that was awaited "
-        "orders the store before it",
-        place);
-  }
+  const bool by_host = write.step < 0;
+  fault_ = {.kind = Fault::Kind::race, .rule = reuse ? "reuse" : "order", .what = "", .who = {}};
+  // A store is wrong where it comes too early, a load where it does; the host is never at fault.
+  const bool at_write = other.step < 0 || (reuse && !by_host);
+  fault_.step = at_write ? write.step : other.step;
+  fault_.other_step = at_write ? other.step : write.step;
+  fault_.what = place + what_of(both, reuse, by_host);
   fault_.who = {named(earlier.thread, earlier.call), named(later.thread, later.call)};
-  // The reader was let through by a word of an earlier call, which somebody sets back too late.
-  const Point& reader = earlier_writes ? later : earlier;
-  if (reader.thread >= programs || (earlier_writes && later_writes)) return;
+  if (!both) blame_stale_word(other, place);
+}
+
+/// The reader was let through by a word of an earlier call, which somebody sets back too late.
+void World::blame_stale_word(const Point& reader, const std::string& place) {
+  if (reader.thread >= scene_.world * scene_.programs) return;
   const Runner& runner = runners_[reader.thread];
   if (runner.stale_step < 0 || runner.reset_step < 0 || runner.call != reader.call) return;
   fault_.rule = "reset";
@@ -318,7 +317,7 @@ bool World::try_wait(Process& who, const Access& access, std::string_view compar
     not_run(access.step, "what is awaited depends on data");
     return true;
   }
-  Runner& runner = runner_of(who);
+  Runner& runner = runners_[who.index];
   if (scene_.outside.contains(where.array)) {
     this->access(who, access);
     return true;
@@ -333,7 +332,7 @@ bool World::try_wait(Process& who, const Access& access, std::string_view compar
 }
 
 bool World::barrier_of(Process& who, bool of_ranks, bool releases, bool acquires, int) {
-  Runner& runner = runner_of(who);
+  Runner& runner = runners_[who.index];
   // The same program of all ranks, or all programs of a rank.
   const int group = of_ranks ? who.program : scene_.programs + who.rank;
   Gathering& gathering = gatherings_[{group, runner.gatherings}];
@@ -357,7 +356,7 @@ bool World::barrier_of(Process& who, bool of_ranks, bool releases, bool acquires
 }
 
 void World::mark(Process& who, Mark mark, int) {
-  Runner& runner = runner_of(who);
+  Runner& runner = runners_[who.index];
   if (mark != Mark::fence) return;
   join(runner.clock, runner.pending);
   runner.fenced = runner.clock;

@@ -118,7 +118,6 @@ class World : public Shared {
   void admit(int rank);
   void end_program(Runner& runner);
   void end_call(int rank);
-  void meet();
   int choose();
   void wake();
   Fault stuck();
@@ -130,18 +129,15 @@ class World : public Shared {
   void see(Runner& runner, Cell& cell, int step);
   Element word(Runner& runner, const Access& access, std::size_t index);
   Element data(Runner& runner, const Access& access, std::size_t index);
+  Element flag_or_data(Runner& runner, const Access& access, const Element& where);
+  void blame_stale_word(const Point& reader, const std::string& place);
   void race(const Point& earlier, bool earlier_writes, const Point& later, bool later_writes,
             const Cell& cell);
-  bool is_before(const Point& point, const Clock& clock) const {
-    return point.thread < 0 || point.time <= clock[point.thread];
-  }
   void write_data(Cell& cell, const Clock& clock, const Point& now);
   void read_data(Cell& cell, const Clock& clock, const Point& now, bool is_kept);
   void take_over(Runner& runner, const Cell& cell, const Access& access);
   void give(Runner& runner, Cell& cell, const Access& access);
   void not_run(int step, std::string why);
-  Runner& runner_of(const Process& who) { return runners_[who.index]; }
-  Point now(const Runner& runner, int step) const;
   int rank_of(int thread) const;
   std::string named(const Cell& cell) const;
   std::string named(int thread, int call) const;
