@@ -317,6 +317,13 @@ class Explorer {
   void report_fault(const Fault& fault) {
     const int step = std::clamp(fault.step, 0, static_cast<int>(code_.steps.size()) - 1);
     const Span span = code_.span(step);
+    // A run that leaves calls out accuses nobody: they may be what tells or waits.
+    if (!report_.not_judged.empty()) {
+      report_.not_judged.push_back(
+          "reuse, values, residency: calls that are not followed may tell "
+          "or wait");
+      return;
+    }
     if (fault.kind == Fault::Kind::not_run) {
       report_.not_judged.push_back(
           fmt::format("reuse, values, residency: {}:{}: {}", span.file, span.line, fault.what));

@@ -159,5 +159,24 @@ TEST_F(Rules, take_reductions_of_data_for_stores) {
               IsEmpty());
 }
 
+TEST_F(Rules, accuse_no_protocol_of_which_a_call_was_not_followed) {
+  const auto report = [](const std::string& told) {
+    Library library;
+    const Module& module = library.add(
+        "k.py",
+        "import triton\nimport triton.language as tl\nimport lib\n\n\n@triton.jit\n"
+        "def k(flag, n):\n    tl.atomic_xchg(flag + 1, 1, sem=\"release\", scope=\"sys\")\n" +
+            told +
+            "    while tl.atomic_add(flag, 0, sem=\"acquire\", scope=\"sys\") < 1:\n"
+            "        pass\n");
+    return check_rules(library, module, {});
+  };
+  EXPECT_EQ(report("").violations.at(0).rule, "endless");
+  const RuleReport open = report("    lib.tell(flag)\n");
+  EXPECT_THAT(open.violations, IsEmpty());
+  ASSERT_EQ(open.not_judged.size(), 2);
+  EXPECT_EQ(open.not_judged[0], "k.py:9: lib.tell() is not followed");
+}
+
 }  // namespace
 }  // namespace hemiola::compile

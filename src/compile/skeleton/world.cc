@@ -334,8 +334,9 @@ bool World::try_wait(Process& who, const Access& access, std::string_view compar
 bool World::barrier_of(Process& who, bool of_ranks, bool releases, bool acquires, int) {
   Runner& runner = runners_[who.index];
   // The same program of all ranks, or all programs of a rank.
+  int& passed = runner.gatherings[of_ranks ? 0 : 1];
   const int group = of_ranks ? who.program : scene_.programs + who.rank;
-  Gathering& gathering = gatherings_[{group, runner.gatherings}];
+  Gathering& gathering = gatherings_[{group, passed}];
   const int all = of_ranks ? scene_.world : scene_.programs;
   const std::size_t index = cell_of({.kind = EK::address, .array = -2 - group});
   if (!runner.arrived) {
@@ -351,7 +352,7 @@ bool World::barrier_of(Process& who, bool of_ranks, bool releases, bool acquires
   }
   join(acquires || !scene_.is_strict ? runner.clock : runner.pending, gathering.clock);
   runner.arrived = false;
-  ++runner.gatherings;
+  ++passed;
   return true;
 }
 

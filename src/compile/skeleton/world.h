@@ -107,8 +107,8 @@ class World : public Shared {
     Clock clock, pending;  ///< pending: seen without acquire, taken over at the kernel's end
     int call = 0;
     int stale_step = -1, reset_step = -1;  ///< a wait that was over by what an earlier call told
-    Clock fenced;  ///< as of its last fence: what relaxed stores behind it give
-    int gatherings = 0;
+    Clock fenced;            ///< as of its last fence: what relaxed stores behind it give
+    int gatherings[2] = {};  ///< barriers of ranks, of programs, that it has left behind
     bool arrived = false, is_active = false;
     std::uint64_t priority = 0;
   };
