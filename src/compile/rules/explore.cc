@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <optional>
 
 #include "compile/rules/judge.h"
@@ -17,37 +16,25 @@ using skeleton::World;
 using Part = Reading::Part;
 
 constexpr std::int64_t kStepsInAll = 1'500'000;  ///< of all orders of one setting
+constexpr std::int64_t kMostSteps = 4'000'000;   ///< after which no more readings are tried
 constexpr std::int64_t kMostOrders = 160, kFewestOrders = 12, kMoreOrders = 24;
-
-bool speaks_of(const std::string& text, std::initializer_list<const char*> phrases) {
-  return std::any_of(phrases.begin(), phrases.end(),
-                     [&](const char* one) { return text.find(one) != text.npos; });
-}
-
-/// Comments, texts and host code of the kernel's file, in lower case, blanks as one.
-std::string lower_text(const Module& module) {
-  std::string text;
-  for (const char c : module.source.text()) {
-    const auto lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    const bool blank = std::isspace(static_cast<unsigned char>(c)) != 0 || c == '#';
-    if (!blank)
-      text += lower;
-    else if (!text.empty() && text.back() != ' ')
-      text += ' ';
-  }
-  return text;
-}
 
 class Explorer {
  public:
   Explorer(const skeleton::Code& code, Survey& survey, const RuleRequest& request,
-           const Protocol& protocol, RuleReport& report)
-      : code_(code), survey_(survey), request_(request), protocol_(protocol), report_(report) {}
+           const Protocol& protocol, const Host& host, RuleReport& report)
+      : code_(code),
+        survey_(survey),
+        request_(request),
+        protocol_(protocol),
+        host_(host),
+        report_(report) {}
 
   void explore() {
-    text_ = lower_text(*code_.sites[0].module);
     std::vector<Setting> settings{survey_.setting};
     settings.insert(settings.end(), survey_.others.begin(), survey_.others.end());
+    std::stable_partition(settings.begin(), settings.end(),
+                          [](const Setting& one) { return one.left_out.empty(); });
     std::optional<Attempt> best;
     for (const Setting& setting : settings) {
       Attempt made = attempt(setting);
@@ -57,13 +44,29 @@ class Explorer {
           !best || holds ||
           (best->fault.kind == Fault::Kind::not_run && made.fault.kind != Fault::Kind::not_run);
       if (is_better) best = std::move(made);
-      if (holds) break;
+      if (holds || steps_ > kMostSteps) break;
     }
-    survey_.setting = best->setting;
+    if (best->fault.kind != Fault::Kind::none && best->fault.kind != Fault::Kind::not_run)
+      for (const Setting& other : survey_.resized(best->setting)) {
+        survey_.use(other);
+        if (attempt(other).fault.kind == Fault::Kind::none) best->depends_on_sizes = true;
+      }
+    survey_.use(best->setting);
+    reading_.emplace(code_, survey_);
     report_.violations = std::move(best->report.violations);
     report_.assumed.insert(report_.assumed.end(), best->report.assumed.begin(),
                            best->report.assumed.end());
-    if (best->fault.kind != Fault::Kind::none) report_fault(best->fault);
+    if (best->depends_on_sizes)
+      report_sizes(best->fault);
+    else if (best->fault.kind != Fault::Kind::none)
+      report_fault(best->fault);
+    else if (!best->setting.left_out.empty())
+      report_.not_judged.push_back(fmt::format(
+          "reuse, values, residency: they do not hold if {}, and the text does not say whether it "
+          "is (--protocol)",
+          best->setting.left_out));
+    else
+      name_unreached(best->unreached);
   }
 
  private:
@@ -71,22 +74,26 @@ class Explorer {
     Setting setting;
     RuleReport report;
     Fault fault;
+    bool depends_on_sizes = false;
+    std::set<int> unreached;  ///< steps that wait or tell, which no program came to
   };
 
   /// One reading of the parameters: rules of order, then the protocol.
   Attempt attempt(const Setting& setting) {
     Attempt made{.setting = setting, .report = {}, .fault = {}};
     survey_.setting = setting;
-    const Reading reading(code_, survey_);
-    reading_ = &reading;
-    judge_order(code_, survey_, reading, request_, made.report);
+    reading_.emplace(code_, survey_);
+    judge_order(code_, survey_, *reading_, request_, made.report);
     scene_ = {};
     for (std::set<int>* one : {&told_, &loaded_, &stored_, &counted_}) one->clear();
     assumed_.clear();
     make_scene();
     scene_.is_strict = made.report.violations.empty();
     if (!scene_.flags.empty() || has_ranks_) {
+      reached_.clear();
       made.fault = fault_of(setting);
+      for (const int step : scene_.steps_that_matter)
+        if (!reached_.contains(step)) made.unreached.insert(step);
       if (made.fault.kind == Fault::Kind::none) assume_run(setting);
     }
     made.report.assumed = assumed_;
@@ -103,7 +110,10 @@ class Explorer {
     const bool awaits = std::any_of(scene_.flags.begin(), scene_.flags.end(), [&](int array) {
       return !scene_.outside.contains(array) && reading_->words().at(array).is_awaited;
     });
-    if (!has_ranks_ && (told_.empty() || !awaits)) scene_.flags.clear();
+    const bool is_shared = awaits || std::any_of(stored_.begin(), stored_.end(), [&](int array) {
+                             return loaded_.contains(array);
+                           });
+    if (!has_ranks_ && (told_.empty() || !is_shared)) scene_.flags.clear();
   }
 
   void choose_words() {
@@ -167,68 +177,80 @@ class Explorer {
     }
   }
 
-  World::Start starting(const Setting& setting, int world) {
-    return [this, &setting, world](int rank, int, int call) {
-      return survey_.start(setting, world, rank, call);
+  World::Start starting(const Setting& setting, const Size& size) {
+    return [this, &setting, size](int rank, int, int call) {
+      return survey_.start(setting, size, rank, call);
     };
   }
 
-  void stage(const Setting& setting, int world) {
-    survey_.arrays.world = world;
-    scene_.world = world;
-    scene_.programs = setting.programs;
-    scene_.residents = setting.programs;
-    scene_.grid = survey_.grid(setting.programs);
-    if (protocol_.residents > 0) scene_.residents = std::min(protocol_.residents, setting.programs);
+  void stage(const Setting& setting, const Size& size) {
+    survey_.arrays.world = size.world;
+    scene_.world = size.world;
+    scene_.programs = size.programs();
+    scene_.residents = scene_.programs;
+    scene_.grid = size.grid;
+    if (protocol_.residents > 0) scene_.residents = std::min(protocol_.residents, scene_.programs);
     if (protocol_.residents == 0 && grid_outgrows()) {
-      scene_.residents = std::max(1, setting.programs / 2);
+      scene_.residents = std::max(1, scene_.programs / 2);
       assume("a grid of a program for each tile: not all of them are resident at a time");
     }
     scene_.calls = protocol_.calls > 0 ? protocol_.calls : 3;
     scene_.aliases = setting.aliases;
+    if (!protocol_.is_said) take_from_host();
+  }
+
+  void take_from_host() {
+    scene_.meets_between = host_.meets;
+    if (host_.meets) assume("all ranks meet between calls, as the launch in the file says");
+    scene_.zeroed.clear();
+    for (std::size_t i = 0; i < code_.parameters.size(); ++i)
+      if (host_.zeroed.contains(code_.parameters[i].name)) {
+        scene_.zeroed.insert(static_cast<int>(i));
+        assume(fmt::format("the launch in the file zeroes `{}` before each call",
+                           code_.parameters[i].name));
+      }
   }
 
   bool grid_outgrows() const {
-    const std::string name = code_.sites[0].function;
-    std::string lower;
-    for (const char c : name)
-      lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    const std::size_t launch = text_.find(" " + lower + "[");
-    if (speaks_of(text_,
-                  {"cooperative", "all resident", "co-resident", "all programs are resident"}))
+    if (host_.says({"cooperative", "all resident", "co-resident", "all programs are resident"}))
       return false;
-    if (speaks_of(text_, {"not resident", "more programs than", "more tiles than",
-                          "larger than the gpu", "more blocks than", "than fit"}))
+    if (host_.says({"not resident", "more programs than", "more tiles than", "larger than the gpu",
+                    "more blocks than", "than fit"}))
       return true;
-    if (launch == std::string::npos) return false;
-    const std::size_t end = text_.find('(', text_.find(']', launch));
-    const std::string grid = text_.substr(launch + name.size() + 2, end - launch);
-    return speaks_of(grid, {"cdiv", "tiles"}) && !speaks_of(grid, {"min(", "sms", "count"});
+    return std::any_of(host_.grid.begin(), host_.grid.end(), [](const std::string& size) {
+      const auto has = [&](const char* what) { return size.find(what) != size.npos; };
+      return (has("cdiv") || has("tiles")) && !has("min(") && !has("sms") && !has("SMS") &&
+             !has("count");
+    });
   }
 
   Fault fault_of(const Setting& setting) {
-    const std::vector<int>& worlds = survey_.worlds;
-    for (const int world : worlds) {
-      stage(setting, world);
-      const World::Start start = starting(setting, world);
-      scene_.meets_between = protocol_.meets_between;
-      if (!protocol_.is_said && replays(start)) {
-        scene_.meets_between = !says_calls_in_a_row();
+    const std::vector<Size> sizes = survey_.sizes(setting);
+    for (const Size& size : sizes) {
+      stage(setting, size);
+      const World::Start start = starting(setting, size);
+      if (protocol_.is_said) {
+        scene_.meets_between = scene_.zeroes_all = protocol_.meets_between;
+      } else if (replays(start)) {
+        if (says_calls_in_a_row()) {
+          assume("calls follow each other and nobody sets words back");
+          return replayed_;
+        }
+        scene_.meets_between = scene_.zeroes_all = true;
         assume(
-            scene_.meets_between
-                ? "between calls the host sets the words back to 0 and all ranks meet: a word that "
-                  "was told once would let the next call through at once"
-                : "calls follow each other and nobody sets words back");
-        if (!scene_.meets_between) return replayed_;
+            "between calls the host sets the words back to 0 and all ranks meet: a word that was "
+            "told once would let the next call through at once");
       }
       std::int64_t orders = kFewestOrders;
       for (std::int64_t seed = 0; seed < orders; ++seed) {
         World run(code_, survey_.arrays, scene_);
         const Fault fault = run.run(static_cast<std::uint64_t>(seed), start);
+        steps_ += run.steps();
+        reached_.insert(run.reached().begin(), run.reached().end());
         if (fault.kind != Fault::Kind::none) return first_cause(fault, seed, start);
         if (seed == 0)
           orders = std::clamp(kStepsInAll / std::max<std::int64_t>(1, run.steps()), kFewestOrders,
-                              world == worlds.front() ? kMostOrders : kMostOrders / 4);
+                              &size == sizes.data() ? kMostOrders : kMostOrders / 4);
         orders_ = std::max(orders_, orders);
       }
     }
@@ -247,24 +269,25 @@ class Explorer {
     for (std::int64_t more = 1; more <= kMoreOrders; ++more) {
       World run(code_, survey_.arrays, scene_);
       Fault fault = run.run(static_cast<std::uint64_t>(seed + more), start);
+      steps_ += run.steps();
       if (fault.kind != Fault::Kind::none && depth(fault) < depth(found)) found = std::move(fault);
     }
     return found;
   }
 
   bool says_calls_in_a_row() const {
-    if (speaks_of(text_, {".zero_()", ".fill_(0)", "zeroed", "zeroes the", "reset by the host",
-                          "cleared by the host", "zeroed before", "set back by the host", "memset",
-                          "host resets", "host zero", "host clears", "fresh"}) &&
-        !speaks_of(text_, {"not zeroed", "nothing zeroes", "nobody zeroes", "never zeroed",
-                           "without zeroing", "no zeroing"}))
+    if (host_.says({".zero_()", ".fill_(0)", "zeroed", "zeroes the", "reset by the host",
+                    "cleared by the host", "zeroed before", "set back by the host", "memset",
+                    "host resets", "host zero", "host clears", "fresh"}) &&
+        !host_.says({"not zeroed", "nothing zeroes", "nobody zeroes", "never zeroed",
+                     "without zeroing", "no zeroing"}))
       return false;
-    return speaks_of(text_, {"each call",       "next call",       "every call",    "second call",
-                             "call after call", "call before",     "previous call", "earlier call",
-                             "between calls",   "calls in a row",  "every step",    "each step",
-                             "called again",    "next launch",     "each launch",   "every launch",
-                             "launch before",   "previous launch", "back to back",  "back-to-back",
-                             "repeated",        "replay"});
+    return host_.says({"each call",       "next call",       "every call",    "second call",
+                       "call after call", "call before",     "previous call", "earlier call",
+                       "between calls",   "calls in a row",  "every step",    "each step",
+                       "called again",    "next launch",     "each launch",   "every launch",
+                       "launch before",   "previous launch", "back to back",  "back-to-back",
+                       "repeated",        "replay"});
   }
 
   /// Whether a wait that is closed in the first call is open at once in the second: its word still
@@ -307,11 +330,28 @@ class Explorer {
   }
 
   void assume_run(const Setting& setting) {
-    std::string ranks;
-    for (const int one : survey_.worlds)
-      ranks += (ranks.empty() ? "" : " and ") + std::to_string(one);
-    assume(fmt::format("run on {} ranks with {} programs each, {} calls, up to {} orders", ranks,
-                       setting.programs, scene_.calls, orders_));
+    std::string runs;
+    for (const Size& one : survey_.sizes(setting))
+      runs += fmt::format("{}{} ranks with {} programs each", runs.empty() ? "" : ", ", one.world,
+                          one.programs());
+    assume(fmt::format("run on {}, {} calls, up to {} orders", runs, scene_.calls, orders_));
+  }
+
+  /// Whether the first who tells one of these words is not in the kernel.
+  bool begins_outside(const Fault& fault) const {
+    return std::any_of(fault.first.begin(), fault.first.end(), [&](const Element& word) {
+      for (const Trace& trace : survey_.traces)
+        for (const Event& event : trace.events) {
+          const Part part = reading_->part_of(trace, event);
+          if (reading_->array_of(event) != word.array || part == Part::wait || part == Part::look ||
+              part == Part::plain_wait)
+            continue;
+          for (const Element& where : event.where)
+            if (where.is_vague || (where.rank == word.rank && where.number == word.number))
+              return false;
+        }
+      return true;
+    });
   }
 
   void report_fault(const Fault& fault) {
@@ -322,6 +362,12 @@ class Explorer {
       report_.not_judged.push_back(
           "reuse, values, residency: calls that are not followed may tell "
           "or wait");
+      return;
+    }
+    if (begins_outside(fault)) {
+      report_.not_judged.push_back(
+          fmt::format("reuse, values, residency: {}:{}: who tells `{}` first is not in the kernel",
+                      span.file, span.line, survey_.arrays[fault.first[0].array].name));
       return;
     }
     if (fault.kind == Fault::Kind::not_run) {
@@ -335,13 +381,38 @@ class Explorer {
                    .span = span,
                    .calls = code_.chain(step),
                    .notes = fault.who,
-                   .is_endless = fault.kind == Fault::Kind::endless};
+                   .is_endless = fault.kind == Fault::Kind::endless,
+                   .is_of_run = true};
     if (fault.other_step >= 0) {
       const Span other = code_.span(fault.other_step);
       made.notes.insert(made.notes.begin(),
                         fmt::format("{}:{} is the other side", other.file, other.line));
     }
     report_.violations.push_back(std::move(made));
+  }
+
+  void report_sizes(const Fault& fault) {
+    const Span span = code_.span(std::max(0, fault.step));
+    report_.not_judged.push_back(
+        fmt::format("reuse, values, residency: {}:{}: whether {} depends on sizes that the text "
+                    "does not say (--protocol)",
+                    span.file, span.line, fault.what));
+  }
+
+  /// A protocol holds where it was run.
+  void name_unreached(const std::set<int>& steps) {
+    std::set<std::string> lines;
+    for (const int step : steps) {
+      // The same place may be reached by another call of its helper.
+      const Span span = code_.span(step);
+      const bool is_known = std::any_of(reached_.begin(), reached_.end(), [&](int one) {
+        return code_.span(one).begin == span.begin && code_.span(one).file == span.file;
+      });
+      if (!is_known) lines.insert(fmt::format("{}:{}", span.file, span.line));
+    }
+    for (const std::string& line : lines)
+      report_.not_judged.push_back(
+          fmt::format("reuse, values, residency: {}: no program came here when it was run", line));
   }
 
   static std::string hint_of(const std::string& rule) {
@@ -364,22 +435,24 @@ class Explorer {
   Survey& survey_;
   const RuleRequest& request_;
   const Protocol& protocol_;
+  const Host& host_;
   RuleReport& report_;
-  const Reading* reading_ = nullptr;
+  std::optional<Reading> reading_;
   Scene scene_;
   std::set<int> told_, loaded_, stored_, counted_;
   bool has_ranks_ = false;
-  std::string text_;
   std::vector<std::string> assumed_;
   std::int64_t orders_ = 0;
   Fault replayed_;
+  std::set<int> reached_;
+  std::int64_t steps_ = 0;  ///< of all runs
 };
 
 }  // namespace
 
 void run_protocol(const skeleton::Code& code, Survey& survey, const RuleRequest& request,
-                  const Protocol& protocol, RuleReport& report) {
-  Explorer(code, survey, request, protocol, report).explore();
+                  const Protocol& protocol, const Host& host, RuleReport& report) {
+  Explorer(code, survey, request, protocol, host, report).explore();
 }
 
 }  // namespace hemiola::compile::rules

@@ -52,6 +52,8 @@ class Judge {
                    "a flag is looked at with a plain load, which has no order and no scope",
                    "tl.atomic_add(flag, 0, sem=\"acquire\", scope=\"sys\")");
       case Part::plain_tell:
+        // Whether it is set back in time is seen when the protocol is run.
+        if (event.value.is_number() && event.value.number == 0) return;
         return say("plain-flag",
                    "a flag is set with a plain store, which has no order and no scope",
                    "tl.atomic_xchg(flag, value, sem=\"release\", scope=\"sys\")");
@@ -120,11 +122,25 @@ class Judge {
     const bool is_told_near = use != reading_.words().end() && use->second.is_told &&
                               !use->second.is_told_far && array >= 0;
     const bool is_near = is_told_near && !reading_.is_far(*trace_, event);
+    const bool is_told = array >= 0 && use != reading_.words().end() && use->second.is_told;
+    if (event.scope == "gpu" && !is_told && !reading_.is_far(*trace_, event))
+      return not_in_text(event);
     if (event.scope == "cta" || (event.scope == "gpu" && !is_near))
       say("scope",
           fmt::format("a wait has scope '{}', and who tells it may be another GPU or a copy engine",
                       event.scope),
           "scope=\"sys\"");
+  }
+
+  /// Who tells is not in the kernel, so nobody knows where it runs.
+  void not_in_text(const Event& event) {
+    const Span span = code_.span(event.step);
+    std::string what = fmt::format(
+        "{}:{}: whether scope 'gpu' is enough: who tells this word is not in the kernel, and may "
+        "be another GPU or a copy engine",
+        span.file, span.line);
+    std::vector<std::string>& all = report_.not_judged;
+    if (std::find(all.begin(), all.end(), what) == all.end()) all.push_back(std::move(what));
   }
 
   /// On RDNA a workgroup may span two compute units, and the lane that looks refreshes the cache of
@@ -153,7 +169,8 @@ class Judge {
   bool is_written(int array) const {
     for (const Trace& trace : survey_.traces)
       for (const Event& event : trace.events)
-        if (event.kind == EventKind::store && reading_.array_of(event) == array) return true;
+        if (reading_.part_of(trace, event) == Part::data_store && reading_.array_of(event) == array)
+          return true;
     return false;
   }
 

@@ -70,6 +70,6 @@ void judge_order(const skeleton::Code& code, const Survey& survey, const Reading
 /// Judges order and runs the protocol, for several numbers of ranks and many orders, in every
 /// reading of the parameters until one holds (explore.cc).
 void run_protocol(const skeleton::Code& code, Survey& survey, const RuleRequest& request,
-                  const Protocol& protocol, RuleReport& report);
+                  const Protocol& protocol, const Host& host, RuleReport& report);
 
 }  // namespace hemiola::compile::rules

@@ -15,6 +15,10 @@ bool only_looks(const Event& event) {
   return zero && (event.op == "add" || event.op == "or" || event.op == "sub");
 }
 
+bool sets_to_zero(const Event& event) {
+  return event.value.is_number() && event.value.number == 0;
+}
+
 /// Sums and extremes of one element are data unless something says otherwise.
 bool may_be_data(const Event& event) {
   return event.op != "xchg" && event.op != "cas" && event.scope == "gpu" &&
@@ -23,7 +27,13 @@ bool may_be_data(const Event& event) {
 
 /// Who counted last sets the count back.
 bool sets_back(const Event& event) {
-  return event.op == "xchg" && event.value.is_number() && event.value.number == 0;
+  return event.op == "xchg" && sets_to_zero(event);
+}
+
+bool is_data(const Event& event, bool is_word, bool is_near) {
+  const bool depends_on_data = !event.value.is_number();
+  if (depends_on_data && (event.is_block || (!is_word && event.op != "cas"))) return true;
+  return is_near && !is_word && may_be_data(event);
 }
 
 }  // namespace
@@ -42,7 +52,7 @@ Reading::Reading(const skeleton::Code& code, const Survey& survey) : code_(code)
     for (const Event& event : trace.events) {
       const Part part = part_of(trace, event);
       const int array = array_of(event);
-      if (part == Part::plain_tell) words_[array].is_told = true;
+      if (part == Part::plain_tell && !sets_to_zero(event)) words_[array].is_told = true;
       const bool is_data = part == Part::data_load || part == Part::data_store;
       if (is_data && array >= 0 && is_far(trace, event)) exchanged_.insert(array);
       has_words_ = has_words_ || event.kind == Event::Kind::ranks || part == Part::wait ||
@@ -157,8 +167,7 @@ Reading::Part Reading::part_of_atomic(const Trace& trace, const Event& event,
   if (only_looks(event)) return Part::look;
   const bool is_near = array_of(event) >= 0 && !is_far(trace, event);
   if (sets_back(event) && use.is_counted && !use.is_awaited) return Part::other;
-  const bool is_data = is_near && !use.is_awaited && !use.is_counted && may_be_data(event);
-  if (is_data || (event.is_block && !event.value.is_number())) return Part::data_store;
+  if (is_data(event, use.is_awaited || use.is_counted, is_near)) return Part::data_store;
   if (event.op != "xchg" && decides_.at(event.step)) return Part::count;
   // The result of a counter that gives out work is used, and nobody waits for it.
   const bool is_used = code_.steps[event.step + 1].op != Op::pop;

@@ -2,6 +2,7 @@
 // this rank or of a peer. From the protocol file, from --constexpr, from the text, from names.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "compile/python/formula.h"
+#include "compile/rules/launch.h"
 #include "compile/skeleton/survey.h"
 #include "compile/skeleton/world.h"
 
@@ -35,57 +37,83 @@ struct Setting {
   std::vector<std::string> expressions;  ///< by parameter, of rank, world, call, programs
   std::vector<std::string> at;           ///< of memory of a peer: whose, likewise
   std::map<int, int> aliases;            ///< arrays that are another one
-  int programs = 2;
+  std::array<std::string, 3> axes;       ///< of the grid: "world", "1"; empty: what is tried
+  std::string left_out;  ///< "`far[]` is `inbox` of a peer": what is taken as not so
+
+  bool operator==(const Setting&) const = default;
+};
+
+/// How many ranks, and programs of each, the kernel runs with.
+struct Size {
+  int world = 2;
+  std::vector<int> grid{4, 1, 1};
+
+  int programs() const { return grid[0] * grid[1] * grid[2]; }
 };
 
 /// What the kernel does, for all ranks and programs of a small run.
 class Survey {
  public:
-  Survey(const skeleton::Code& code, const ParameterValues& constants, const Protocol& protocol);
+  Survey(const skeleton::Code& code, const ParameterValues& constants, const Protocol& protocol,
+         const Host& host);
 
   skeleton::Arrays arrays;
   std::vector<skeleton::Trace> traces;
-  std::set<int> not_followed;     ///< steps
-  bool knows_ranks = false;       ///< the kernel is told of its rank or of peers
-  std::vector<int> worlds{2, 4};  ///< numbers of ranks to run on
+  std::set<int> not_followed;  ///< steps
+  bool knows_ranks = false;    ///< the kernel is told of its rank or of peers
   std::vector<std::string> assumed;
   Setting setting;              ///< the likeliest
   std::vector<Setting> others;  ///< tried if that does not hold
 
-  /// Programs along each axis of the grid.
-  std::vector<int> grid(int programs) const;
+  /// Readings with other sizes of data, of which nothing says what they are.
+  std::vector<Setting> resized(const Setting& chosen) const;
+  /// Traces of another reading.
+  void use(const Setting& chosen);
+  /// Numbers of ranks and programs to run with.
+  std::vector<Size> sizes(const Setting& chosen) const;
   /// Values of a program's parameters.
-  std::vector<skeleton::Value> start(const Setting& setting, int world, int rank, int call) const;
+  std::vector<skeleton::Value> start(const Setting& chosen, const Size& size, int rank,
+                                     int call) const;
   int canonical(int array) const {
     const auto known = setting.aliases.find(array);
     return known == setting.aliases.end() ? array : known->second;
   }
 
  private:
+  using Change = std::function<void(Setting&)>;
+  using Choices = std::vector<std::vector<Change>>;
   void type_parameters();
   void choose_numbers(const ParameterValues& constants);
-  using Choices = std::vector<std::vector<std::function<void(Setting&)>>>;
+  std::string text_of_number(int parameter, const ParameterValues& constants) const;
+  std::string handed_over(int parameter) const;
+  void take_from_protocol(int parameter);
+  void choose_axes();
+  void infer_ranks();
+  int strays_of(const Setting& setting);
+  bool differs_by_rank(const Setting& setting);
   void choose_arrays();
   void match_peers(Choices& choices);
   Use of_peer(int parameter, Use use);
-  std::pair<std::vector<int>, std::vector<int>> own_for(int array, const std::string& name,
-                                                        const Use& use,
-                                                        std::map<int, Use>& uses) const;
+  std::vector<int> own_for(int array, const std::string& name, const Use& use,
+                           std::map<int, Use>& uses, bool& is_named) const;
+  std::set<int> inputs() const;
   void match_numbers(Choices& choices);
-  void record(bool keeps);
-  std::string expression_of(int parameter);
+  void record(const Setting& setting);
+  std::string expression_of(int parameter) const;
   void choose_worlds();
-  bool is_told_or_awaited(const std::string& name) const;
+  bool knows(const char* what, skeleton::Word::Meaning meaning) const;
+  std::set<std::string> told_or_awaited() const;
+  Size size_of(const Setting& chosen, int world, int programs) const;
 
   std::optional<std::int64_t> value_of(const std::string& text, const Names& names) const;
 
   const skeleton::Code& code_;
   const Protocol& protocol_;
+  const Host& host_;
+  std::vector<int> worlds_{2, 4};
+  std::set<int> guessed_;  ///< numbers of which nothing says what they are
+  std::set<int> axes_;     ///< of the grid, that the kernel asks for
   mutable std::map<std::string, Formula> formulas_;  ///< by their text: read once
 };
-
-/// The words of a name without those that only say whose it is: {"flag"} of "peer_flags".
-std::set<std::string> core_of(const std::string& name);
-bool names_a_peer(const std::string& name);
 
 }  // namespace hemiola::compile::rules

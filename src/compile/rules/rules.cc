@@ -83,8 +83,8 @@ void name_what_is_not_followed(const skeleton::Code& code, const Survey& survey,
 /// wrong at the call.
 void move_to_calls(const skeleton::Code& code, const Survey& survey, RuleReport& report) {
   for (Violation& one : report.violations) {
-    if (one.calls.empty()) continue;
-    std::size_t differs = one.calls.size();
+    if (one.calls.empty() || one.is_of_run) continue;
+    std::size_t differs = one.calls.size(), right = 0, wrong = 0;
     std::set<int> steps;
     for (const skeleton::Trace& trace : survey.traces)
       for (const skeleton::Event& event : trace.events)
@@ -99,11 +99,12 @@ void move_to_calls(const skeleton::Code& code, const Survey& survey, RuleReport&
                    std::equal(chain.begin(), chain.end(), other.calls.begin(),
                               [](const Span& a, const Span& b) { return a.begin == b.begin; });
           });
+      ++(is_wrong ? wrong : right);
       if (is_wrong) continue;
       for (std::size_t i = 0; i < std::min(chain.size(), one.calls.size()); ++i)
         if (chain[i].begin != one.calls[i].begin) differs = std::min(differs, i);
     }
-    if (differs == one.calls.size()) continue;
+    if (differs == one.calls.size() || wrong > right) continue;
     one.notes.insert(one.notes.begin(),
                      fmt::format("in the helper at {}:{}", one.span.file, one.span.line));
     one.span = one.calls[differs];
@@ -141,7 +142,8 @@ RuleReport check_rules(Library& library, const Module& module, const RuleRequest
   for (const Parameter& one : kernel.parameters) parameters.push_back(one.name);
   const rules::Protocol protocol = rules::read_protocol(request.protocol, parameters);
   const skeleton::Code code = skeleton::assemble(library, kernel, skeleton::Vocabulary::own());
-  Survey survey(code, request.constants, protocol);
+  const rules::Host host = rules::read_host(kernel);
+  Survey survey(code, request.constants, protocol, host);
   const Reading reading(code, survey);
   RuleReport report{.kernel = kernel.name};
   report.events = events_of(code, survey, reading, request.target == "cuda");
@@ -150,7 +152,7 @@ RuleReport check_rules(Library& library, const Module& module, const RuleRequest
   if (!report.communicates) return report;
   report.assumed = survey.assumed;
   if (reading.has_words())
-    rules::run_protocol(code, survey, request, protocol, report);
+    rules::run_protocol(code, survey, request, protocol, host, report);
   else
     report.not_judged.push_back(
         "nothing here waits or tells: what orders it with the peers whose "

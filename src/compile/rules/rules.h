@@ -20,6 +20,7 @@ struct Violation {
   std::vector<Span> calls;         ///< of helpers that lead there, the outermost first
   std::vector<std::string> notes;  ///< who waits for what, which ranks and calls
   bool is_endless = false;         ///< a wait that cannot end (exit code 4)
+  bool is_of_run = false;          ///< found when the protocol was run
 };
 
 /// What a kernel does with memory that others wait for or write, in the order of its text, calls of

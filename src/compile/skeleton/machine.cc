@@ -191,6 +191,7 @@ void Machine::end_loop(Process& who, const Step& step) {
 
 void Machine::leave(Process& who, const Step& step) {
   if (who.open_ifs.empty()) {
+    if (step.a == static_cast<int>(code_.steps.size())) who.left_step = who.pc - 1;
     who.pc = step.a;
     return;
   }

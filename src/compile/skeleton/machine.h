@@ -37,6 +37,8 @@ class Shared {
   /// Whether a wait for `access.compare` is over; "cas" then stores `access.value`. Where it is
   /// not, it adds what it looked at to `who.watched`.
   virtual bool try_wait(Process& who, const Access& access, std::string_view comparison) = 0;
+  /// A lane that is masked off.
+  virtual void skip(Process&, const Access&) {}
   /// Of the same program of all ranks, or of all programs of a rank. False: not all are there.
   virtual bool barrier_of(Process& who, bool of_ranks, bool releases, bool acquires, int step) = 0;
   virtual void mark(Process& who, Mark mark, int step) = 0;
@@ -55,6 +57,7 @@ struct Process {
   enum class State : std::uint8_t { ready, blocked, ended, failed } state = State::ready;
   std::string why;  ///< it failed
   int last_step = 0;
+  int left_step = -1;  ///< where it returned from the kernel before its end
   std::int64_t steps = 0;
 
   using Looks = std::vector<std::pair<std::size_t, std::int64_t>>;  ///< words, and their versions

@@ -39,6 +39,19 @@ std::vector<int> shape_in(const Value& value) {
   return shape;
 }
 
+/// Lanes that go through a condition of threads; null: all.
+const Value* active_lanes(const Process& who, const Value& where) {
+  const Value* lanes = who.masks.empty() ? nullptr : &who.masks.back().second;
+  return lanes != nullptr && lanes->elements.size() == where.elements.size() ? lanes : nullptr;
+}
+
+/// What is told and awaited is a number.
+void note_numbers(Arrays& arrays, const Value& value) {
+  if (value.kind != Value::Kind::elements) return;
+  for (const Element& one : value.elements)
+    if (one.kind == EK::open) arrays[one.array].is_number = true;
+}
+
 }  // namespace
 
 const Value* Machine::Arguments::find(std::size_t position, std::string_view name) const {
@@ -286,13 +299,16 @@ Value Machine::touch(Process& who, const Value& where, Access access, const Valu
   if (where.kind != Value::Kind::elements) return {};
   access.step = who.pc - 1;
   access.is_block = where.elements.size() > 1;
-  const Value* lanes = who.masks.empty() ? nullptr : &who.masks.back().second;
-  if (lanes != nullptr && lanes->elements.size() != where.elements.size()) lanes = nullptr;
+  const Value* lanes = active_lanes(who, where);
+  if (value != nullptr && access.kind == Access::Kind::atomic) note_numbers(arrays_, *value);
   who.steps += static_cast<std::int64_t>(where.elements.size());
   for (std::size_t i = 0; i < where.elements.size(); ++i) {
     result.elements[i] = Element{};
-    if (is_off(mask, i) || is_off(lanes, i)) continue;
     access.where = addressed(who, where.elements[i]);
+    if (is_off(mask, i) || is_off(lanes, i)) {
+      shared_.skip(who, access);
+      continue;
+    }
     if (value != nullptr) access.value = lane_of(*value, i);
     if (compare != nullptr) access.compare = lane_of(*compare, i);
     result.elements[i] = shared_.access(who, access);
@@ -360,6 +376,7 @@ bool Machine::atomic(Process& who, const Arguments& given, Value& result) {
 bool Machine::wait(Process& who, const Value& where, Access access, const Value& value,
                    const std::string& comparison) {
   if (where.kind != Value::Kind::elements) return true;
+  note_numbers(arrays_, value);
   access.repeats = true;
   access.step = who.pc - 1;
   access.is_block = where.elements.size() > 1;
@@ -367,8 +384,9 @@ bool Machine::wait(Process& who, const Value& where, Access access, const Value&
     who.lanes_done.assign(where.elements.size(), false);
   bool all = true;
   who.watched.clear();
+  const Value* lanes = active_lanes(who, where);
   for (std::size_t i = 0; i < where.elements.size(); ++i) {
-    if (who.lanes_done[i]) continue;
+    if (who.lanes_done[i] || is_off(lanes, i)) continue;
     access.where = addressed(who, where.elements[i]);
     access.compare = lane_of(value, i);
     who.lanes_done[i] = shared_.try_wait(who, access, comparison);

@@ -53,6 +53,25 @@ Value operand_of(const std::string& text, std::size_t from, std::int64_t outputs
   return at >= 0 && at < static_cast<std::int64_t>(inputs.size()) ? inputs[at] : Value{};
 }
 
+/// What a loop of instructions waits for: "ge" of one that branches back while it is less, and
+/// where that value is written.
+struct LoopTest {
+  std::string comparison;  ///< empty: it is not understood
+  std::size_t operand = 0;
+};
+LoopTest loop_test(const std::string& text) {
+  static constexpr std::array<std::pair<const char*, const char*>, 6> kInverse{
+      {{"eq", "ne"}, {"ne", "eq"}, {"lt", "ge"}, {"ge", "lt"}, {"le", "gt"}, {"gt", "le"}}};
+  const std::size_t test = text.find("setp."), branch = text.find("bra");
+  if (test == text.npos || branch == text.npos) return {};
+  const std::size_t at = text.rfind('@', branch), last = text.rfind(',', text.find(';', test));
+  const bool is_negated = at != text.npos && text[at + 1] == '!';
+  for (const auto& [name, inverse] : kInverse)
+    if (text.compare(test + 5, 2, name) == 0 && last > test)
+      return {is_negated ? name : inverse, last + 1};
+  return {};
+}
+
 }  // namespace
 
 Value Machine::at_peer(const Process& who, const Value& where, const Value& peer) {
@@ -148,6 +167,9 @@ Value Machine::lanes() const {
 
 Value Machine::there(const Process& who, const Arguments& given, const char* name) {
   const Value *where = given.role(name), *peer = given.role("peer");
+  const Value* bases = given.role("bases");
+  if (bases != nullptr && bases->is_scalar() && bases->elements[0].kind == Element::Kind::open)
+    arrays_[bases->elements[0].array].is_pointer = true;
   if (where == nullptr) return {};
   return peer == nullptr ? *where : at_peer(who, *where, *peer);
 }
@@ -273,6 +295,11 @@ bool Machine::instruction(Process& who, const Arguments& given, const std::strin
     access.value = second.kind == Value::Kind::elements ? second.elements[0] : Element{};
     wait(who, where, access, first, "cas");
     return true;
+  }
+  if (access.op == "load" && loops) {
+    const LoopTest test = loop_test(text);
+    if (!test.comparison.empty()) wait(who, where, access, operand(test.operand), test.comparison);
+    return !test.comparison.empty();
   }
   const bool compares = access.op == "cas";
   result =

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "compile/skeleton/world.h"
+#include "compile/skeleton/blame.h"
 #include "core/random.h"
 
 namespace hemiola::compile::skeleton {
@@ -51,7 +51,7 @@ Fault World::run(std::uint64_t seed, const Start& start) {
     if (chosen < 0) {
       const bool over =
           std::all_of(calls_.begin(), calls_.end(), [&](int call) { return call >= scene_.calls; });
-      return over ? Fault{} : stuck();
+      return over ? Fault{} : Blame(*this).stuck();
     }
     Runner& runner = runners_[chosen];
     machine_.launch.call = runner.call;
@@ -125,7 +125,9 @@ void World::start_call(int rank) {
       if (cell.array == array && cell.rank == rank) write_data(cell, clock, point);
   }
   for (Cell& cell : cells_)
-    if (cell.rank == rank && scene_.fresh.contains(cell.array)) cell.value = 0;
+    if (cell.rank == rank &&
+        (scene_.fresh.contains(cell.array) || scene_.zeroed.contains(cell.array)))
+      cell.value = 0;
   ++clock[thread];
   next_program_[rank] = 0;
   running_[rank] = 0;
@@ -151,6 +153,7 @@ void World::admit(int rank) {
 void World::end_program(Runner& runner) {
   const int rank = runner.process.rank;
   steps_ += runner.process.steps;
+  runner.left_step = runner.process.writes == 0 ? runner.process.left_step : -1;
   runner.is_active = false;
   join(runner.clock, runner.pending, 0);
   join(hosts_[rank], runner.clock, 0);
@@ -174,7 +177,7 @@ void World::end_call(int rank) {
   Clock all;
   for (const Clock& one : hosts_) join(all, one, 0);
   for (Cell& cell : cells_)
-    if (scene_.flags.contains(cell.array)) {
+    if (scene_.zeroes_all && scene_.flags.contains(cell.array)) {
       cell.value = 0;
       cell.for_all = cell.for_gpu = {};
       cell.history.clear();
@@ -208,91 +211,6 @@ bool World::would_pass(const Runner& runner, std::size_t cell, std::int64_t valu
   fault_ = fault;
   trial = before;
   return !stays;
-}
-
-/// Finds out whether the word had the value that is awaited, and who took it away.
-void World::explain(Fault& fault, const Runner& runner) {
-  for (const auto& [index, version] : runner.process.watched) {
-    const std::vector<Written> history = cells_[index].history;
-    for (std::size_t i = history.size(); i-- > 0;) {
-      if (i + 1 >= history.size()) continue;
-      const Written &lost = history[i], &by = history[i + 1];
-      if (lost.seen_by.contains(runner.process.index) || lost.call < runner.call - 1) continue;
-      if (!would_pass(runner, index, lost.value)) continue;
-      fault.other_step = fault.step;
-      const std::string place = named(cells_[index]);
-      if (by.value > lost.value) {
-        fault.rule = "overtaken";
-        fault.other_step = by.step;
-        fault.what = fmt::format(
-            "waits until {} is one value, and it may have gone on to {} when it is looked at",
-            place, by.value);
-      } else {
-        fault.rule = "reset";
-        fault.step = by.step;
-        fault.what = fmt::format(
-            "{} is set to {} when it may have been told already: that word is lost, and the wait "
-            "for it never ends",
-            place, by.value);
-      }
-      return;
-    }
-  }
-}
-
-/// A word that nobody ever told, of an array whose other words were: who tells has the wrong place.
-void World::blame_teller(Fault& fault, const Runner& runner) const {
-  for (const auto& [index, version] : runner.process.watched) {
-    const Cell& waited = cells_[index];
-    if (waited.array < 0 || !waited.history.empty()) continue;
-    for (const Cell& other : cells_) {
-      if (other.array != waited.array || other.history.empty()) continue;
-      fault.other_step = fault.step;
-      fault.step = other.history.back().step;
-      fault.what = fmt::format("{} is waited for and nobody tells it; this tells {}", named(waited),
-                               named(other));
-      return;
-    }
-  }
-}
-
-Fault World::stuck() {
-  Fault fault{.kind = Fault::Kind::endless, .rule = "endless", .what = "", .who = {}};
-  const Runner* chosen = nullptr;
-  for (const Runner& one : runners_) {
-    if (!one.is_active || one.process.state != Process::State::blocked) continue;
-    const int step = one.process.last_step;
-    std::string for_what;
-    for (const auto& [index, version] : one.process.watched) {
-      if (!for_what.empty()) for_what += ", ";
-      for_what += named(cells_[index]);
-      if (cells_[index].array >= 0)
-        for_what += fmt::format(" (is {})", cells_[index].value.value_or(0));
-    }
-    fault.who.push_back(fmt::format("{} waits at line {} for {}",
-                                    named(one.process.index, one.call), code_.span(step).line,
-                                    for_what));
-    if (chosen == nullptr || one.call < chosen->call) chosen = &one;
-  }
-  for (int rank = 0; rank < scene_.world; ++rank)
-    if (next_program_[rank] < scene_.programs && calls_[rank] < scene_.calls)
-      fault.who.push_back(
-          fmt::format("rank {}: program {} and those behind it have not begun, "
-                      "{} of {} are resident",
-                      rank, next_program_[rank], scene_.residents, scene_.programs));
-  if (chosen == nullptr) return fault;
-  fault.step = chosen->process.last_step;
-  fault.what = "this wait never ends";
-  for (const Runner& one : runners_) {
-    if (!one.is_active || one.process.state != Process::State::blocked || fault.rule != "endless")
-      continue;
-    Fault explained = fault;
-    explained.step = one.process.last_step;
-    explain(explained, one);
-    if (explained.rule != "endless") fault = explained;
-  }
-  if (fault.rule == "endless") blame_teller(fault, *chosen);
-  return fault;
 }
 
 }  // namespace hemiola::compile::skeleton

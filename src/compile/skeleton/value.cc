@@ -140,7 +140,8 @@ Element combined(Arrays& arrays, std::string_view op, const Element& a, const El
   if (op == "-") return subtracted(arrays, a, b);
   const bool only_compares = op == "==" || op == "!=" || op == "is" || op == "is not";
   for (const Element* one : {&a, &b})
-    if (one->kind == EK::open && !only_compares) arrays[one->array].is_number = true;
+    if (one->kind == EK::open && (!only_compares || (one == &a ? b : a).kind != EK::address))
+      arrays[one->array].is_number = true;
   return of_unknown(op, a, b);
 }
 
@@ -202,12 +203,18 @@ int Arrays::add(Array array) {
   return size() - 1;
 }
 
+void Arrays::keep(int count) {
+  arrays_.resize(static_cast<std::size_t>(count));
+  targets_.clear();
+}
+
 Element Arrays::target(const Element& loaded) {
   Array& table = arrays_[loaded.array];
   if (loaded.number != 0 || loaded.is_vague) table.is_indexed = true;
   // In a table of tables the outer index says which table.
   const bool is_inner = table.table >= 0;
   std::int64_t kind = loaded.is_vague ? 0 : floor_divided(loaded.number, world);
+  const std::int64_t outer = kind;
   if (is_inner) kind = kind * 1024 + loaded.rank;
   const auto [found, is_new] = targets_.try_emplace({loaded.array, kind}, size());
   const bool is_indexed = table.is_indexed;
@@ -215,6 +222,7 @@ Element Arrays::target(const Element& loaded) {
     add({.name = table.name + (kind == 0 ? "[]" : "[" + std::to_string(kind) + "][]"),
          .table = loaded.array,
          .parameter = table.parameter,
+         .kind = is_inner ? 0 : outer,
          .is_pointer = true});
   const auto slot =
       static_cast<std::int32_t>(loaded.number - floor_divided(loaded.number, world) * world);

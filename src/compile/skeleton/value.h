@@ -42,6 +42,7 @@ struct Array {
   std::string name;   ///< "flags", "peer_flags[]"
   int table = -1;     ///< the array whose elements are addresses of this one; -1: a parameter's own
   int parameter = 0;  ///< whose memory, or whose table, it is
+  std::int64_t kind = 0;    ///< of a table's: how many times all ranks stand before it
   bool is_table = false;    ///< its elements were used as addresses
   bool is_indexed = false;  ///< ... and more than its first one was looked at
   bool is_number = false;   ///< the parameter was multiplied, compared or counted with
@@ -57,6 +58,8 @@ class Arrays {
   Array& operator[](int i) { return arrays_[i]; }
   const Array& operator[](int i) const { return arrays_[i]; }
   int size() const { return static_cast<int>(arrays_.size()); }
+  /// Forgets all but the first, which parameters point to.
+  void keep(int count);
   /// What an element of a table points to. A table of which only the first element is ever looked
   /// at has the address of one peer: the rank behind.
   Element target(const Element& loaded);

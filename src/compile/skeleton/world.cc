@@ -1,5 +1,5 @@
 // What one access does to memory and clocks. Who runs when is in schedule.cc.
-#include "compile/skeleton/world.h"
+#include "compile/skeleton/blame.h"
 
 #include <fmt/format.h>
 
@@ -108,7 +108,15 @@ bool World::matters(int begin, int end) const {
   return false;
 }
 
+void World::skip(Process&, const Access& access) {
+  const Element where = resolved(access.where);
+  const bool tells = access.kind == Access::Kind::atomic && scene_.flags.contains(where.array) &&
+                     where.kind == EK::address && !where.is_vague;
+  if (tells && where.rank >= 0 && where.rank < scene_.world) masked_[cell_of(where)] = access.step;
+}
+
 Element World::access(Process& who, const Access& access) {
+  reached_.insert(access.step);
   const Element where = resolved(access.where);
   const bool matters = scene_.steps_that_matter.contains(access.step);
   if (where.kind != EK::address || where.is_vague || where.rank < 0) {
@@ -126,6 +134,11 @@ Element World::access(Process& who, const Access& access) {
                 .what = fmt::format("it goes to rank {} of {}", where.rank, scene_.world),
                 .who = {named(who.index, runner.call)}};
     return {};
+  }
+  if (arrays_[where.array].kind !=
+      0) {  // a table of more than ranks, or a number that is not known
+    if (matters) not_run(access.step, "which memory of a table this is depends on a number");
+    return seen;
   }
   if (scene_.outside.contains(where.array)) {
     // Whoever tells it has ordered what it is about.
@@ -162,6 +175,8 @@ void World::see(Runner& runner, Cell& cell, int step) {
   if (cell.history.empty()) return;
   Written& last = cell.history.back();
   last.seen_by.insert(runner.process.index);
+  runner.seen_array = cell.array;
+  runner.seen_of = rank_of(last.thread);
   const bool is_stale = last.call < runner.call && last.value != 0;
   runner.stale_step = is_stale ? step : -1;
   runner.reset_step = is_stale ? cell.reset_step : -1;
@@ -190,11 +205,14 @@ Element World::word(Runner& runner, const Access& access, std::size_t index) {
   }
   if (made == 0 && access.op == "xchg") cell.reset_step = access.step;
   const bool is_mute = made != 0 && scene_.mute_from >= 0 && runner.call >= scene_.mute_from;
-  const bool looks_only =
-      fails || is_mute || (made == old && (access.op == "add" || access.op == "or"));
-  if (looks_only) return number_element(old);
+  const bool is_same = made == old && (access.op == "add" || access.op == "or");
+  if (!fails && !is_mute && !is_same) tell(runner, cell, access, made);
+  return number_element(old);
+}
+
+void World::tell(Runner& runner, Cell& cell, const Access& access, std::int64_t made) {
   give(runner, cell, access);
-  if (made != old) {
+  if (made != cell.value.value_or(0)) {
     ++cell.version;
     ++runner.process.writes;
   }
@@ -203,8 +221,8 @@ Element World::word(Runner& runner, const Access& access, std::size_t index) {
                           .thread = runner.process.index,
                           .step = access.step,
                           .call = runner.call,
+                          .replaces = access.kind == Access::Kind::store || access.op == "xchg",
                           .seen_by = {}});
-  return number_element(old);
 }
 
 void World::take_over(Runner& runner, const Cell& cell, const Access& access) {
@@ -260,14 +278,14 @@ Element World::data(Runner& runner, const Access& access, std::size_t index) {
 
 void World::race(const Point& earlier, bool earlier_writes, const Point& later, bool later_writes,
                  const Cell& cell) {
-  if (fault_.kind != Fault::Kind::none || is_trial_ || scene_.mute_from >= 0) return;
+  if (is_silent()) return;
   // Which programs of a GPU write the same place depends on sizes, which are assumed.
   const bool both = earlier_writes && later_writes;
   const bool same_rank = rank_of(earlier.thread) == rank_of(later.thread);
   if (both && (same_rank || (earlier.is_atomic && later.is_atomic))) return;
-  // Something is overwritten that is still read: before it was, or by a later call's store already.
-  const bool reuse = !earlier_writes || (!later_writes && earlier.call > later.call);
   const Point &write = earlier_writes ? earlier : later, &other = earlier_writes ? later : earlier;
+  // Something is overwritten that is still read: it was written more often than it was read.
+  const bool reuse = !both && (other.turn < write.turn || write.call > other.call);
   const std::string place = named(cell);
   const bool by_host = write.step < 0;
   fault_ = {.kind = Fault::Kind::race, .rule = reuse ? "reuse" : "order", .what = "", .who = {}};
@@ -277,40 +295,42 @@ void World::race(const Point& earlier, bool earlier_writes, const Point& later, 
   fault_.other_step = at_write ? other.step : write.step;
   fault_.what = place + what_of(both, reuse, by_host);
   fault_.who = {named(earlier.thread, earlier.call), named(later.thread, later.call)};
-  if (!both) blame_stale_word(other, place);
-}
-
-/// The reader was let through by a word of an earlier call, which somebody sets back too late.
-void World::blame_stale_word(const Point& reader, const std::string& place) {
-  if (reader.thread >= scene_.world * scene_.programs) return;
-  const Runner& runner = runners_[reader.thread];
-  if (runner.stale_step < 0 || runner.reset_step < 0 || runner.call != reader.call) return;
-  fault_.rule = "reset";
-  fault_.other_step = runner.stale_step;
-  fault_.step = runner.reset_step;
-  fault_.what = fmt::format(
-      "nothing orders this before others look at the word: one of them saw what the call before "
-      "told, and {} was read too early",
-      place);
+  if (!both) Blame(*this).stale_word(fault_, other, place);
+  if (!by_host && fault_.rule == "reuse") Blame(*this).word_back(fault_, write, other);
 }
 
 void World::write_data(Cell& cell, const Clock& clock, const Point& point) {
-  if (!is_before(cell.write, clock)) race(cell.write, true, point, true, cell);
+  Point now = point;
+  now.turn = cell.write.turn + 1;
+  if (!is_before(cell.write, clock)) race(cell.write, true, now, true, cell);
   for (const Point& read : cell.reads)
-    if (!is_before(read, clock)) race(read, false, point, true, cell);
+    if (!is_before(read, clock)) race(read, false, now, true, cell);
+  const bool is_new = cell.is_read || cell.write.thread != point.thread ||
+                      cell.write.call != point.call || cell.write.time != point.time ||
+                      cell.write.turn == 0;
+  const int turn = cell.write.turn + (is_new ? 1 : 0);
   cell.write = point;
+  cell.write.turn = turn;
+  cell.is_read = false;
   cell.reads.clear();
 }
 
 void World::read_data(Cell& cell, const Clock& clock, const Point& point, bool is_kept) {
   const bool is_later = !is_kept && cell.write.call > point.call;  // of whoever reads after a call
-  if (!is_before(cell.write, clock) && !is_later) race(cell.write, true, point, false, cell);
+  Point now = point;
+  Point& before = cell.latest[point.thread];
+  const bool is_new = before.turn == 0 || before.call != point.call || !cell.is_read;
+  now.turn = before.turn + (is_new ? 1 : 0);
+  if (!is_before(cell.write, clock) && !is_later) race(cell.write, true, now, false, cell);
   if (!is_kept) return;
+  before = now;
+  cell.is_read = true;
   std::erase_if(cell.reads, [&](const Point& one) { return one.thread == point.thread; });
-  cell.reads.push_back(point);
+  cell.reads.push_back(now);
 }
 
 bool World::try_wait(Process& who, const Access& access, std::string_view comparison) {
+  reached_.insert(access.step);
   const Element where = resolved(access.where);
   if (where.kind != EK::address || where.is_vague || where.rank < 0 || where.rank >= scene_.world ||
       !access.compare.is_number()) {
@@ -331,7 +351,8 @@ bool World::try_wait(Process& who, const Access& access, std::string_view compar
   return true;
 }
 
-bool World::barrier_of(Process& who, bool of_ranks, bool releases, bool acquires, int) {
+bool World::barrier_of(Process& who, bool of_ranks, bool releases, bool acquires, int step) {
+  reached_.insert(step);
   Runner& runner = runners_[who.index];
   // The same program of all ranks, or all programs of a rank.
   int& passed = runner.gatherings[of_ranks ? 0 : 1];

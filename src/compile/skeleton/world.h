@@ -20,7 +20,9 @@ using Clock = std::vector<std::int32_t>;
 struct Scene {
   int world = 2, programs = 2, residents = 2, calls = 3;
   std::vector<int> grid{2, 1, 1};  ///< programs along its axes
-  bool meets_between = false;      ///< all ranks meet between calls, and words are 0 again
+  bool meets_between = false;      ///< all ranks meet between calls
+  bool zeroes_all = false;         ///< ... and all words are 0 again
+  std::set<int> zeroed;            ///< words that each rank's host sets back before each call
   std::set<int> flags;             ///< arrays of words
   std::set<int> mixed;             ///< ... with data between them
   std::set<int> outside;           ///< words that somebody else tells: waits for them are over
@@ -45,6 +47,7 @@ struct Fault {
   int step = -1;        ///< what is wrong
   int other_step = -1;  ///< the other access, or the wait; -1: the host
   std::string rule, what;
+  std::vector<Element> first;    ///< words that are awaited when nobody has told any of their array
   std::vector<std::string> who;  ///< "rank 1, program 0, call 2 waits for flags[3] at line 18"
 };
 
@@ -64,9 +67,11 @@ class World : public Shared {
   /// Whether a word of the array was set back to 0.
   bool is_set_back(int array) const;
   std::int64_t steps() const { return steps_; }
+  const std::set<int>& reached() const { return reached_; }  ///< steps that touched words
 
   Element access(Process& who, const Access& access) override;
   bool try_wait(Process& who, const Access& access, std::string_view comparison) override;
+  void skip(Process& who, const Access& access) override;
   bool barrier_of(Process& who, bool of_ranks, bool releases, bool acquires, int step) override;
   void mark(Process& who, Mark mark, int step) override;
   void loop_ended(Process&, std::size_t, int) override {}
@@ -75,15 +80,19 @@ class World : public Shared {
   bool is_survey() const override { return false; }
 
  private:
+  friend class Blame;
+
   struct Point {
     int thread = -1;
     std::int32_t time = 0;
     int step = -1, call = 0;
     bool is_atomic = false;
+    int turn = 0;  ///< how often it was written, or read by this thread, anew
   };
   struct Written {
     std::int64_t value = 0;
     int thread = 0, step = 0, call = 0;
+    bool replaces = false;  ///< what was there, whatever it was
     std::set<int> seen_by;
   };
   struct Cell {
@@ -91,7 +100,9 @@ class World : public Shared {
     std::int64_t version = 0;
     Point write;
     std::vector<Point> reads;
-    Clock for_all, for_gpu;  ///< what an acquire takes over, by the scope of who released
+    std::map<int, Point> latest;  ///< reads by thread, those before the last write too
+    bool is_read = false;         ///< since the last write
+    Clock for_all, for_gpu;       ///< what an acquire takes over, by the scope of who released
     std::vector<Written> history;
     int array = 0, rank = 0;
     std::int64_t number = 0;
@@ -107,8 +118,10 @@ class World : public Shared {
     Clock clock, pending;  ///< pending: seen without acquire, taken over at the kernel's end
     int call = 0;
     int stale_step = -1, reset_step = -1;  ///< a wait that was over by what an earlier call told
-    Clock fenced;            ///< as of its last fence: what relaxed stores behind it give
-    int gatherings[2] = {};  ///< barriers of ranks, of programs, that it has left behind
+    Clock fenced;  ///< as of its last fence: what relaxed stores behind it give
+    int seen_array = -1, seen_of = -1;  ///< the last word that it saw, and which rank told it
+    int left_step = -1;                 ///< it returned here and had told nothing
+    int gatherings[2] = {};             ///< barriers of ranks, of programs, that it has left behind
     bool arrived = false, is_active = false;
     std::uint64_t priority = 0;
   };
@@ -120,17 +133,14 @@ class World : public Shared {
   void end_call(int rank);
   int choose();
   void wake();
-  Fault stuck();
-  void explain(Fault& fault, const Runner& runner);
-  void blame_teller(Fault& fault, const Runner& runner) const;
   bool would_pass(const Runner& runner, std::size_t cell, std::int64_t value);
   std::size_t cell_of(const Element& where);
   Element resolved(const Element& where) const;
   void see(Runner& runner, Cell& cell, int step);
+  void tell(Runner& runner, Cell& cell, const Access& access, std::int64_t made);
   Element word(Runner& runner, const Access& access, std::size_t index);
   Element data(Runner& runner, const Access& access, std::size_t index);
   Element flag_or_data(Runner& runner, const Access& access, const Element& where);
-  void blame_stale_word(const Point& reader, const std::string& place);
   void race(const Point& earlier, bool earlier_writes, const Point& later, bool later_writes,
             const Cell& cell);
   void write_data(Cell& cell, const Clock& clock, const Point& now);
@@ -139,6 +149,9 @@ class World : public Shared {
   void give(Runner& runner, Cell& cell, const Access& access);
   void not_run(int step, std::string why);
   int rank_of(int thread) const;
+  bool is_silent() const {
+    return fault_.kind != Fault::Kind::none || is_trial_ || scene_.mute_from >= 0;
+  }
   std::string named(const Cell& cell) const;
   std::string named(int thread, int call) const;
 
@@ -157,6 +170,8 @@ class World : public Shared {
   int met_ = 0;                                          ///< ranks whose call ended
   bool is_trial_ = false;
   std::int64_t steps_ = 0;
+  std::set<int> reached_;
+  std::map<std::size_t, int> masked_;  ///< words, and the step that would tell them but for a mask
   std::uint64_t random_ = 0;
   Fault fault_;
 };
