@@ -52,7 +52,11 @@ class Explorer {
         if (attempt(other).fault.kind == Fault::Kind::none) best->depends_on_sizes = true;
       }
     survey_.use(best->setting);
-    reading_.emplace(code_, survey_);
+    deepens_ = true;
+    if (best->fault.kind != Fault::Kind::none && !best->depends_on_sizes)
+      best = attempt(best->setting);
+    else
+      reading_.emplace(code_, survey_);
     report_.violations = std::move(best->report.violations);
     report_.assumed.insert(report_.assumed.end(), best->report.assumed.begin(),
                            best->report.assumed.end());
@@ -225,6 +229,7 @@ class Explorer {
   }
 
   Fault fault_of(const Setting& setting) {
+    if (const Fault fault = behind_last_rank(); fault.kind != Fault::Kind::none) return fault;
     const std::vector<Size> sizes = survey_.sizes(setting);
     for (const Size& size : sizes) {
       stage(setting, size);
@@ -247,13 +252,40 @@ class Explorer {
         const Fault fault = run.run(static_cast<std::uint64_t>(seed), start);
         steps_ += run.steps();
         reached_.insert(run.reached().begin(), run.reached().end());
-        if (fault.kind != Fault::Kind::none) return first_cause(fault, seed, start);
+        if (fault.kind != Fault::Kind::none)
+          return deepens_ ? first_cause(fault, seed, start) : fault;
         if (seed == 0)
           orders = std::clamp(kStepsInAll / std::max<std::int64_t>(1, run.steps()), kFewestOrders,
                               &size == sizes.data() ? kMostOrders : kMostOrders / 4);
         orders_ = std::max(orders_, orders);
       }
     }
+    return {};
+  }
+
+  /// A table that some ranks look into where it has a rank, and others behind its last one.
+  Fault behind_last_rank() const {
+    std::map<std::pair<int, int>, std::set<bool>> kinds;  // by step and program
+    for (const Trace& trace : survey_.traces)
+      for (const Event& event : trace.events) {
+        bool is_behind = false, is_table = false;
+        for (const Element& where : event.where) {
+          if (where.kind != Element::Kind::address || survey_.arrays[where.array].table < 0)
+            continue;
+          is_table = true;
+          is_behind = is_behind || survey_.arrays[where.array].kind != 0;
+        }
+        if (!is_table) continue;
+        std::set<bool>& known = kinds[{event.step, trace.program}];
+        known.insert(is_behind);
+        if (known.size() < 2) continue;
+        return {.kind = Fault::Kind::race,
+                .step = event.step,
+                .rule = "peer",
+                .what = "some ranks look into a table of ranks behind its last one",
+                .first = {},
+                .who = {}};
+      }
     return {};
   }
 
@@ -444,6 +476,7 @@ class Explorer {
   std::vector<std::string> assumed_;
   std::int64_t orders_ = 0;
   Fault replayed_;
+  bool deepens_ = false;  ///< looks for what lies deeper once a reading is chosen
   std::set<int> reached_;
   std::int64_t steps_ = 0;  ///< of all runs
 };

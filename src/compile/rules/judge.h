@@ -52,7 +52,8 @@ class Reading {
  private:
   bool is_send(const skeleton::Trace& trace, const skeleton::Event& event) const;
   bool decides(int step) const;
-  bool leads_to_if(std::size_t from) const;
+  bool compares(const skeleton::Step& step) const;
+  bool leads_to_if(std::size_t from, bool is_equal = false) const;
   void note_word(const Trace& trace, const Event& event);
   Part part_of_atomic(const Trace& trace, const Event& event, const WordUse& use) const;
 

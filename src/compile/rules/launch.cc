@@ -147,7 +147,8 @@ std::string number_of(const std::string& host_text) {
     made += "(" + number + ")";
   }
   const auto number = number_in(made);
-  if (number && *number > kLargestNumber) return {};
+  if (number && (*number > kLargestNumber || *number < 0)) return {};
+  if (number && *number == 0 && host_text != "0") return {};
   return Formula(made).is_known() ? made : "";
 }
 

@@ -50,7 +50,7 @@ std::string number_by_name(const std::string& name, bool is_constexpr) {
   static const std::vector<ByName> kOthers{
       {{"rank", "me", "mype", "pe", "myrank", "myself"}, "rank"},
       {{"epoch", "call", "iter", "iteration", "generation", "gen", "seq", "sequence", "round",
-        "version", "phase", "tick", "ticket", "stamp", "launch", "era"},
+        "version", "phase", "tick", "layer", "ticket", "stamp", "launch", "era"},
        "call + 1"},
       {{"sms", "programs", "blocks", "grid", "ctas", "workers", "nprog", "nprograms", "tiles",
         "workgroups", "nblocks", "ntiles", "wgs", "nwg"},
@@ -74,7 +74,7 @@ std::string number_by_name(const std::string& name, bool is_constexpr) {
   if (!text.empty()) return text;
   if (!is_constexpr && words == Words{"step"}) return "call + 1";
   if (is_constexpr && has_any(words, {"block", "bm", "bn", "bk", "tile", "width"})) return "4";
-  return words == Words{"m"} || words == Words{"k"} ? "8" : "";
+  return words == Words{"k"} ? "8" : "";
 }
 
 bool is_of_ring(const std::string& name) {

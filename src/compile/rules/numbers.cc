@@ -266,17 +266,16 @@ int Survey::strays_of(const Setting& chosen) {
   return strays;
 }
 
-/// Whether two ranks touch memory of different peers, or tell different words.
+/// Whether two ranks touch memory of different peers.
 bool Survey::differs_by_rank(const Setting& chosen) {
   const skeleton::Arrays saved = arrays;
   record(chosen);
-  std::map<int, std::set<std::tuple<int, int, std::int64_t>>> touched;
+  std::map<int, std::set<std::pair<int, int>>> touched;
   for (const skeleton::Trace& trace : traces)
     for (const Event& event : trace.events)
       for (const Element& where : event.where) {
         if (where.kind != Element::Kind::address || arrays[where.array].table < 0) continue;
-        const bool tells = event.kind == Event::Kind::atomic;
-        touched[trace.rank].insert({where.array, where.rank, tells ? where.number : 0});
+        touched[trace.rank].insert({where.array, where.rank});
       }
   arrays = saved;
   return touched[0] != touched[1];
@@ -363,9 +362,14 @@ void Survey::match_numbers(Choices& choices) {
     if ((text != "4 * programs" && text != "4") || !names.contains(code_.parameters[i].name))
       continue;
     std::vector<Change> values;
+    const std::string counts_calls =
+        fmt::format("`{}` counts calls and nothing is between them", code_.parameters[i].name);
     for (const char* one : {"call + 1", "world", "programs", "1", "world - 1", "world * (call + 1)",
                             "programs * (call + 1)", "(world - 1) * (call + 1)"})
-      values.push_back([i, one](Setting& to) { to.expressions[i] = one; });
+      values.push_back([i, one, counts_calls](Setting& to) {
+        to.expressions[i] = one;
+        if (std::string_view(one) == "1") to.left_out = counts_calls;
+      });
     if (code_.parameters[i].is_constexpr) values.insert(values.begin(), [](Setting&) {});
     choices.push_back(std::move(values));
     assumed.push_back(fmt::format("`{}` is what makes the protocol hold, if anything does",

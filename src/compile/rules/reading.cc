@@ -103,15 +103,19 @@ bool Reading::is_send(const Trace& trace, const Event& event) const {
          (is_far(trace, event) && (event.sem == "acq_rel" || event.sem == "relaxed"));
 }
 
+bool Reading::compares(const skeleton::Step& step) const {
+  if (step.op != Op::binary) return false;
+  const std::string& name = code_.names[step.a];
+  return name == "==" || name == "!=" || name == ">=";
+}
+
 /// Whether what is on the stack at `from` is compared for being one value, in an `if`.
-bool Reading::leads_to_if(std::size_t from) const {
-  bool is_equal = false;
+bool Reading::leads_to_if(std::size_t from, bool is_equal) const {
   for (std::size_t at = from; at < code_.steps.size(); ++at) {
     const skeleton::Step& step = code_.steps[at];
     if (step.op == Op::unless) return is_equal && step.b >= 0;
     if (step.op == Op::binary) {
-      const std::string& name = code_.names[step.a];
-      is_equal = is_equal || name == "==" || name == "!=" || name == ">=";
+      is_equal = is_equal || compares(step);
     } else if (step.op != Op::constant && step.op != Op::local && step.op != Op::unary &&
                step.op != Op::call) {
       return false;
@@ -127,13 +131,20 @@ bool Reading::decides(int step) const {
   const auto& steps = code_.steps;
   const auto first = static_cast<std::size_t>(step) + 1;
   if (first >= steps.size() || leads_to_if(first)) return first < steps.size();
-  std::set<int> slots;  // its name, and through results of helpers
-  for (std::size_t at = first; at < std::min(steps.size(), first + kMostBetween); ++at) {
-    const bool is_handed =
-        at == first || (steps[at - 1].op == Op::local && slots.contains(steps[at - 1].a));
+  std::set<int> slots;        // its name, and through results of helpers
+  std::size_t begin = first;  // behind what it is compared with
+  while (begin < steps.size() && (steps[begin].op == Op::constant || steps[begin].op == Op::local ||
+                                  steps[begin].op == Op::binary))
+    ++begin;
+  const bool is_compared = begin > first && compares(steps[begin - 1]);
+  for (std::size_t at = is_compared ? begin : first;
+       at < std::min(steps.size(), first + kMostBetween); ++at) {
+    const bool is_handed = at == (is_compared ? begin : first) ||
+                           (steps[at - 1].op == Op::local && slots.contains(steps[at - 1].a));
     if (steps[at].op == Op::set && is_handed) slots.insert(steps[at].a);
     if (slots.empty()) return false;
-    if (steps[at].op == Op::local && slots.contains(steps[at].a) && leads_to_if(at + 1))
+    if (steps[at].op == Op::local && slots.contains(steps[at].a) &&
+        leads_to_if(at + 1, is_compared))
       return true;
   }
   return false;

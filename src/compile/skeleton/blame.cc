@@ -208,17 +208,24 @@ void Blame::stale_word(Fault& fault, const World::Point& reader, const std::stri
 void Blame::word_back(Fault& fault, const World::Point& write, const World::Point& read) const {
   const int programs = world_.scene_.world * world_.scene_.programs;
   if (read.thread >= programs || write.thread >= programs) return;
-  const Runner& writer = world_.runners_[write.thread];
+  const World::Seen& seen = write.seen;
   const int reader = world_.rank_of(read.thread), rank = world_.rank_of(write.thread);
-  if (writer.seen_array < 0 || writer.seen_of == reader) return;
-  for (const Cell& one : world_.cells_) {
-    if (one.array != writer.seen_array || one.rank == rank) continue;
-    for (const World::Written& by : one.history)
-      if (world_.rank_of(by.thread) == reader)
-        return accuse(fault, by.step,
-                      fmt::format("{}; rank {} tells {}, and rank {} stores", fault.what, reader,
-                                  world_.named(one), rank));
-  }
+  if (seen.of == reader && seen.is_zero)
+    return accuse(fault, seen.step, "this gives memory back before it was read: " + fault.what);
+  if (seen.array < 0 || seen.of == reader) return;
+  const World::Written* back = nullptr;
+  const Cell* told = nullptr;
+  for (const Cell& one : world_.cells_)
+    for (const World::Written& by : one.history) {
+      if (one.array != seen.array || world_.rank_of(by.thread) != reader) continue;
+      if (one.rank == rank) return;
+      back = &by;
+      told = &one;
+    }
+  if (back != nullptr)
+    accuse(fault, back->step,
+           fmt::format("{}; rank {} tells {}, and rank {} stores", fault.what, reader,
+                       world_.named(*told), rank));
 }
 
 }  // namespace hemiola::compile::skeleton

@@ -13,6 +13,9 @@ using Meaning = Word::Meaning;
 
 /// By the library's own names of comparisons: NVSHMEM_CMP_GE, "ge", 5.
 std::string comparison_of(const Value* given, const std::string& otherwise) {
+  static constexpr std::array kByNumber{"eq", "ne", "gt", "le", "lt", "ge"};
+  if (given != nullptr && given->is_number() && given->number() >= 0 && given->number() < 6)
+    return kByNumber[static_cast<std::size_t>(given->number())];
   if (given == nullptr || given->kind != Value::Kind::text) return otherwise;
   for (const char* one : {"GE", "GT", "LE", "LT", "NE", "EQ"})
     if (given->text.ends_with(one)) {
@@ -217,8 +220,7 @@ void Machine::move_word(Process& who, const Arguments& given, Value& result) {
     if (source == nullptr || target == nullptr) return;
     touch(who, puts ? *source : there(who, given, "source"), load, nullptr, nullptr, mask);
     touch(who, puts ? there(who, given, "destination") : *target, store, nullptr, nullptr, mask);
-    if (given.role("flag") != nullptr)
-      shared_.mark(who, Mark::barrier, who.pc - 1);  // the library's own
+    shared_.mark(who, Mark::barrier, who.pc - 1);  // the library's own
   }
   if (given.role("flag") != nullptr) {
     if (adds(given.role("op"), word.fixed_of("op", "set"))) access.op = "add";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 
 #include "core/embedded.h"
 
@@ -50,7 +51,7 @@ const Vocabulary& Vocabulary::own() {
     const EmbeddedFile* file = find_embedded("data/kernel_words.yaml");
     const YAML::Node root = YAML::Load(std::string(file->content));
     for (const YAML::Node& one : root["words"]) {
-      Word word{.name = one["name"].as<std::string>(), .arguments = {}, .fixed = {}};
+      Word word{.name = {}, .arguments = {}, .fixed = {}};
       const std::string meaning = one["meaning"].as<std::string>();
       const auto known = std::find_if(kMeanings.begin(), kMeanings.end(),
                                       [&](const auto& pair) { return pair.first == meaning; });
@@ -59,7 +60,10 @@ const Vocabulary& Vocabulary::own() {
         word.arguments.push_back(argument.as<std::string>());
       for (const auto& pair : one["fixed"])
         word.fixed[pair.first.as<std::string>()] = pair.second.as<std::string>();
-      words.words_.emplace_back(one["module"].as<std::string>(), std::move(word));
+      std::istringstream names(one["name"].as<std::string>());
+      while (std::getline(names, word.name, '|')) {
+        words.words_.emplace_back(one["module"].as<std::string>(), word);
+      }
     }
     return words;
   }();

@@ -175,8 +175,10 @@ void World::see(Runner& runner, Cell& cell, int step) {
   if (cell.history.empty()) return;
   Written& last = cell.history.back();
   last.seen_by.insert(runner.process.index);
-  runner.seen_array = cell.array;
-  runner.seen_of = rank_of(last.thread);
+  runner.seen = {.array = cell.array,
+                 .of = rank_of(last.thread),
+                 .step = last.step,
+                 .is_zero = last.value == 0};
   const bool is_stale = last.call < runner.call && last.value != 0;
   runner.stale_step = is_stale ? step : -1;
   runner.reset_step = is_stale ? cell.reset_step : -1;
@@ -253,7 +255,8 @@ Element World::data(Runner& runner, const Access& access, std::size_t index) {
                     .time = runner.clock[thread],
                     .step = access.step,
                     .call = runner.call,
-                    .is_atomic = access.kind == Access::Kind::atomic};
+                    .is_atomic = access.kind == Access::Kind::atomic,
+                    .seen = runner.seen};
   if (access.kind == Access::Kind::load) {
     read_data(cell, runner.clock, point, true);
     return cell.value ? number_element(*cell.value) : Element{};

@@ -82,11 +82,17 @@ class World : public Shared {
  private:
   friend class Blame;
 
+  /// The last word that a program saw: of which array, which rank told it, where.
+  struct Seen {
+    int array = -1, of = -1, step = -1;
+    bool is_zero = false;
+  };
   struct Point {
     int thread = -1;
     std::int32_t time = 0;
     int step = -1, call = 0;
     bool is_atomic = false;
+    Seen seen;     ///< before
     int turn = 0;  ///< how often it was written, or read by this thread, anew
   };
   struct Written {
@@ -119,9 +125,9 @@ class World : public Shared {
     int call = 0;
     int stale_step = -1, reset_step = -1;  ///< a wait that was over by what an earlier call told
     Clock fenced;  ///< as of its last fence: what relaxed stores behind it give
-    int seen_array = -1, seen_of = -1;  ///< the last word that it saw, and which rank told it
-    int left_step = -1;                 ///< it returned here and had told nothing
-    int gatherings[2] = {};             ///< barriers of ranks, of programs, that it has left behind
+    Seen seen;
+    int left_step = -1;      ///< it returned here and had told nothing
+    int gatherings[2] = {};  ///< barriers of ranks, of programs, that it has left behind
     bool arrived = false, is_active = false;
     std::uint64_t priority = 0;
   };
