@@ -118,6 +118,7 @@ class Explorer {
                              return loaded_.contains(array);
                            });
     if (!has_ranks_ && (told_.empty() || !is_shared)) scene_.flags.clear();
+    scene_.only_near = !has_ranks_ && !awaits;
   }
 
   void choose_words() {
@@ -372,15 +373,18 @@ class Explorer {
   /// Whether the first who tells one of these words is not in the kernel.
   bool begins_outside(const Fault& fault) const {
     return std::any_of(fault.first.begin(), fault.first.end(), [&](const Element& word) {
+      const auto is_it = [&](const Element& where) {
+        return where.is_vague || (where.rank == word.rank && where.number == word.number);
+      };
       for (const Trace& trace : survey_.traces)
         for (const Event& event : trace.events) {
           const Part part = reading_->part_of(trace, event);
-          if (reading_->array_of(event) != word.array || part == Part::wait || part == Part::look ||
-              part == Part::plain_wait)
+          if (reading_->array_of(event) != word.array || part == Part::look ||
+              std::none_of(event.where.begin(), event.where.end(), is_it))
             continue;
-          for (const Element& where : event.where)
-            if (where.is_vague || (where.rank == word.rank && where.number == word.number))
-              return false;
+          // Who waits for it before is not the first.
+          if (part == Part::wait || part == Part::plain_wait) break;
+          return false;
         }
       return true;
     });
@@ -394,6 +398,11 @@ class Explorer {
       report_.not_judged.push_back(
           "reuse, values, residency: calls that are not followed may tell "
           "or wait");
+      return;
+    }
+    if (survey_.guesses_several) {
+      report_.not_judged.push_back(
+          "reuse, values, residency: which ranks the numbers are that it is given (--protocol)");
       return;
     }
     if (begins_outside(fault)) {

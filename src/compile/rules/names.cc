@@ -67,13 +67,16 @@ std::string number_by_name(const std::string& name, bool is_constexpr) {
   const bool is_rank = has_any(words, {"rank", "pe", "tp", "gpu"});
   if (is_rank && has_any(words, {"num", "n", "nr", "total", "size", "count", "number", "max"}))
     return "world";
+  if (words.contains("sms")) return "programs";  // PRODUCER_SMS
   std::string text = found_in(kNames);
   const bool is_target = words.contains("target");
   if (text.empty() && (is_target ? is_rank : names_a_peer(name))) text = "(rank + 1) % world";
   if (text.empty()) text = found_in(kOthers);
   if (!text.empty()) return text;
   if (!is_constexpr && words == Words{"step"}) return "call + 1";
-  if (is_constexpr && has_any(words, {"block", "bm", "bn", "bk", "tile", "width"})) return "4";
+  if (is_constexpr && !words.contains("num") &&
+      has_any(words, {"block", "bm", "bn", "bk", "tile", "width"}))
+    return "4";
   return words == Words{"k"} ? "8" : "";
 }
 

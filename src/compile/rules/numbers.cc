@@ -103,6 +103,22 @@ std::string Survey::expression_of(int parameter) const {
   return behind == 0 ? "64" : behind == 1 ? "8192" : "1048576";
 }
 
+/// Of several numbers of programs, one is of all of them and the others of parts.
+void Survey::share_programs() {
+  std::vector<int> parts;
+  for (std::size_t i = 0; i < code_.parameters.size(); ++i) {
+    const std::string& name = code_.parameters[i].name;
+    if (code_.parameters[i].is_constexpr && setting.expressions[i] == "programs" &&
+        number_by_name(name, true) == "programs")
+      parts.push_back(static_cast<int>(i));
+  }
+  if (parts.size() < 2) return;
+  for (const int one : parts)
+    if (core_of(code_.parameters[one].name).size() > 2 ||
+        code_.parameters[one].name.find("NUM") != 0)
+      setting.expressions[one] = "programs // 2";
+}
+
 /// What is added to, looked at and multiplied says which parameters are addresses.
 void Survey::type_parameters() {
   for (int pass = 0; pass < 3; ++pass) record(setting);
@@ -142,8 +158,9 @@ std::string Survey::handed_over(int parameter) const {
   if (handed == host_.arguments.end()) return "";
   if (handed->second == "True" || handed->second == "False") return handed->second;
   const std::string number = number_of(handed->second), named = number_by_name(one.name, false);
-  // A rank that is written as a number is one of several.
-  const bool is_of_rank = named.find("rank") != named.npos || named.find("world") != named.npos;
+  // A rank that is written as a number is one of several; programs are fewer here.
+  const bool is_of_rank = named.find("rank") != named.npos || named.find("world") != named.npos ||
+                          named.find("programs") != named.npos;
   return number_in(number) && is_of_rank ? "" : number;
 }
 
@@ -176,6 +193,7 @@ void Survey::choose_numbers(const ParameterValues& constants) {
     guessed_.insert(parameter);
     text = "4";
   }
+  share_programs();
 }
 
 /// Which axes of the grid the kernel asks for, and what the launch says of them.
@@ -236,7 +254,7 @@ std::vector<Size> Survey::sizes(const Setting& chosen) const {
 std::vector<Setting> Survey::resized(const Setting& chosen) const {
   std::vector<Setting> made;
   const std::pair<const char*, const char*> changes[] = {
-      {"4 * programs", "64 * programs * world"}, {"4", "2"}, {"4", "64"}};
+      {"4 * programs", "64 * programs * world"}, {"4", "1"}, {"4", "64"}};
   for (const auto& [from, to] : changes) {
     Setting changed = chosen;
     for (const int one : guessed_)
@@ -306,7 +324,10 @@ void Survey::infer_ranks() {
     }
     if (best == nullptr) break;
     best->second(setting);
+    if (std::find(assumed.begin(), assumed.end(), best->first) != assumed.end()) break;
     assumed.push_back(best->first);
+    guesses_several =
+        guesses_several || (assumed.size() > 1 && best->first.find("is rank") != std::string::npos);
   }
   const bool has_rank = knows("rank", skeleton::Word::Meaning::rank);
   if (has_rank || told_or_awaited().empty() || differs_by_rank(setting)) return;

@@ -32,6 +32,7 @@ bool sets_back(const Event& event) {
 
 bool is_data(const Event& event, bool is_word, bool is_near) {
   const bool depends_on_data = !event.value.is_number();
+  if (event.may_be_data && !is_word) return true;
   if (depends_on_data && (event.is_block || (!is_word && event.op != "cas"))) return true;
   return is_near && !is_word && may_be_data(event);
 }

@@ -159,8 +159,8 @@ void Survey::match_peers(Choices& choices) {
   for (int i = 0; i < arrays.size(); ++i) {
     const bool is_child = arrays[i].table >= 0;
     const std::string name = arrays[is_child ? arrays[i].parameter : i].name;
-    const bool is_peers =
-        is_child || (names_a_peer(name) && !arrays[i].is_table && arrays[i].is_pointer);
+    const bool is_peers = is_child || (names_a_peer(name) && !arrays[i].is_table &&
+                                       !arrays[i].is_symmetric && arrays[i].is_pointer);
     if (!uses.contains(i) || setting.aliases.contains(i) || !is_peers) continue;
     Use use = uses[i];
     if (!is_child) use = of_peer(i, use);

@@ -62,8 +62,9 @@ class Survey {
   std::set<int> not_followed;  ///< steps
   bool knows_ranks = false;    ///< the kernel is told of its rank or of peers
   std::vector<std::string> assumed;
-  Setting setting;              ///< the likeliest
-  std::vector<Setting> others;  ///< tried if that does not hold
+  Setting setting;               ///< the likeliest
+  bool guesses_several = false;  ///< ranks that nothing but their use tells apart
+  std::vector<Setting> others;   ///< tried if that does not hold
 
   /// Readings with other sizes of data, of which nothing says what they are.
   std::vector<Setting> resized(const Setting& chosen) const;
@@ -87,6 +88,7 @@ class Survey {
   std::string text_of_number(int parameter, const ParameterValues& constants) const;
   std::string handed_over(int parameter) const;
   void take_from_protocol(int parameter);
+  void share_programs();
   void choose_axes();
   void infer_ranks();
   int strays_of(const Setting& setting);

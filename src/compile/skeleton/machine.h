@@ -18,9 +18,10 @@ struct Access {
   Element where;        ///< an address
   Element value, compare;
   std::string sem = "acq_rel", scope = "gpu";
-  bool is_block = false;  ///< one of several elements
-  bool is_bulk = false;   ///< by a descriptor
-  bool repeats = false;   ///< a look that is done until it succeeds, in one call
+  bool is_block = false;     ///< one of several elements
+  bool is_bulk = false;      ///< by a descriptor
+  bool may_be_data = false;  ///< an atomic that is a plain store, unless somebody waits for it
+  bool repeats = false;      ///< a look that is done until it succeeds, in one call
   int step = 0;
 };
 

@@ -83,6 +83,7 @@ Value Machine::at_peer(const Process& who, const Value& where, const Value& peer
   for (std::size_t i = 0; i < there.elements.size(); ++i) {
     Element& one = there.elements[i];
     one = addressed(who, one);
+    if (one.kind == Element::Kind::address) arrays_[one.array].is_symmetric = true;
     if (peer.kind == Value::Kind::elements && peer.elements.size() > 1 &&
         there.elements.size() == 1) {
       // One word of several peers.
@@ -207,6 +208,7 @@ void Machine::move_word(Process& who, const Arguments& given, Value& result) {
                 .op = "xchg",
                 .sem = given.said("sem", "acq_rel"),
                 .scope = given.said("scope", "sys")};
+  access.may_be_data = word.name.starts_with("st") && access.sem == "relaxed";
   if (const Value* reach = given.role("comm_scope"); reach != nullptr && reach->text == "gpu")
     access.scope = "gpu";
   const bool puts = word.meaning == Meaning::put;
@@ -218,8 +220,12 @@ void Machine::move_word(Process& who, const Arguments& given, Value& result) {
   if (puts || word.meaning == Meaning::get) {
     const Value *source = given.role("source"), *target = given.role("destination");
     if (source == nullptr || target == nullptr) return;
-    touch(who, puts ? *source : there(who, given, "source"), load, nullptr, nullptr, mask);
-    touch(who, puts ? there(who, given, "destination") : *target, store, nullptr, nullptr, mask);
+    const Value from = puts ? *source : there(who, given, "source");
+    const Value to = puts ? there(who, given, "destination") : *target;
+    if (!(from == to)) {  // memory that is put onto itself does not change
+      touch(who, from, load, nullptr, nullptr, mask);
+      touch(who, to, store, nullptr, nullptr, mask);
+    }
     shared_.mark(who, Mark::barrier, who.pc - 1);  // the library's own
   }
   if (given.role("flag") != nullptr) {

@@ -28,6 +28,7 @@ Element Recorder::access(Process&, const Access& access) {
                      .scope = access.scope,
                      .is_block = access.is_block,
                      .is_bulk = access.is_bulk,
+                     .may_be_data = access.may_be_data,
                      .step = access.step});
   std::vector<Element>& where = taken.back().where;
   if (where.empty() || !(where.back() == access.where)) where.push_back(access.where);

@@ -29,7 +29,7 @@ struct Event {
   std::vector<Element> where;  ///< addresses; unknown elements where they are not known
   Element value, compare;
   std::string sem, scope;
-  bool is_block = false, is_bulk = false;
+  bool is_block = false, is_bulk = false, may_be_data = false;
   int step = 0;
 };
 

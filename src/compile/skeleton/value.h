@@ -42,11 +42,12 @@ struct Array {
   std::string name;   ///< "flags", "peer_flags[]"
   int table = -1;     ///< the array whose elements are addresses of this one; -1: a parameter's own
   int parameter = 0;  ///< whose memory, or whose table, it is
-  std::int64_t kind = 0;    ///< of a table's: how many times all ranks stand before it
-  bool is_table = false;    ///< its elements were used as addresses
-  bool is_indexed = false;  ///< ... and more than its first one was looked at
-  bool is_number = false;   ///< the parameter was multiplied, compared or counted with
-  bool is_pointer = false;  ///< ... or its memory was looked at or written
+  std::int64_t kind = 0;      ///< of a table's: how many times all ranks stand before it
+  bool is_symmetric = false;  ///< a library was asked for the same place at a peer
+  bool is_table = false;      ///< its elements were used as addresses
+  bool is_indexed = false;    ///< ... and more than its first one was looked at
+  bool is_number = false;     ///< the parameter was multiplied, compared or counted with
+  bool is_pointer = false;    ///< ... or its memory was looked at or written
 };
 
 class Arrays {

@@ -143,7 +143,8 @@ Element World::access(Process& who, const Access& access) {
   if (scene_.outside.contains(where.array)) {
     // Whoever tells it has ordered what it is about.
     for (const Runner& other : runners_)
-      if (access.kind == Access::Kind::atomic && rank_of(other.process.index) != where.rank)
+      if ((access.kind == Access::Kind::atomic || !scene_.is_strict) &&
+          rank_of(other.process.index) != where.rank)
         join(runner.clock, other.clock);
     return {};
   }
@@ -286,6 +287,7 @@ void World::race(const Point& earlier, bool earlier_writes, const Point& later, 
   const bool both = earlier_writes && later_writes;
   const bool same_rank = rank_of(earlier.thread) == rank_of(later.thread);
   if (both && (same_rank || (earlier.is_atomic && later.is_atomic))) return;
+  if (!same_rank && scene_.only_near) return;
   const Point &write = earlier_writes ? earlier : later, &other = earlier_writes ? later : earlier;
   // Something is overwritten that is still read: it was written more often than it was read.
   const bool reuse = !both && (other.turn < write.turn || write.call > other.call);

@@ -32,6 +32,7 @@ struct Scene {
   std::set<int> tracked;       ///< data of which every access is looked at
   std::map<int, int> aliases;  ///< an array that is another one
   std::set<int> fresh;         ///< counters that are 0 at the begin of each call
+  bool only_near = false;      ///< who looks at other ranks' data waits outside of the kernel
   int mute_from = -1;          ///< from this call on nothing is told; -1: never
   bool is_strict = true;       ///< orders and scopes count as they are written
 };
