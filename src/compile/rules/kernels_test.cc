@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "compile/rules/rules.h"
+#include "compile/skeleton/vocabulary.h"
+#include "core/diagnostics.h"
 #include "core/text.h"
 
 namespace hemiola::compile {
@@ -69,6 +71,113 @@ INSTANTIATE_TEST_SUITE_P(
         Pair{"flags_and_data_overlap", "plain-flag"}, Pair{"set_back_too_early", "reset", true},
         Pair{"half_of_the_caches", "half-caches", false, "rdna"}),
     [](const auto& info) { return std::string(info.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    styles, KernelPairs,
+    testing::Values(
+        Pair{"ring_of_heaps", "scope"}, Pair{"wait_for_own_word", "endless", true},
+        Pair{"more_lanes_than_ranks", "endless", true},
+        Pair{"count_that_goes_past", "overtaken", true},
+        Pair{"back_to_the_wrong_neighbour", "reuse"}, Pair{"empty_share_leaves", "endless", true},
+        Pair{"tma_reads_generic_stores", "proxy-fence"},
+        Pair{"tile_waits_for_later_tile", "endless", true},
+        Pair{"rounds_differ_by_rank", "endless", true},
+        Pair{"first_consumer_sets_back", "reset", true}, Pair{"communicates_without_wait", "order"},
+        Pair{"word_of_nobody", "endless", true},
+        Pair{"host_zeroes_without_barrier", "endless", true}, Pair{"mask_by_rank", "endless", true},
+        Pair{"assembly_at_gpu_scope", "scope"}, Pair{"bits_that_are_replaced", "shared-word", true},
+        Pair{"barrier_that_relaxes_once", "wait-acquire"}, Pair{"peer_behind_the_last", "peer"},
+        Pair{"given_back_before_read", "reuse"}, Pair{"leaves_before_all_arrived", "arrival"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+/// A kernel whose text says neither what `a` and `b` are nor whose memory `there` is.
+const char* const kUnnamed = R"py(
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def exchange(x, box, word, box_there, word_there, y, a, b, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(box_there + (a % b) * BLOCK + at, tl.load(x + at))
+    tl.debug_barrier()
+    tl.atomic_xchg(word_there, a, sem="release", scope="sys")
+    while tl.atomic_add(word, 0, sem="acquire", scope="sys") < a:
+        pass
+    tl.debug_barrier()
+    tl.store(y + at, tl.load(box + (a % b) * BLOCK + at))
+)py";
+
+class Protocols : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!can_parse()) GTEST_SKIP() << why_it_cannot_parse();
+  }
+
+  RuleReport with(const std::string& protocol) {
+    write_file(file_, protocol);
+    Library library;
+    return check_rules(library, library.add("kernel.py", kUnnamed), {.protocol = file_});
+  }
+  std::string refusal_of(const std::string& protocol) {
+    try {
+      with(protocol);
+    } catch (const Failure& failure) {
+      return failure.what();
+    }
+    return "";
+  }
+
+  const std::string file_ = testing::TempDir() + "protocol.yaml";
+};
+
+TEST_F(Protocols, say_what_parameters_are) {
+  const std::string there =
+      "  box_there: box at (rank + 1) % world\n  word_there: word at (rank + 1) % world\n";
+  const RuleReport deep = with("ranks: 2\nparameters:\n  a: call + 1\n  b: 2\n" + there);
+  EXPECT_THAT(deep.violations, testing::IsEmpty());
+  EXPECT_THAT(deep.not_judged, testing::IsEmpty());
+  const RuleReport flat = with("ranks: 2\nparameters:\n  a: call + 1\n  b: 1\n" + there);
+  ASSERT_EQ(flat.violations.size(), 1U);
+  EXPECT_EQ(flat.violations[0].rule, "reuse");
+  // Ranks in a ring of four may be further ahead than two calls.
+  const RuleReport ring = with("ranks: 4\nparameters:\n  a: call + 1\n  b: 2\n" + there);
+  ASSERT_EQ(ring.violations.size(), 1U);
+  EXPECT_EQ(ring.violations[0].rule, "reuse");
+}
+
+TEST_F(Protocols, say_whether_ranks_meet_between_calls) {
+  const std::string rest =
+      "ranks: 2\nparameters:\n  a: 1\n  b: 1\n  box_there: box at 1 - rank\n"
+      "  word_there: word at 1 - rank\n";
+  EXPECT_THAT(with("between: meet\n" + rest).violations, testing::IsEmpty());
+  EXPECT_FALSE(with("between: nothing\n" + rest).violations.empty());
+}
+
+TEST_F(Protocols, are_refused_where_they_are_none) {
+  EXPECT_THAT(refusal_of("rank: 2\n"), testing::HasSubstr("unknown key 'rank'"));
+  EXPECT_THAT(refusal_of("ranks: 0\n"), testing::HasSubstr("no number from 1 to 64"));
+  EXPECT_THAT(refusal_of("between: coffee\n"), testing::HasSubstr("coffee"));
+  EXPECT_THAT(refusal_of("parameters:\n  c: 1\n"), testing::HasSubstr("no parameter 'c'"));
+  EXPECT_THAT(refusal_of("- 1\n"), testing::HasSubstr("map"));
+}
+
+TEST(Vocabulary, knows_calls_by_the_end_of_their_name) {
+  using skeleton::Vocabulary;
+  using Meaning = skeleton::Word::Meaning;
+  const auto meaning = [](const char* name) {
+    const skeleton::Word* word = Vocabulary::own().find(name);
+    return word == nullptr ? Meaning::none : word->meaning;
+  };
+  EXPECT_EQ(meaning("iris.put"), Meaning::put);
+  EXPECT_EQ(meaning("triton_dist.language.wait"), Meaning::wait);
+  EXPECT_EQ(meaning("triton_dist.language.extra.libshmem_device.putmem_signal_nbi_block"),
+            Meaning::put);
+  EXPECT_EQ(meaning("libshmem_device.sig_op"), Meaning::signal);
+  EXPECT_EQ(meaning("nvshmem_quiet"), Meaning::fence);
+  EXPECT_EQ(Vocabulary::own().find("triton.language.load"), nullptr);
+  EXPECT_EQ(Vocabulary::own().find("torch.put"), nullptr);
+}
 
 }  // namespace
 }  // namespace hemiola::compile

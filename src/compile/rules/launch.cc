@@ -60,10 +60,12 @@ class Reader {
     host_.launches = true;
     host_.arguments.clear();
     host_.grid.clear();
-    std::size_t position = 0;
+    std::size_t position = 0;  // of an argument; behind *arguments nobody knows it
     for (const Node* one : call.child(Field::arguments)->children) {
       if (one->kind == Kind::keyword_argument)
         take(std::string(source_.text(*one->child(Field::name))), *one->child(Field::value));
+      else if (one->kind == Kind::list_splat)
+        position = kernel_.parameters.size();
       else if (position < kernel_.parameters.size())
         take(kernel_.parameters[position++].name, *one);
     }

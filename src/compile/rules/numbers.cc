@@ -302,6 +302,13 @@ bool Survey::differs_by_rank(const Setting& chosen) {
 /// A number that tables of addresses are looked into with is a rank, one that bounds it is how many
 /// there are, whatever they are called.
 void Survey::infer_ranks() {
+  const bool has_words = std::any_of(traces.begin(), traces.end(), [](const auto& trace) {
+    return std::any_of(trace.events.begin(), trace.events.end(), [](const Event& event) {
+      return event.kind == Event::Kind::atomic || event.kind == Event::Kind::poll ||
+             event.kind == Event::Kind::plain_poll || event.kind == Event::Kind::ranks;
+    });
+  });
+  if (!has_words) return;  // a table of addresses of its own GPU
   std::vector<std::pair<std::string, Change>> changes;
   for (const int one : guessed_)
     for (const char* number : {"world", "rank"})

@@ -138,12 +138,15 @@ std::vector<int> Survey::own_for(int array, const std::string& name, const Use& 
   const std::set<int> read_first = inputs();
   for (int own = 0; own < static_cast<int>(code_.parameters.size()); ++own) {
     const Array& one = arrays[own];
-    if (own == array || !one.is_pointer || one.is_table || names_a_peer(one.name)) continue;
+    const bool is_unused = !one.is_number && !code_.parameters[own].is_constexpr;
+    if (own == array || !(one.is_pointer || is_unused) || one.is_table || names_a_peer(one.name))
+      continue;
     const std::set<std::string> words = core_of(one.name);
     if (!core.empty() && core == words) named.push_back(own);
-    if (!fit(use, uses[own])) continue;
-    const bool shares = std::any_of(core.begin(), core.end(),
-                                    [&](const std::string& word) { return words.contains(word); });
+    if (!one.is_pointer || !fit(use, uses[own])) continue;
+    const bool shares = std::any_of(core.begin(), core.end(), [&](const std::string& word) {
+      return word.size() > 1 && words.contains(word);
+    });
     if (shares) alike.push_back(own);
     if (!read_first.contains(own) || uses[own].is_stored[0]) fitting.push_back(own);
   }

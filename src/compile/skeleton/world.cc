@@ -280,14 +280,17 @@ Element World::data(Runner& runner, const Access& access, std::size_t index) {
   return {};
 }
 
+/// Which programs of a GPU write the same place depends on sizes, which are assumed.
+bool World::is_left_out(const Point& earlier, const Point& later, bool both_write) const {
+  const bool same_rank = rank_of(earlier.thread) == rank_of(later.thread);
+  if (!same_rank && scene_.only_near) return true;
+  return both_write && (same_rank || (earlier.is_atomic && later.is_atomic));
+}
+
 void World::race(const Point& earlier, bool earlier_writes, const Point& later, bool later_writes,
                  const Cell& cell) {
-  if (is_silent()) return;
-  // Which programs of a GPU write the same place depends on sizes, which are assumed.
   const bool both = earlier_writes && later_writes;
-  const bool same_rank = rank_of(earlier.thread) == rank_of(later.thread);
-  if (both && (same_rank || (earlier.is_atomic && later.is_atomic))) return;
-  if (!same_rank && scene_.only_near) return;
+  if (is_silent() || is_left_out(earlier, later, both)) return;
   const Point &write = earlier_writes ? earlier : later, &other = earlier_writes ? later : earlier;
   // Something is overwritten that is still read: it was written more often than it was read.
   const bool reuse = !both && (other.turn < write.turn || write.call > other.call);
@@ -300,6 +303,11 @@ void World::race(const Point& earlier, bool earlier_writes, const Point& later, 
   fault_.other_step = at_write ? other.step : write.step;
   fault_.what = place + what_of(both, reuse, by_host);
   fault_.who = {named(earlier.thread, earlier.call), named(later.thread, later.call)};
+  if (other.step < 0 && !reuse) {
+    fault_.rule = "arrival";
+    fault_.what =
+        place + " is stored when its rank may have ended the call: nothing there waits for it";
+  }
   if (!both) Blame(*this).stale_word(fault_, other, place);
   if (!by_host && fault_.rule == "reuse") Blame(*this).word_back(fault_, write, other);
 }

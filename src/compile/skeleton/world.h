@@ -148,6 +148,7 @@ class World : public Shared {
   Element word(Runner& runner, const Access& access, std::size_t index);
   Element data(Runner& runner, const Access& access, std::size_t index);
   Element flag_or_data(Runner& runner, const Access& access, const Element& where);
+  bool is_left_out(const Point& earlier, const Point& later, bool both_write) const;
   void race(const Point& earlier, bool earlier_writes, const Point& later, bool later_writes,
             const Cell& cell);
   void write_data(Cell& cell, const Clock& clock, const Point& now);
