@@ -43,6 +43,15 @@ const Node* loop_around(const Node& from, const Node& node) {
   return found;
 }
 
+bool has_words(const std::vector<skeleton::Trace>& traces) {
+  return std::any_of(traces.begin(), traces.end(), [](const skeleton::Trace& trace) {
+    return std::any_of(trace.events.begin(), trace.events.end(), [](const Event& event) {
+      return event.kind == Event::Kind::atomic || event.kind == Event::Kind::poll ||
+             event.kind == Event::Kind::plain_poll || event.kind == Event::Kind::ranks;
+    });
+  });
+}
+
 /// Names in the arguments of a call but for the first, which is an address.
 void names_of_values(const Source& source, const Node& call, std::size_t from,
                      std::set<std::string>& names) {
@@ -302,13 +311,22 @@ bool Survey::differs_by_rank(const Setting& chosen) {
 /// A number that tables of addresses are looked into with is a rank, one that bounds it is how many
 /// there are, whatever they are called.
 void Survey::infer_ranks() {
-  const bool has_words = std::any_of(traces.begin(), traces.end(), [](const auto& trace) {
-    return std::any_of(trace.events.begin(), trace.events.end(), [](const Event& event) {
-      return event.kind == Event::Kind::atomic || event.kind == Event::Kind::poll ||
-             event.kind == Event::Kind::plain_poll || event.kind == Event::Kind::ranks;
-    });
-  });
-  if (!has_words) return;  // a table of addresses of its own GPU
+  if (!has_words(traces)) return;  // a table of addresses of its own GPU
+  infer_by_tables();
+  const bool has_rank = knows("rank", skeleton::Word::Meaning::rank);
+  if (has_rank || told_or_awaited().empty() || differs_by_rank(setting)) return;
+  for (const int one : guessed_) {
+    Setting changed = setting;
+    changed.expressions[one] = "rank";
+    if (changed == setting || !differs_by_rank(changed)) continue;
+    setting = changed;
+    assumed.push_back(fmt::format("`{}` is rank", code_.parameters[one].name));
+    return;
+  }
+}
+
+/// What has an index that no table of ranks has, until every index is one.
+void Survey::infer_by_tables() {
   std::vector<std::pair<std::string, Change>> changes;
   for (const int one : guessed_)
     for (const char* number : {"world", "rank"})
@@ -335,16 +353,6 @@ void Survey::infer_ranks() {
     assumed.push_back(best->first);
     guesses_several =
         guesses_several || (assumed.size() > 1 && best->first.find("is rank") != std::string::npos);
-  }
-  const bool has_rank = knows("rank", skeleton::Word::Meaning::rank);
-  if (has_rank || told_or_awaited().empty() || differs_by_rank(setting)) return;
-  for (const int one : guessed_) {
-    Setting changed = setting;
-    changed.expressions[one] = "rank";
-    if (changed.expressions[one] == setting.expressions[one] || !differs_by_rank(changed)) continue;
-    setting = changed;
-    assumed.push_back(fmt::format("`{}` is rank", code_.parameters[one].name));
-    return;
   }
 }
 

@@ -150,6 +150,14 @@ std::vector<int> Survey::own_for(int array, const std::string& name, const Use& 
     if (shares) alike.push_back(own);
     if (!read_first.contains(own) || uses[own].is_stored[0]) fitting.push_back(own);
   }
+  // What is read at once is rather an input.
+  std::stable_partition(fitting.begin(), fitting.end(),
+                        [&](int own) { return !read_first.contains(own); });
+  std::stable_partition(fitting.begin(), fitting.end(), [&](int own) {
+    const std::set<std::string> words = core_of(arrays[own].name);
+    return std::any_of(core.begin(), core.end(),
+                       [&](const std::string& word) { return words.contains(word); });
+  });
   is_named = named.size() == 1 || (named.empty() && alike.size() == 1);
   if (is_named) return named.empty() ? alike : named;
   return fitting;

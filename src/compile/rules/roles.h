@@ -91,6 +91,7 @@ class Survey {
   void share_programs();
   void choose_axes();
   void infer_ranks();
+  void infer_by_tables();
   int strays_of(const Setting& setting);
   bool differs_by_rank(const Setting& setting);
   void choose_arrays();

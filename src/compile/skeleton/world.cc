@@ -283,6 +283,7 @@ Element World::data(Runner& runner, const Access& access, std::size_t index) {
 /// Which programs of a GPU write the same place depends on sizes, which are assumed.
 bool World::is_left_out(const Point& earlier, const Point& later, bool both_write) const {
   const bool same_rank = rank_of(earlier.thread) == rank_of(later.thread);
+  if (fault_.kind != Fault::Kind::none || is_trial_ || scene_.mute_from >= 0) return true;
   if (!same_rank && scene_.only_near) return true;
   return both_write && (same_rank || (earlier.is_atomic && later.is_atomic));
 }
@@ -290,7 +291,7 @@ bool World::is_left_out(const Point& earlier, const Point& later, bool both_writ
 void World::race(const Point& earlier, bool earlier_writes, const Point& later, bool later_writes,
                  const Cell& cell) {
   const bool both = earlier_writes && later_writes;
-  if (is_silent() || is_left_out(earlier, later, both)) return;
+  if (is_left_out(earlier, later, both)) return;
   const Point &write = earlier_writes ? earlier : later, &other = earlier_writes ? later : earlier;
   // Something is overwritten that is still read: it was written more often than it was read.
   const bool reuse = !both && (other.turn < write.turn || write.call > other.call);

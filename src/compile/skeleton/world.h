@@ -157,9 +157,6 @@ class World : public Shared {
   void give(Runner& runner, Cell& cell, const Access& access);
   void not_run(int step, std::string why);
   int rank_of(int thread) const;
-  bool is_silent() const {
-    return fault_.kind != Fault::Kind::none || is_trial_ || scene_.mute_from >= 0;
-  }
   std::string named(const Cell& cell) const;
   std::string named(int thread, int call) const;
 
