@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "compile/rules/judge.h"
 
@@ -31,46 +32,26 @@ class Explorer {
         report_(report) {}
 
   void explore() {
-    std::vector<Setting> settings{survey_.setting};
-    settings.insert(settings.end(), survey_.others.begin(), survey_.others.end());
-    std::stable_partition(settings.begin(), settings.end(),
-                          [](const Setting& one) { return one.left_out.empty(); });
-    std::optional<Attempt> best;
-    for (const Setting& setting : settings) {
-      Attempt made = attempt(setting);
-      const bool holds = made.fault.kind == Fault::Kind::none;
-      // What could not be run says less than what was found.
-      const bool is_better =
-          !best || holds ||
-          (best->fault.kind == Fault::Kind::not_run && made.fault.kind != Fault::Kind::not_run);
-      if (is_better) best = std::move(made);
-      if (holds || steps_ > kMostSteps) break;
-    }
-    if (best->fault.kind != Fault::Kind::none && best->fault.kind != Fault::Kind::not_run)
-      for (const Setting& other : survey_.resized(best->setting)) {
+    Attempt best = choose_reading();
+    if (best.fault.kind == Fault::Kind::race || best.fault.kind == Fault::Kind::endless)
+      for (const Setting& other : survey_.resized(best.setting)) {
         survey_.use(other);
-        if (attempt(other).fault.kind == Fault::Kind::none) best->depends_on_sizes = true;
+        if (attempt(other).fault.kind == Fault::Kind::none) best.depends_on_sizes = true;
       }
-    survey_.use(best->setting);
+    survey_.use(best.setting);
     deepens_ = true;
-    if (best->fault.kind != Fault::Kind::none && !best->depends_on_sizes)
-      best = attempt(best->setting);
+    if (best.fault.kind != Fault::Kind::none && !best.depends_on_sizes)
+      best = attempt(best.setting);
     else
       reading_.emplace(code_, survey_);
-    report_.violations = std::move(best->report.violations);
-    report_.assumed.insert(report_.assumed.end(), best->report.assumed.begin(),
-                           best->report.assumed.end());
-    if (best->depends_on_sizes)
-      report_sizes(best->fault);
-    else if (best->fault.kind != Fault::Kind::none)
-      report_fault(best->fault);
-    else if (!best->setting.left_out.empty())
-      report_.not_judged.push_back(fmt::format(
-          "reuse, values, residency: they do not hold if {}, and the text does not say whether it "
-          "is (--protocol)",
-          best->setting.left_out));
-    else
-      name_unreached(best->unreached);
+    report_.violations = std::move(best.report.violations);
+    report_.assumed.insert(report_.assumed.end(), best.report.assumed.begin(),
+                           best.report.assumed.end());
+    if (best.fault.kind != Fault::Kind::none) return report_fault(best);
+    if (best.setting.left_out.empty()) return name_unreached(best.unreached);
+    leave_out(fmt::format(
+        "they do not hold if {}, and the text does not say whether it is so (--protocol)",
+        best.setting.left_out));
   }
 
  private:
@@ -79,8 +60,31 @@ class Explorer {
     RuleReport report;
     Fault fault;
     bool depends_on_sizes = false;
+    bool needs_host = false;  ///< holds if the host sets words back, which the text does not say
     std::set<int> unreached;  ///< steps that wait or tell, which no program came to
   };
+
+  /// The first reading that holds, or else the likeliest.
+  Attempt choose_reading() {
+    std::vector<Setting> settings{survey_.setting};
+    settings.insert(settings.end(), survey_.others.begin(), survey_.others.end());
+    std::stable_partition(settings.begin(), settings.end(),
+                          [](const Setting& one) { return one.left_out.empty(); });
+    std::optional<Attempt> best;  // what could not be run says less than what was found
+    for (const Setting& setting : settings) {
+      if (setting.is_unmatched && completes_) break;  // it ends well in other orders
+      Attempt made = attempt(setting);
+      const bool holds = made.fault.kind == Fault::Kind::none;
+      if (holds && best && made.needs_host && made.setting.left_out.empty())
+        made.setting.left_out = "what is told counts calls and nothing is between them";
+      const bool is_better =
+          !best || holds ||
+          (best->fault.kind == Fault::Kind::not_run && made.fault.kind != Fault::Kind::not_run);
+      if (is_better) best = std::move(made);
+      if (holds || steps_ > kMostSteps) break;
+    }
+    return std::move(*best);
+  }
 
   /// One reading of the parameters: rules of order, then the protocol.
   Attempt attempt(const Setting& setting) {
@@ -100,6 +104,7 @@ class Explorer {
         if (!reached_.contains(step)) made.unreached.insert(step);
       if (made.fault.kind == Fault::Kind::none) assume_run(setting);
     }
+    made.needs_host = scene_.zeroes_all && !protocol_.is_said;
     made.report.assumed = assumed_;
     return made;
   }
@@ -140,14 +145,28 @@ class Explorer {
       if (!stored_.contains(array)) scene_.from_host.insert(array);
       if (!loaded_.contains(array)) scene_.for_host.insert(array);
     }
-    for (const int array : stored_)
-      if (loaded_.contains(array)) scene_.tracked.insert(array);
+    for (const int array : stored_) {
+      if (!loaded_.contains(array)) continue;
+      scene_.tracked.insert(array);
+      if (is_read_first(array)) scene_.filled.insert(array);
+    }
     for (const int array : scene_.flags) {
       if (!stored_.contains(array) && !loaded_.contains(array)) continue;
       scene_.mixed.insert(array);
       scene_.from_host.erase(array);
       scene_.for_host.erase(array);
     }
+  }
+
+  /// Whether every program that touches the data reads them before it stores there.
+  bool is_read_first(int array) const {
+    for (const Trace& trace : survey_.traces)
+      for (const Event& event : trace.events) {
+        if (reading_->array_of(event) != array) continue;
+        if (reading_->part_of(trace, event) == Part::data_store) return false;
+        if (reading_->part_of(trace, event) == Part::data_load) break;
+      }
+    return true;
   }
 
   void choose_step(const Trace& trace, const Event& event) {
@@ -180,12 +199,6 @@ class Explorer {
       default:
         break;
     }
-  }
-
-  World::Start starting(const Setting& setting, const Size& size) {
-    return [this, &setting, size](int rank, int, int call) {
-      return survey_.start(setting, size, rank, call);
-    };
   }
 
   void stage(const Setting& setting, const Size& size) {
@@ -234,7 +247,9 @@ class Explorer {
     const std::vector<Size> sizes = survey_.sizes(setting);
     for (const Size& size : sizes) {
       stage(setting, size);
-      const World::Start start = starting(setting, size);
+      const World::Start start = [&](int rank, int, int call) {
+        return survey_.start(setting, size, rank, call);
+      };
       if (protocol_.is_said) {
         scene_.meets_between = scene_.zeroes_all = protocol_.meets_between;
       } else if (replays(start)) {
@@ -253,6 +268,7 @@ class Explorer {
         const Fault fault = run.run(static_cast<std::uint64_t>(seed), start);
         steps_ += run.steps();
         reached_.insert(run.reached().begin(), run.reached().end());
+        if (fault.kind == Fault::Kind::endless) completes_ = completes_ || completes(start);
         if (fault.kind != Fault::Kind::none)
           return deepens_ ? first_cause(fault, seed, start) : fault;
         if (seed == 0)
@@ -262,6 +278,15 @@ class Explorer {
       }
     }
     return {};
+  }
+
+  /// Whether the first call alone ends well.
+  bool completes(const World::Start& start) {
+    const int calls = std::exchange(scene_.calls, 1);
+    World run(code_, survey_.arrays, scene_);
+    const Fault fault = run.run(0, start);
+    scene_.calls = calls;
+    return fault.kind == Fault::Kind::none;
   }
 
   /// A table that some ranks look into where it has a rank, and others behind its last one.
@@ -390,32 +415,28 @@ class Explorer {
     });
   }
 
-  void report_fault(const Fault& fault) {
+  void leave_out(const std::string& why) {
+    report_.not_judged.push_back("reuse, values, residency: " + why);
+  }
+
+  void report_fault(const Attempt& best) {
+    const Fault& fault = best.fault;
     const int step = std::clamp(fault.step, 0, static_cast<int>(code_.steps.size()) - 1);
     const Span span = code_.span(step);
     // A run that leaves calls out accuses nobody: they may be what tells or waits.
-    if (!report_.not_judged.empty()) {
-      report_.not_judged.push_back(
-          "reuse, values, residency: calls that are not followed may tell "
-          "or wait");
-      return;
-    }
-    if (survey_.guesses_several) {
-      report_.not_judged.push_back(
-          "reuse, values, residency: which ranks the numbers are that it is given (--protocol)");
-      return;
-    }
-    if (begins_outside(fault)) {
-      report_.not_judged.push_back(
-          fmt::format("reuse, values, residency: {}:{}: who tells `{}` first is not in the kernel",
-                      span.file, span.line, survey_.arrays[fault.first[0].array].name));
-      return;
-    }
-    if (fault.kind == Fault::Kind::not_run) {
-      report_.not_judged.push_back(
-          fmt::format("reuse, values, residency: {}:{}: {}", span.file, span.line, fault.what));
-      return;
-    }
+    if (!report_.not_judged.empty())
+      return leave_out("calls that are not followed may tell or wait");
+    if (best.depends_on_sizes)
+      return leave_out(
+          fmt::format("{}:{}: whether {} depends on sizes that the text does not say (--protocol)",
+                      span.file, span.line, fault.what));
+    if (survey_.inferred_ranks > 1)
+      return leave_out("which ranks the numbers are that it is given (--protocol)");
+    const std::string place = fmt::format("{}:{}: ", span.file, span.line);
+    if (begins_outside(fault))
+      return leave_out(place + fmt::format("who tells `{}` first is not in the kernel",
+                                           survey_.arrays[fault.first[0].array].name));
+    if (fault.kind == Fault::Kind::not_run) return leave_out(place + fault.what);
     Violation made{.rule = fault.rule,
                    .what = fault.what,
                    .hint = hint_of(fault.rule),
@@ -432,14 +453,6 @@ class Explorer {
     report_.violations.push_back(std::move(made));
   }
 
-  void report_sizes(const Fault& fault) {
-    const Span span = code_.span(std::max(0, fault.step));
-    report_.not_judged.push_back(
-        fmt::format("reuse, values, residency: {}:{}: whether {} depends on sizes that the text "
-                    "does not say (--protocol)",
-                    span.file, span.line, fault.what));
-  }
-
   /// A protocol holds where it was run.
   void name_unreached(const std::set<int>& steps) {
     std::set<std::string> lines;
@@ -452,24 +465,7 @@ class Explorer {
       if (!is_known) lines.insert(fmt::format("{}:{}", span.file, span.line));
     }
     for (const std::string& line : lines)
-      report_.not_judged.push_back(
-          fmt::format("reuse, values, residency: {}: no program came here when it was run", line));
-  }
-
-  static std::string hint_of(const std::string& rule) {
-    if (rule == "reuse")
-      return "a word back from every reader, awaited before the next store; or a barrier of all "
-             "ranks";
-    if (rule == "order") return "wait for the word of the one who stores there, before the load";
-    if (rule == "arrival") return "the receiver waits for the word of each sender before it ends";
-    if (rule == "reset")
-      return "words that carry the number of the call and are never set back; or a barrier of all "
-             "ranks between setting back and telling";
-    if (rule == "overtaken") return "wait for at least that value (< instead of !=)";
-    if (rule == "replay") return "tell and await the number of the call";
-    if (rule == "overlap") return "places of words and of data that no size moves onto each other";
-    if (rule == "peer") return "the number of a peer modulo the number of ranks";
-    return "every wait needs a program that runs and tells its word";
+      leave_out(line + ": no program came here when it was run");
   }
 
   const skeleton::Code& code_;
@@ -485,6 +481,7 @@ class Explorer {
   std::vector<std::string> assumed_;
   std::int64_t orders_ = 0;
   Fault replayed_;
+  bool completes_ = false;
   bool deepens_ = false;  ///< looks for what lies deeper once a reading is chosen
   std::set<int> reached_;
   std::int64_t steps_ = 0;  ///< of all runs

@@ -68,6 +68,9 @@ class Reading {
 void judge_order(const skeleton::Code& code, const Survey& survey, const Reading& reading,
                  const RuleRequest& request, RuleReport& report);
 
+/// What repairs a fault of the protocol.
+std::string hint_of(const std::string& rule);
+
 /// Judges order and runs the protocol, for several numbers of ranks and many orders, in every
 /// reading of the parameters until one holds (explore.cc).
 void run_protocol(const skeleton::Code& code, Survey& survey, const RuleRequest& request,

@@ -293,19 +293,33 @@ int Survey::strays_of(const Setting& chosen) {
   return strays;
 }
 
-/// Whether two ranks touch memory of different peers.
+/// Whether two ranks do the same at memory of different peers, or tell different words there and
+/// wait for the same ones.
 bool Survey::differs_by_rank(const Setting& chosen) {
   const skeleton::Arrays saved = arrays;
   record(chosen);
-  std::map<int, std::set<std::pair<int, int>>> touched;
-  for (const skeleton::Trace& trace : traces)
+  struct Touched {
+    std::size_t events = 0;
+    std::set<std::pair<int, int>> peers;
+    std::set<std::int64_t> told, awaited;
+  } touched[2];
+  for (const skeleton::Trace& trace : traces) {
+    if (trace.rank > 1) continue;
+    Touched& one = touched[trace.rank];
+    one.events += trace.events.size();
     for (const Event& event : trace.events)
       for (const Element& where : event.where) {
-        if (where.kind != Element::Kind::address || arrays[where.array].table < 0) continue;
-        touched[trace.rank].insert({where.array, where.rank});
+        if (where.kind != Element::Kind::address) continue;
+        if (arrays[where.array].table >= 0) one.peers.insert({where.array, where.rank});
+        const bool waits = event.kind == Event::Kind::poll;
+        if (waits || event.kind == Event::Kind::atomic)
+          (waits ? one.awaited : one.told).insert(where.number);
       }
+  }
   arrays = saved;
-  return touched[0] != touched[1];
+  if (touched[0].events != touched[1].events) return false;
+  return touched[0].peers != touched[1].peers ||
+         (touched[0].told != touched[1].told && touched[0].awaited == touched[1].awaited);
 }
 
 /// A number that tables of addresses are looked into with is a rank, one that bounds it is how many
@@ -351,8 +365,7 @@ void Survey::infer_by_tables() {
     best->second(setting);
     if (std::find(assumed.begin(), assumed.end(), best->first) != assumed.end()) break;
     assumed.push_back(best->first);
-    guesses_several =
-        guesses_several || (assumed.size() > 1 && best->first.find("is rank") != std::string::npos);
+    if (best->first.find("is rank") != std::string::npos) ++inferred_ranks;
   }
 }
 

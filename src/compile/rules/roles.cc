@@ -177,13 +177,11 @@ void Survey::match_peers(Choices& choices) {
     if (!is_child) use = of_peer(i, use);
     bool is_named = false;
     std::vector<int> own = own_for(i, name, use, uses, is_named);
-    const bool is_near =
-        use.is_awaited[0] || use.is_loaded[0] || use.is_told[0] || use.is_stored[0];
     if (is_named) {
       setting.aliases[i] = own[0];
       taken.insert(own[0]);
       assumed.push_back(fmt::format("`{}` is `{}` of a peer", arrays[i].name, arrays[own[0]].name));
-    } else if (!own.empty() && !is_near) {
+    } else if (!own.empty() && !use.is_awaited[0] && !use.is_loaded[0] && !use.is_stored[0]) {
       open.emplace_back(i, std::move(own));
     }
   }
@@ -196,7 +194,10 @@ void Survey::match_peers(Choices& choices) {
       readings.push_back([array, own](Setting& one) { one.aliases[array] = own; });
     const std::string is_own =
         fmt::format("`{}` is `{}` of a peer", arrays[array].name, arrays[fitting[0]].name);
-    readings.push_back([is_own](Setting& one) { one.left_out = is_own; });
+    readings.push_back([is_own](Setting& one) {
+      one.left_out = is_own;
+      one.is_unmatched = true;
+    });
     choices.push_back(std::move(readings));
     assumed.push_back(is_own + ", if that holds");
   }

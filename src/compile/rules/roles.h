@@ -38,6 +38,7 @@ struct Setting {
   std::vector<std::string> at;           ///< of memory of a peer: whose, likewise
   std::map<int, int> aliases;            ///< arrays that are another one
   std::array<std::string, 3> axes;       ///< of the grid: "world", "1"; empty: what is tried
+  bool is_unmatched = false;             ///< memory of a peer that is none of the own
   std::string left_out;  ///< "`far[]` is `inbox` of a peer": what is taken as not so
 
   bool operator==(const Setting&) const = default;
@@ -62,9 +63,9 @@ class Survey {
   std::set<int> not_followed;  ///< steps
   bool knows_ranks = false;    ///< the kernel is told of its rank or of peers
   std::vector<std::string> assumed;
-  Setting setting;               ///< the likeliest
-  bool guesses_several = false;  ///< ranks that nothing but their use tells apart
-  std::vector<Setting> others;   ///< tried if that does not hold
+  Setting setting;              ///< the likeliest
+  int inferred_ranks = 0;       ///< numbers that only their use says to be ranks
+  std::vector<Setting> others;  ///< tried if that does not hold
 
   /// Readings with other sizes of data, of which nothing says what they are.
   std::vector<Setting> resized(const Setting& chosen) const;

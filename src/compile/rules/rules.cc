@@ -164,4 +164,20 @@ RuleReport check_rules(Library& library, const Module& module, const RuleRequest
   return report;
 }
 
+std::string rules::hint_of(const std::string& rule) {
+  if (rule == "reuse")
+    return "a word back from every reader, awaited before the next store; or a barrier of all "
+           "ranks";
+  if (rule == "order") return "wait for the word of the one who stores there, before the load";
+  if (rule == "arrival") return "the receiver waits for the word of each sender before it ends";
+  if (rule == "reset")
+    return "words that carry the number of the call and are never set back; or a barrier of all "
+           "ranks between setting back and telling";
+  if (rule == "overtaken") return "wait for at least that value (< instead of !=)";
+  if (rule == "replay") return "tell and await the number of the call";
+  if (rule == "overlap") return "places of words and of data that no size moves onto each other";
+  if (rule == "peer") return "the number of a peer modulo the number of ranks";
+  return "every wait needs a program that runs and tells its word";
+}
+
 }  // namespace hemiola::compile

@@ -80,6 +80,7 @@ std::size_t World::cell_of(const Element& where) {
     Cell cell{.array = where.array, .rank = where.rank, .number = where.number};
     if (const auto host = host_writes_.find({where.array, where.rank}); host != host_writes_.end())
       cell.write = host->second;
+    if (scene_.filled.contains(where.array)) cell.write.turn = 1;
     if (scene_.flags.contains(where.array)) cell.value = 0;
     cells_.push_back(std::move(cell));
   }

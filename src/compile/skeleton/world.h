@@ -27,6 +27,7 @@ struct Scene {
   std::set<int> mixed;             ///< ... with data between them
   std::set<int> outside;           ///< words that somebody else tells: waits for them are over
   std::set<int> from_host;         ///< data that are new before each call
+  std::set<int> filled;            ///< data that are there before the first call
   std::set<int> for_host;          ///< data of others that are read after each call
   std::set<int> steps_that_matter;
   std::set<int> tracked;       ///< data of which every access is looked at
