@@ -49,7 +49,7 @@ void print(const std::string& file, const compile::RuleReport& report,
     for (const std::string& note : one.notes) std::cout << "  " << note << '\n';
     std::cout << "  hint: " << one.hint << '\n';
   }
-  if (is_proven_elsewhere) return;
+  if (is_proven_elsewhere && !report.has_open_scope) return;
   for (const std::string& one : report.not_judged) std::cout << "  not judged: " << one << '\n';
 }
 
@@ -61,7 +61,8 @@ ExitCode worse(ExitCode a, const compile::RuleReport& report, bool is_proven_els
                                      [](const compile::Violation& one) { return one.is_endless; });
     return endless ? ExitCode::deadlock : ExitCode::wrong_program;
   }
-  if (a != ExitCode::done || report.not_judged.empty() || is_proven_elsewhere) return a;
+  const bool is_known = is_proven_elsewhere && !report.has_open_scope;
+  if (a != ExitCode::done || report.not_judged.empty() || is_known) return a;
   return ExitCode::not_proven;
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <utility>
 
 #include "compile/rules/judge.h"
 
@@ -45,13 +44,18 @@ class Explorer {
     else
       reading_.emplace(code_, survey_);
     report_.violations = std::move(best.report.violations);
+    report_.has_open_scope = best.report.has_open_scope;
     report_.assumed.insert(report_.assumed.end(), best.report.assumed.begin(),
                            best.report.assumed.end());
-    if (best.fault.kind != Fault::Kind::none) return report_fault(best);
-    if (best.setting.left_out.empty()) return name_unreached(best.unreached);
-    leave_out(fmt::format(
-        "they do not hold if {}, and the text does not say whether it is so (--protocol)",
-        best.setting.left_out));
+    if (best.fault.kind != Fault::Kind::none)
+      report_fault(best);
+    else if (best.setting.left_out.empty())
+      name_unreached(best.unreached);
+    else
+      leave_out("they do not hold if " + best.setting.left_out +
+                ", and the text does not say whether it is so (--protocol)");
+    report_.not_judged.insert(report_.not_judged.end(), best.report.not_judged.begin(),
+                              best.report.not_judged.end());
   }
 
  private:
@@ -268,7 +272,7 @@ class Explorer {
         const Fault fault = run.run(static_cast<std::uint64_t>(seed), start);
         steps_ += run.steps();
         reached_.insert(run.reached().begin(), run.reached().end());
-        if (fault.kind == Fault::Kind::endless) completes_ = completes_ || completes(start);
+        if (fault.kind == Fault::Kind::endless) completes_ = completes_ || first_call_ends(start);
         if (fault.kind != Fault::Kind::none)
           return deepens_ ? first_cause(fault, seed, start) : fault;
         if (seed == 0)
@@ -280,8 +284,7 @@ class Explorer {
     return {};
   }
 
-  /// Whether the first call alone ends well.
-  bool completes(const World::Start& start) {
+  bool first_call_ends(const World::Start& start) {
     const int calls = std::exchange(scene_.calls, 1);
     World run(code_, survey_.arrays, scene_);
     const Fault fault = run.run(0, start);
@@ -289,26 +292,26 @@ class Explorer {
     return fault.kind == Fault::Kind::none;
   }
 
-  /// A table that some ranks look into where it has a rank, and others behind its last one.
+  /// A table that each rank looks into at its number and something: one of them behind its end.
   Fault behind_last_rank() const {
-    std::map<std::pair<int, int>, std::set<bool>> kinds;  // by step and program
+    const int world = survey_.arrays.world;
+    std::map<std::pair<int, int>, std::map<int, std::int64_t>> by_rank;  // by step and program
     for (const Trace& trace : survey_.traces)
       for (const Event& event : trace.events) {
-        bool is_behind = false, is_table = false;
-        for (const Element& where : event.where) {
-          if (where.kind != Element::Kind::address || survey_.arrays[where.array].table < 0)
-            continue;
-          is_table = true;
-          is_behind = is_behind || survey_.arrays[where.array].kind != 0;
-        }
-        if (!is_table) continue;
-        std::set<bool>& known = kinds[{event.step, trace.program}];
-        known.insert(is_behind);
-        if (known.size() < 2) continue;
+        const Element where = event.where.empty() ? Element{} : event.where[0];
+        if (where.kind != Element::Kind::address || survey_.arrays[where.array].table < 0) continue;
+        const std::int64_t index = survey_.arrays[where.array].kind * world + where.rank;
+        std::map<int, std::int64_t>& known = by_rank[{event.step, trace.program}];
+        known.try_emplace(trace.rank, index - trace.rank);
+        const bool is_same = std::all_of(known.begin(), known.end(), [&](const auto& one) {
+          return one.second == known.begin()->second;
+        });
+        if (static_cast<int>(known.size()) < world || !is_same || known.begin()->second == 0)
+          continue;
         return {.kind = Fault::Kind::race,
                 .step = event.step,
                 .rule = "peer",
-                .what = "some ranks look into a table of ranks behind its last one",
+                .what = "one rank looks into a table of ranks behind its end",
                 .first = {},
                 .who = {}};
       }

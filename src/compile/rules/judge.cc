@@ -139,6 +139,7 @@ class Judge {
         "{}:{}: whether scope 'gpu' is enough: who tells this word is not in the kernel, and may "
         "be another GPU or a copy engine",
         span.file, span.line);
+    report_.has_open_scope = true;
     std::vector<std::string>& all = report_.not_judged;
     if (std::find(all.begin(), all.end(), what) == all.end()) all.push_back(std::move(what));
   }
@@ -204,7 +205,6 @@ class Judge {
           "scope=\"sys\"");
     if (event.op == "xchg" && event.value.is_number() && event.value.number == 0)
       judge_turn(event, array);
-    if (is_behind_count()) return;  // the counter stands for it
     const std::size_t last = last_data(event.sem == "relaxed");
     if ((event.sem == "relaxed" || event.sem == "acquire") && last < at_)
       say("signal-release",
@@ -212,7 +212,7 @@ class Judge {
                       event.kind == EventKind::ranks ? "barrier of ranks" : "signal",
                       event.kind == EventKind::ranks ? "not a release" : event.sem),
           event.kind == EventKind::ranks ? "hasPreviousMemAccess=True" : "sem=\"release\"");
-    judge_behind_stores(event, "signal");
+    if (!is_behind_count()) judge_behind_stores(event, "signal");  // the counter stands for it
   }
 
   /// A turn that is given on is one that was taken.

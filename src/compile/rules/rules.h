@@ -61,6 +61,7 @@ struct RuleReport {
   bool communicates = false;            ///< it touches memory that others wait for or exchange
   std::vector<std::string> assumed;     ///< what the verdict rests on
   std::vector<std::string> not_judged;  ///< and why
+  bool has_open_scope = false;          ///< ... of a wait, which no proof of programs says either
 
   int count(MemoryEvent::Kind kind) const;
 };

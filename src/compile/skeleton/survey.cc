@@ -13,6 +13,17 @@ Event::Kind kind_of(Access::Kind kind) {
                                        : Event::Kind::atomic;
 }
 
+/// Whether a loop of it may be a wait. Who adds in each turn takes work, and waits for nothing.
+bool is_look(const Event& event) {
+  using Kind = Event::Kind;
+  if (event.kind == Kind::load)
+    return (!event.is_bulk && !event.is_block) || event.where.size() <= 8;
+  const bool adds = event.op == "add" || event.op == "sub";
+  if (event.kind == Kind::atomic && adds && event.value.is_number()) return event.value.number == 0;
+  return event.kind != Kind::store && event.kind != Kind::ranks &&
+         event.kind != Kind::proxy_fence && event.kind != Kind::bulk_wait;
+}
+
 }  // namespace
 
 Element Recorder::access(Process&, const Access& access) {
@@ -74,12 +85,7 @@ void Recorder::loop_ended(Process&, std::size_t first_event, int) {
   bool has_atomic = false;
   for (std::size_t i = first_event; i < taken.size(); ++i) {
     const Event& event = taken[i];
-    const bool looks = event.kind == Kind::atomic || event.kind == Kind::poll ||
-                       event.kind == Kind::plain_poll || event.kind == Kind::fence ||
-                       event.kind == Kind::barrier ||
-                       (event.kind == Kind::load && !event.is_bulk && !event.is_block) ||
-                       (event.kind == Kind::load && event.where.size() <= 8);
-    if (!looks) return;
+    if (!is_look(event)) return;
     has_atomic = has_atomic || event.kind == Kind::atomic || event.kind == Kind::poll;
   }
   for (std::size_t i = first_event; i < taken.size(); ++i) {
