@@ -47,4 +47,5 @@ endforeach()
 
 if(SKBUILD)
   install(TARGETS hemiola_python LIBRARY DESTINATION hemiola COMPONENT python)
+  install(TARGETS hemiola_cli RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
 endif()

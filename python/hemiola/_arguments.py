@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping
-from typing import Union
+from typing import SupportsIndex, Union
 
 from . import _core
 from ._errors import bad_input
 
-Size = Union[int, str]  #: bytes, or text with a unit: "64MiB"
-Duration = Union[int, str]  #: femtoseconds, or text with a unit: "5us"
+Size = Union[int, str, SupportsIndex]  #: bytes (NumPy's integers too), or text with a unit: "64MiB"
+Duration = str  #: text with a unit: "5us"
 Settings = Mapping[str, object]
+Ranks = Union[int, Iterable[int]]  #: the first so many GPUs, or these
 
 
 def size_bytes(size: Size) -> int:
     """``"64MiB"`` in bytes; a number is bytes already."""
-    if isinstance(size, bool) or not isinstance(size, (int, str)):
+    if isinstance(size, bool) or not isinstance(size, (str, SupportsIndex)):
         raise TypeError(f"a size is bytes or text such as '64MiB', not {size!r}")
-    text = f"{size}B" if str(size).strip().isdigit() else str(size)
+    text = str(size if isinstance(size, str) else operator.index(size)).strip()
+    text = f"{text}B" if text.isdigit() else text
     count = _core.parse_bytes(text)
     if count is None or count <= 0:
         raise bad_input(f"'{size}' is not a size", "a size is 4096 or '64MiB'")
@@ -26,7 +29,9 @@ def size_bytes(size: Size) -> int:
 
 def sizes_bytes(sizes: Union[Size, Iterable[Size]]) -> list[int]:
     """A size, several, or a range ``"1KiB:1GiB:x2"`` (each twice the one before)."""
-    if not isinstance(sizes, (int, str)):
+    if isinstance(sizes, SupportsIndex):
+        return [size_bytes(sizes)]
+    if not isinstance(sizes, str):
         return [size_bytes(size) for size in sizes]
     parts = str(sizes).split(":")
     if len(parts) == 1:
@@ -45,12 +50,10 @@ def sizes_bytes(sizes: Union[Size, Iterable[Size]]) -> list[int]:
 
 
 def femtoseconds(time: Duration) -> int:
-    """``"5us"`` in femtoseconds; a number is femtoseconds already."""
-    if isinstance(time, int):
-        return time
-    found = _core.parse_time(time)
+    """``"5us"`` in femtoseconds. A number without a unit is refused: it could be any of them."""
+    found = _core.parse_time(time) if isinstance(time, str) else None
     if found is None:
-        raise bad_input(f"'{time}' is not a time", "a time has a unit: '500ns', '5us'")
+        raise bad_input(f"{time!r} is not a time", "a time has a unit: '500ns', '5us'")
     return found
 
 

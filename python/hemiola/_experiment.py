@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Optional, Union
+from typing import Any, Optional, Union, overload
 
 from . import _core
-from ._arguments import Duration, Settings, Size, femtoseconds, pairs, size_bytes, sizes_bytes
+from ._arguments import Duration, Ranks, Settings, Size, femtoseconds, pairs, size_bytes, sizes_bytes
 from ._errors import Error
 from ._machine import AnyMachine, AnyProgram, Job, Machine, Program, machine_of, program_of
 from ._results import Check, Outcome, Proof
@@ -50,7 +50,7 @@ class Laboratory:
         parameters: Optional[Settings] = None,
         **options: Any,
     ) -> Outcome:
-        """See :func:`hemiola.run`."""
+        """See :func:`hemiola.run`; one size."""
         experiment = self._experiment(machine, program, size, settings, parameters, options)
         return Outcome._of(self._core.run(experiment))
 
@@ -147,45 +147,54 @@ def _row(machine: Machine, program: Program, size: Optional[int], outcome: Any) 
 _shared = Laboratory()
 
 
+@overload
 def run(
-    machine: AnyMachine,
-    program: AnyProgram,
-    size: Optional[Size] = None,
-    *,
-    settings: Optional[Settings] = None,
-    parameters: Optional[Settings] = None,
-    dtype: str = "float",
-    op: str = "sum",
-    engine: str = "line",
-    launch: str = "stream",
-    check: bool = True,
-    warmup: int = 0,
-    iterations: int = 0,
-    skew: Sequence[Duration] = (),
-    one_host: bool = False,
-    fold: bool = True,
-    threads: int = 1,
-    round_size: bool = False,
-) -> Outcome:
+    machine: AnyMachine, program: AnyProgram, size: Optional[Size] = None, *, sizes: None = None,
+    ranks: Optional[Ranks] = None, settings: Optional[Settings] = None, params: Optional[Settings] = None,
+    parameters: Optional[Settings] = None, dtype: str = "float", op: str = "sum", engine: str = "line",
+    launch: str = "stream", check: bool = True, warmup: int = 0, iterations: int = 0, skew: Sequence[Duration] = (),
+    one_host: bool = False, fold: bool = True, threads: int = 1, round_size: bool = False,
+) -> Outcome: ...  # fmt: skip
+@overload
+def run(
+    machine: AnyMachine, program: AnyProgram, size: None = None, *, sizes: Union[Size, Iterable[Size]],
+    ranks: Optional[Ranks] = None, settings: Optional[Settings] = None, params: Optional[Settings] = None,
+    parameters: Optional[Settings] = None, dtype: str = "float", op: str = "sum", engine: str = "line",
+    launch: str = "stream", check: bool = True, warmup: int = 0, iterations: int = 0, skew: Sequence[Duration] = (),
+    one_host: bool = False, fold: bool = True, threads: int = 1, round_size: bool = False,
+) -> Table: ...  # fmt: skip
+def run(
+    machine: AnyMachine, program: AnyProgram, size: Optional[Size] = None, *,
+    sizes: Union[Size, Iterable[Size], None] = None, ranks: Optional[Ranks] = None,
+    settings: Optional[Settings] = None, params: Optional[Settings] = None, parameters: Optional[Settings] = None,
+    **options: Any,
+) -> Union[Outcome, Table]:  # fmt: skip
     """Proves a program right, then times it on a machine and says where the time goes.
 
-    ``machine``: a name, a file or a :class:`Machine`; ``settings`` change parameters of it.
-    ``program``: a name, a file, a :class:`Program` or a :class:`Plan`; ``parameters`` are a built-in's or the
-    lowering's. ``size``: what nccl-tests calls size, in bytes or as text ("64MiB"); by default the legal one
-    nearest above 1 MiB. ``engine``: "line" (cache line by cache line), "reference" (the same, slower) or
-    "fluid" (an estimate). ``launch``: "stream" or "graph". ``check=False`` skips the proof.
-    With ``iterations`` the time is the period over so many repetitions after ``warmup``; else it is one cold
-    run. ``skew``: later starts of rank 0, 1, ... ("5us"; a number is femtoseconds). ``threads``: of the line
-    engine. ``fold=False`` simulates every rank. ``round_size``: takes the next size that the program can.
+    ``machine``: a name, a file or a :class:`Machine`; ``settings`` change parameters of it, ``ranks`` takes its
+    first GPUs, or those of a list. ``program``: a name, a file, a :class:`Program` or a :class:`Plan`; ``params``
+    (or ``parameters``) are a built-in's or the lowering's. ``size``: what nccl-tests calls size, in bytes or as
+    text ("64MiB"); by default the legal one nearest above 1 MiB. ``sizes``: several, a range of Python or
+    "1KiB:1GiB:x2"; the result is a :class:`Table`. ``engine``: "line" (cache line by cache line), "sampled",
+    "reference" (the same as line, slower) or "fluid" (an estimate). ``launch``: "stream" or "graph".
+    ``check=False`` skips the proof. With ``iterations`` the time is the period over so many repetitions after
+    ``warmup``; else it is one cold run. ``skew``: later starts of rank 0, 1, ... ("0ns", "5us"). ``threads``: of
+    the line engine. ``fold=False`` simulates every rank. ``round_size``: takes the next size that the program can.
 
     Raises :class:`BadInput`; :class:`WrongProgram` and :class:`Deadlock` with a counterexample. Ctrl-C ends
     it; other Python threads go on meanwhile.
     """
-    return _shared.run(
-        machine, program, size, settings=settings, parameters=parameters, dtype=dtype, op=op, engine=engine,
-        launch=launch, check=check, warmup=warmup, iterations=iterations, skew=skew, one_host=one_host,
-        fold=fold, threads=threads, round_size=round_size,
-    )  # fmt: skip
+    chosen = machine if ranks is None else machine_of(machine).with_ranks(ranks)
+    given = {**(parameters or {}), **(params or {})} or None
+    if sizes is None:
+        return _shared.run(chosen, program, size, settings=settings, parameters=given, **options)
+    if size is not None:
+        raise TypeError("size is one, sizes are several: one of them")
+    table = _shared.sweep(chosen, program, sizes, settings=settings, parameters=given, **options)
+    for row in table.failures:
+        if row.error is not None:
+            raise row.error
+    return table
 
 
 def check(

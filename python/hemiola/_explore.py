@@ -11,6 +11,7 @@ from . import _core
 from ._errors import bad_input
 from ._machine import AnyMachine, Program, machine_of
 from ._optional import pandas
+from ._shown import Shown
 
 _OPTIONS = ("launch", "warmup", "iterations", "degrees", "realizations", "places", "transfers", "fluid", "top", "exhaustive", "losses", "threads")
 
@@ -105,7 +106,7 @@ class Schedule(Timed):
 
 
 @dataclass(frozen=True)
-class Exploration:
+class Exploration(Shown):
     """What :func:`hemiola.explore` found. Print it to see it."""
 
     machine: str

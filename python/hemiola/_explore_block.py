@@ -10,6 +10,7 @@ from ._errors import bad_input
 from ._explore import Timed, _options
 from ._machine import AnyMachine, machine_of
 from ._optional import pandas
+from ._shown import Shown
 
 _SIZES = {
     "mlp": ("tokens", "hidden", "intermediate", "gated"),
@@ -54,7 +55,7 @@ class Chain(Timed):
 
 
 @dataclass(frozen=True)
-class BlockExploration:
+class BlockExploration(Shown):
     """What :func:`hemiola.explore_block` found. Print it to see it."""
 
     machine: str

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import html
 import json
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Optional, Union
@@ -100,6 +100,9 @@ class Machine:
     def show(self) -> str:
         """What ``hemiola machine show`` prints."""
         return self._core.show()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.show())}</pre>"
 
     def __repr__(self) -> str:
         settings = f", settings={self.settings!r}" if self.settings else ""

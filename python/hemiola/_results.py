@@ -8,10 +8,11 @@ from typing import Any, Optional
 
 from . import _core
 from ._optional import pandas, pyplot
+from ._shown import Shown
 
 
 @dataclass(frozen=True)
-class Diagnostic:
+class Diagnostic(Shown):
     """A warning, a note, or one thing that is wrong."""
 
     message: str
@@ -34,7 +35,7 @@ class Diagnostic:
 
 
 @dataclass(frozen=True)
-class ProofStep:
+class ProofStep(Shown):
     """One step of a counterexample."""
 
     rank: int
@@ -56,7 +57,7 @@ class ProofStep:
 
 
 @dataclass(frozen=True)
-class Proof:
+class Proof(Shown):
     """What was found of a plan, or of a program at a size (docs/verify.md)."""
 
     program: str
@@ -96,7 +97,7 @@ class Proof:
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Shown):
     """All that :func:`hemiola.check` found. True where nothing is wrong."""
 
     proofs: list[Proof]  #: of a plan: the plan's, then, with a machine, that of its program
@@ -172,7 +173,7 @@ class LaunchUse:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class Outcome(Shown):
     """A program on a machine at a size: its proof, its time, and where the time goes.
 
     Times are integers of femtoseconds; rates are in 10^9 bytes per second. The names are those of

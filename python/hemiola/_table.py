@@ -10,6 +10,7 @@ from . import _core
 from ._errors import Error
 from ._optional import pandas, pyplot
 from ._results import Outcome
+from ._shown import html_table
 
 
 @dataclass(frozen=True)
@@ -107,14 +108,20 @@ class Table:
         axes.legend(fontsize="small")
         return axes
 
-    def __str__(self) -> str:
+    def _cells(self) -> list[list[str]]:
+        """By line, the head first; columns of what was asked for stand in front."""
         names = self._columns()
-        lines = [names + [title for _, title in _SHOWN]]
-        for row in self.rows:
-            asked = [str(row.asked.get(name, "")) for name in names]
-            lines.append(asked + _figures(row))
+        head = names + [title for _, title in _SHOWN]
+        return [head, *([str(row.asked.get(name, "")) for name in names] + _figures(row) for row in self.rows)]
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._cells()
+        return html_table(head, rows, len(self._columns()))
+
+    def __str__(self) -> str:
+        lines = self._cells()
         widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-        left = set(range(len(names)))
+        left = set(range(len(self._columns())))
         texts = [
             "  ".join(cell.ljust(width) if i in left else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths)))
             for line in lines

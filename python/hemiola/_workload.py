@@ -12,6 +12,7 @@ from ._errors import bad_input
 from ._machine import AnyMachine, Job, machine_of
 from ._optional import pandas
 from ._results import Diagnostic
+from ._shown import Shown
 
 _ITERATION = (
     "phase", "tp", "pp", "dp", "cp", "ep", "zero", "shard", "sequence_parallel", "micro_batch", "global_batch", "sequence", "context", "dtype", "recompute",
@@ -87,7 +88,7 @@ class PathShare:
 
 
 @dataclass(frozen=True)
-class Iteration:
+class Iteration(Shown):
     """What an iteration takes, and where its time goes. Print it to see the tables of the command line."""
 
     machine: str

@@ -13,19 +13,19 @@ class Kernel:
     begin as zeros. axes: by name of a tile axis the compute's, None where it has none or where the axis splits the sum; derived: axes that
     the others determine. means: by parameter what it is of a plan: ("extent", axis of the compute), ("shape", tensor, axis),
     ("stride", tensor, axis), ("turned", tensor, axis), ("span", tensor, 0), or None: it was solved for one plan. fixed: by (tensor, axis) the
-    extents that the kernel's blocks were made for. loop: the compute's axis along which chunks arrive while the kernel runs, elements of a
+    extents that the kernel's blocks were made for. rooms: by tensor that lies in longer rows the shape of these. loop: the compute's axis along which chunks arrive while the kernel runs, elements of a
     turn, and whether turns come in the order of arrival. gathered: (tensor, axis) along which tiles read more than their own elements.
     descriptors: by operand that is a descriptor which the host makes, its block as a function of the parameters. waits, signals: what its text can do. stores: the operand whose
     tiles may go straight into a peer's memory. extras: by operand that no plan has its name in the file, by axis the compute's (or elements),
     whether it is read, and whether it is added to a summand: then rank 0 has it, and the others zeros.
     """
 
-    def __init__(self, function, coordinates, tiles, *, workers=None, tile=None, tensors, turned=(), added=(), axes, derived=(), means, fixed,
+    def __init__(self, function, coordinates, tiles, *, workers=None, tile=None, tensors, turned=(), added=(), axes, derived=(), means, fixed, rooms=None,
                  loop=None, gathered=(), descriptors=None, waits=False, signals=False, stores=None, extras=None):
         self.function, self.coordinates, self.tiles, self.workers, self.tile = function, coordinates, tiles, workers, tile
         self.tensors, self.turned, self.added, self.axes, self.derived = tensors, turned, added, axes, derived
         self.means, self.fixed, self.loop, self.waits, self.signals = means, fixed, loop, waits, signals
-        self.stores, self.extras = stores, extras or {}
+        self.stores, self.extras, self.rooms = stores, extras or {}, rooms or {}
         self.gathered, self.descriptors = frozenset(gathered), descriptors or {}
 
     def work(self, rt, extents, values, config):

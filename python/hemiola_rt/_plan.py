@@ -246,10 +246,14 @@ class KernelSchedule(PlanSchedule):
         all_waves = [waves for *_, waves in self._grids]
         wait_in_front(plan, all_waves)
         super().__init__(plan, all_waves)
+        self.reference = reference_of(plan, getattr(module, "epilogue", None))
 
     def _allocated(self, allocate, name, shape, dtype):
         turned = name in [kernel.tensors[operand] for kernel, *_ in self._grids for operand in kernel.turned]
-        return allocate(name, shape[::-1], dtype).t() if turned else allocate(name, shape, dtype)
+        room = next((kernel.rooms[name] for kernel, *_ in self._grids if name in kernel.rooms), shape)
+        if turned or tuple(room) == tuple(shape):
+            return allocate(name, shape[::-1], dtype).t() if turned else allocate(name, shape, dtype)
+        return allocate(name, room, dtype)[tuple(slice(extent) for extent in shape)]
 
     def setup(self, rt, config=None):
         """What a rank holds, and its streams. Once, on all ranks. ValueError: tiles of the configuration straddle chunks."""

@@ -3,12 +3,14 @@
 import torch
 
 _FORMULAS = {
-    "ag-gemm": ("a", lambda rank, held, wide: torch.stack([of["a"] for of in held]).to(wide) @ held[rank]["b"].to(wide)),
-    "dispatch-gemm": ("x", lambda rank, held, wide: torch.stack([_block(of["x"], rank, held) for of in held]).to(wide) @ held[rank]["b"].to(wide)),
-    "gemm-rs": ("a", lambda rank, held, wide: sum(_block(of["a"], rank, held).to(wide) @ of["b"].to(wide) for of in held)),
-    "gemm-ar": ("a", lambda rank, held, wide: sum(of["a"].to(wide) @ of["b"].to(wide) for of in held)),
-    "a2a-gemm": ("x", lambda rank, held, wide: torch.cat([_block(of["x"], rank, held) for of in held], 1).to(wide) @ held[rank]["b"].to(wide)),
-    "gemm-combine": ("a", lambda rank, held, wide: torch.stack([_block(of["a"], rank, held).to(wide) @ of["b"].to(wide) for of in held])),
+    "ag-gemm": ("a", lambda rank, held, wide, end: end(torch.stack([of["a"] for of in held]).to(wide) @ held[rank]["b"].to(wide), held[rank])),
+    "dispatch-gemm": ("x", lambda rank, held, wide, end: end(torch.stack([_block(of["x"], rank, held) for of in held]).to(wide) @ held[rank]["b"].to(wide),
+                                                             held[rank])),
+    "gemm-rs": ("a", lambda rank, held, wide, end: sum(_block(end(of["a"].to(wide) @ of["b"].to(wide), of), rank, held) for of in held)),
+    "gemm-ar": ("a", lambda rank, held, wide, end: sum(end(of["a"].to(wide) @ of["b"].to(wide), of) for of in held)),
+    "a2a-gemm": ("x", lambda rank, held, wide, end: end(torch.cat([_block(of["x"], rank, held) for of in held], 1).to(wide) @ held[rank]["b"].to(wide),
+                                                        held[rank])),
+    "gemm-combine": ("a", lambda rank, held, wide, end: torch.stack([_block(end(of["a"].to(wide) @ of["b"].to(wide), of), rank, held) for of in held])),
 }
 
 # Layers of two products, by what stands before the slash: what lies in memory between them is rounded.
@@ -33,13 +35,24 @@ def _block(tensor, rank, held):
     return tensor[rank] if tensor.dim() == 3 else tensor.chunk(len(held))[rank]
 
 
-def reference_of(plan):
-    """reference(rank, held) of an emitted file, for operators with products and for collectives; None: it is not known."""
+def _end(epilogue):
+    """What a kernel makes of a product, which it takes for one matrix."""
+    if epilogue is None:
+        return lambda product, of: product
+    return lambda product, of: epilogue(product.reshape(-1, product.shape[-1]), of).reshape(product.shape)
+
+
+def reference_of(plan, epilogue=None):
+    """reference(rank, held) of an emitted file, for operators with products and for collectives; None: it is not known.
+
+    epilogue: that of the kernel's file, epilogue(product, what its rank was given)."""
     root = plan.root
     narrow = all(tensor["dtype"] in ("half", "float16", "bfloat16") for tensor in plan.tensors.values())
     wide = torch.float32 if narrow else torch.float64
     if root.get("collective", "custom") != "custom":
         return _collective(plan, root["collective"], wide)
+    if epilogue is not None and root["name"].partition("/")[0] not in _FORMULAS:
+        return None
     layer = _LAYERS.get(root["name"].partition("/")[0])
     if layer is not None and all(name in plan.tensors for name in ("x", "w_in", "w_out", "c")):
         return lambda rank, held: {"c": layer(rank, held, wide)}
@@ -48,7 +61,8 @@ def reference_of(plan):
     left, formula = _FORMULAS.get(root["name"].partition("/")[0], (None, None))
     if formula is None or left not in plan.tensors or "b" not in plan.tensors or "c" not in plan.tensors:
         return None
-    return lambda rank, held: {"c": formula(rank, held, wide)}
+    end = _end(epilogue)
+    return lambda rank, held: {"c": formula(rank, held, wide, end)}
 
 
 def _collective(plan, collective, wide):

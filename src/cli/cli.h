@@ -20,6 +20,8 @@ namespace hemiola::cli {
 struct Session {
   std::string command;               ///< "hemiola run ...", as it stands in results
   std::vector<std::string> words;    ///< its arguments, after the name of the program
+  std::string input;                 ///< what standard input was read into; empty: nobody asked
+  std::vector<std::string> remarks;  ///< what typed() took for granted
   std::string program;               ///< that name, as it was called
   std::function<ExitCode()> action;  ///< empty: no verb was given
   bool quiet = false;                ///< --quiet: no warnings, notes and progress

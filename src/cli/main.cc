@@ -1,5 +1,6 @@
 // hemiola VERB [INPUT] [options]: reads the command line, carries out the verb and renders what
 // went wrong. Results go to standard output, everything else to standard error.
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <memory>
@@ -8,6 +9,8 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/notices.h"
+#include "cli/pages.h"
+#include "cli/typed.h"
 
 namespace hemiola::cli {
 namespace {
@@ -39,6 +42,16 @@ std::string command_text(int argc, char** argv) {
   return text;
 }
 
+/// What is read from standard input is called that.
+std::string with_typed_names(std::string text, const Session& session) {
+  for (std::size_t at = 0; !session.input.empty();) {
+    at = text.find(session.input, at);
+    if (at == text.npos) break;
+    text.replace(at, session.input.size(), "standard input");
+  }
+  return text;
+}
+
 std::unique_ptr<CLI::App> make_parser(Session& session) {
   auto app = std::make_unique<CLI::App>(
       "A workbench for communication inside and between GPUs: checks collective programs and "
@@ -61,7 +74,10 @@ std::unique_ptr<CLI::App> make_parser(Session& session) {
   add_compile(*app, session);
   add_tune(*app, session);
   add_workload(*app, session);
+  add_completion(*app, session);
+  add_man(*app, session);
   add_strict(*app, session);
+  format_help(*app);
   return app;
 }
 
@@ -70,8 +86,12 @@ ExitCode carry_out(int argc, char** argv, Session& session) {
   session.program = argv[0];
   session.words.assign(argv + 1, argv + argc);
   const std::unique_ptr<CLI::App> app = make_parser(session);
+  Typed words = typed(session.words);
+  session.remarks = words.notes;
+  take_standard_input(*app, session);
+  std::reverse(words.words.begin(), words.words.end());  // as the parser takes them
   try {
-    app->parse(argc, argv);
+    app->parse(words.words);
   } catch (const CLI::Success& asked) {  // --help, --version
     app->exit(asked);
     return ExitCode::done;
@@ -80,10 +100,12 @@ ExitCode carry_out(int argc, char** argv, Session& session) {
                   "'hemiola --help' and 'hemiola VERB --help' show what there is");
   }
   reject_extras(*app);
+  take_standard_output(*app);
   if (!session.action) {
     std::cerr << app->help();
     return ExitCode::bad_input;
   }
+  for (const std::string& remark : session.remarks) Notices(session).note(remark);
   return session.action();
 }
 
@@ -100,7 +122,7 @@ int main(int argc, char** argv) {
       throw hemiola::Failure("standard output cannot be written", {}, {}, ExitCode::bad_input);
   } catch (const hemiola::Failure& failure) {
     std::cout.flush();
-    std::cerr << failure.what() << '\n';
+    std::cerr << hemiola::cli::with_typed_names(failure.what(), session) << '\n';
     code = failure.code();
   } catch (const hemiola::Interrupted&) {
     std::cout.flush();

@@ -34,14 +34,23 @@ struct FirstJsonError : nlohmann::json_sax<nlohmann::json> {
   }
 };
 
-}  // namespace
-
-std::optional<double> finite_number(std::string_view text) {
-  double number = 0;
+template <typename Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number number = 0;
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || at != end || !std::isfinite(number)) return std::nullopt;
-  return number;
+  return error == std::errc{} && at == end ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> whole_number_in(std::string_view text) {
+  return number_in<std::int64_t>(text);
+}
+
+std::optional<double> finite_number(std::string_view text) {
+  const std::optional<double> number = number_in<double>(text);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 std::optional<Failure> json_failure(const std::string& name, std::string_view whole,

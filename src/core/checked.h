@@ -24,6 +24,9 @@ std::optional<std::int64_t> whole_number(const Json& value, std::int64_t least =
   return number < least || number > most ? std::nullopt : std::optional(number);
 }
 
+/// All of a text as a whole number: "-12"; nothing for "+1", " 1", "1.0", "", or one beyond 64
+/// bits.
+std::optional<std::int64_t> whole_number_in(std::string_view text);
 /// All of a text as a number that is finite: "0.5", "2e12"; nothing for "nan", "1e400", "5x", "".
 std::optional<double> finite_number(std::string_view text);
 

@@ -45,12 +45,22 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return previous[b.size()];
 }
 
+/// Whether the word is the beginning or the end of a name, part by part: "h100" of "dgx-h100",
+/// "l2.size" of "gpu.l2.size".
+bool is_part(std::string_view word, std::string_view name) {
+  constexpr std::string_view kBetween = "-./";
+  if (word.empty() || name.size() <= word.size()) return false;
+  const std::size_t rest = name.size() - word.size();
+  return (name.ends_with(word) && kBetween.find(name[rest - 1]) != kBetween.npos) ||
+         (name.starts_with(word) && kBetween.find(name[word.size()]) != kBetween.npos);
+}
+
 }  // namespace
 
 std::string render(const Diagnostic& diagnostic) {
   const SourceLocation& where = diagnostic.where;
   std::string text;
-  if (!where.file.empty()) {
+  if (!where.file.empty() && where.file != kOption.file) {
     text += where.file;
     if (where.line > 0) text += ':' + std::to_string(where.line);
     if (where.line > 0 && where.column > 0) text += ':' + std::to_string(where.column);
@@ -104,6 +114,10 @@ std::string suggest(std::string_view word, const std::vector<std::string>& candi
                     const std::string& otherwise) {
   const std::string* best = nullptr;
   std::size_t best_distance = 0;
+  for (const std::string& candidate : candidates)
+    if (is_part(word, candidate) && (best == nullptr || candidate.size() < best->size()))
+      best = &candidate;
+  if (best != nullptr) return "did you mean '" + *best + "'?";
   for (const std::string& candidate : candidates) {
     // A third of the letters may be wrong; a longer distance is a guess, not a suggestion.
     const std::size_t limit = (std::max(word.size(), candidate.size()) + 1) / 3;

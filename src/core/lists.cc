@@ -5,6 +5,8 @@
 #include <iterator>
 #include <optional>
 
+#include "core/units.h"
+
 namespace hemiola {
 namespace {
 

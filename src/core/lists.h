@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,7 +11,6 @@
 
 #include "core/diagnostics.h"
 #include "core/time.h"
-#include "core/units.h"
 
 namespace hemiola {
 
@@ -66,6 +66,18 @@ requires(!std::is_convertible_v<Text, std::string_view>) std::string
     all += text(item);
   }
   return all;
+}
+
+/// `name` of each, a member or a function of it; its member `name` where none is given. For
+/// messages and their suggestions.
+struct MemberName {
+  std::string operator()(const auto& item) const { return std::string(item.name); }
+};
+template <typename Items, typename Name = MemberName>
+std::vector<std::string> names_of(const Items& items, const Name& name = {}) {
+  std::vector<std::string> names;
+  for (const auto& item : items) names.emplace_back(std::invoke(name, item));
+  return names;
 }
 
 }  // namespace hemiola

@@ -143,6 +143,10 @@ std::string read_file(const std::string& path) {
 }
 
 void write_file(const std::string& path, std::string_view content) {
+  if (path == "-") {
+    write_all(stdout, content, "standard output");
+    return;
+  }
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (fs::is_directory(status)) fail(path, "is a folder, not a file");

@@ -8,7 +8,7 @@ namespace hemiola::explore {
 
 std::string_view name_of(LossesOf losses) {
   constexpr std::string_view kNames[] = {"none", "best", "all"};
-  return kNames[static_cast<std::size_t>(losses)];
+  return kNames[index(losses)];
 }
 
 LossesOf losses_of(const std::string& word, const SourceLocation& where) {
@@ -20,7 +20,7 @@ LossesOf losses_of(const std::string& word, const SourceLocation& where) {
 std::string_view name_of(Loss loss) {
   constexpr std::string_view kNames[] = {"last-wave", "launches", "clock",  "caches", "chunks",
                                          "exposed",   "units",    "memory", "links"};
-  return kNames[static_cast<std::size_t>(loss)];
+  return kNames[index(loss)];
 }
 
 const Candidate* Exploration::winner() const {
@@ -49,7 +49,7 @@ std::vector<std::size_t> Exploration::fastest_of_families() const {
 std::vector<std::size_t> Exploration::shown() const {
   std::vector<std::size_t> positions = fastest_of_families();
   for (std::size_t i = 0; i < std::min(kShown, candidates.size()); ++i) positions.push_back(i);
-  std::sort(positions.begin(), positions.end());
+  std::ranges::sort(positions);
   positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
   return positions;
 }

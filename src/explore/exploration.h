@@ -77,7 +77,7 @@ enum class Loss : std::uint8_t {
   links,      ///< contention: transfers that products slow down
   count
 };
-constexpr std::size_t kLosses = static_cast<std::size_t>(Loss::count);
+constexpr std::size_t kLosses = index(Loss::count);
 std::string_view name_of(Loss loss);
 
 struct Losses {

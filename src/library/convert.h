@@ -6,7 +6,8 @@
 #include "hemiola/check.h"
 #include "hemiola/experiment.h"
 #include "hemiola/simulate.h"
-#include "sim/simulate.h"
+#include "sim/result/options.h"
+#include "sim/result/result.h"
 #include "verify/verify.h"
 
 namespace hemiola {

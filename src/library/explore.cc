@@ -1,7 +1,6 @@
 #include "hemiola/explore.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "explore/suite/suite_run.h"
 #include "library/exploring.h"
@@ -14,7 +13,7 @@ namespace {
 void require_words(const char* option, const std::vector<std::string>& given,
                    const std::vector<std::string>& known) {
   for (const std::string& word : given)
-    if (std::find(known.begin(), known.end(), word) == known.end())
+    if (std::ranges::find(known, word) == known.end())
       throw Failure("'" + word + "' is none of them", {.file = option}, suggest(word, known));
 }
 

@@ -1,4 +1,3 @@
-#include <utility>
 
 #include "explore/search/block_explorer.h"
 #include "hemiola/explore.h"

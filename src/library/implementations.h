@@ -15,7 +15,8 @@
 #include "machine/machine.h"
 #include "plan/plan.h"
 #include "program/bind/bound.h"
-#include "sim/simulate.h"
+#include "sim/result/options.h"
+#include "sim/result/result.h"
 
 namespace hemiola {
 

@@ -61,7 +61,7 @@ std::string Plan::to_json() const {
 }
 
 Plan Plan::shaped(const std::vector<std::int64_t>& shape, DataType type, int axis) const {
-  return Plan(wrapped(plan::shaped(*self_->plan, shape, type, static_cast<std::size_t>(axis))));
+  return Plan(wrapped(plan::shaped(*self_->plan, shape, type, index(axis))));
 }
 
 const std::string& Plan::name() const {

@@ -15,8 +15,7 @@ namespace {
 std::string common(std::span<const Outcome> outcomes, std::string Outcome::*name,
                    const std::string& otherwise) {
   const auto differs = [&](const Outcome& other) { return other.*name != outcomes.front().*name; };
-  return std::any_of(outcomes.begin(), outcomes.end(), differs) ? otherwise
-                                                                : outcomes.front().*name;
+  return std::ranges::any_of(outcomes, differs) ? otherwise : outcomes.front().*name;
 }
 
 report::Run head_of(std::span<const Outcome> outcomes, const std::string& command = {}) {

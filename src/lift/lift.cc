@@ -79,7 +79,7 @@ class Walk {
   };
 
   void start(int rank) {
-    const program::RankCode& code = program_.codes()[index(program_.code_of()[index(rank)])];
+    const program::RankCode& code = program_.code(rank);
     const auto refuse = [&](const char* what) {
       throw Failure("program '" + program_.name() + "' has " + what + ", and is not lifted",
                     {.file = program_.source()}, "programs of one kernel per rank are");

@@ -103,7 +103,7 @@ void Recorder::move(int rank, std::int32_t stream, const program::Primitive& pri
     add(rank, stream, sources.front(), passing(rank, stream, bytes, false), bytes, known);
     return;
   }
-  const bool reads_far = std::none_of(sources.begin(), sources.end(), is_own);
+  const bool reads_far = std::ranges::none_of(sources, is_own);
   if (sources.size() == 1 && (is_own(sources.front()) || is_own(destinations.front()))) {
     const bool grouped = sources.front().group >= 0;
     add(rank, stream, sources.front(), destinations.front(), bytes, known,
@@ -116,14 +116,14 @@ void Recorder::move(int rank, std::int32_t stream, const program::Primitive& pri
     return;
   }
   // The first own destination holds the reduction, or memory of the stream does.
-  const auto own = std::find_if(destinations.begin(), destinations.end(), is_own);
+  const auto own = std::ranges::find_if(destinations, is_own);
   const bool passes = own == destinations.end();
   const bool once = passes && destinations.size() == 1 && destinations.front().group < 0 &&
                     sources.size() <= 2 && !(sources.size() == 2 && reads_far);
   const Place held = passes ? passing(rank, stream, bytes, once) : *own;
   // An operand that is already there, else an own one, else the first, which is brought.
-  auto operand = std::find(sources.begin(), sources.end(), held);
-  if (operand == sources.end()) operand = std::find_if(sources.begin(), sources.end(), is_own);
+  auto operand = std::ranges::find(sources, held);
+  if (operand == sources.end()) operand = std::ranges::find_if(sources, is_own);
   if (operand == sources.end() || sources.size() == 1) {
     operand = sources.begin();
     add(rank, stream, *operand, held, bytes, known,
@@ -205,9 +205,8 @@ void Recorder::set_promise(plan::Plan& plan) const {
   plan.collective = program_.collective();
   plan.root = static_cast<int>(program_.program().root);
   if (program_.collective() == Collective::custom) return;
-  const auto aliased =
-      std::find_if(program_.buffers().begin(), program_.buffers().end(),
-                   [](const program::Buffer& buffer) { return buffer.alias >= 0; });
+  const auto aliased = std::ranges::find_if(
+      program_.buffers(), [](const program::Buffer& buffer) { return buffer.alias >= 0; });
   if (aliased == program_.buffers().end() || plan::set_in_place(plan, aliased->alias)) return;
   plan.collective = Collective::custom;  // of sizes that have no terms for it
 }

@@ -168,7 +168,7 @@ Machine build_clos(const std::string& name, const std::vector<std::int64_t>& siz
   for (int i = 0; i < leaves; ++i)
     leaf_nodes.push_back(build.add("leaf", i, "switch", NodeKind::switch_));
   for (std::size_t i = 0; i < nics.size(); ++i)
-    build.connect(nics[i], leaf_nodes[i / static_cast<std::size_t>(hosts)]);
+    build.connect(nics[i], leaf_nodes[i / index(hosts)]);
   for (int i = 0; i < spines; ++i) {
     const NodeId spine = build.add("spine", i, "switch", NodeKind::switch_);
     for (const NodeId leaf : leaf_nodes) build.connect(leaf, spine);

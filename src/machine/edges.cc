@@ -34,7 +34,7 @@ bool is_like(std::string_view text, std::string_view pattern) {
 std::vector<bool> nodes_like(const Machine& machine, std::string_view pattern) {
   std::vector<bool> found(machine.nodes.size(), false);
   for (std::size_t n = 0; n < found.size(); ++n) found[n] = is_like(machine.nodes[n].name, pattern);
-  if (std::find(found.begin(), found.end(), true) != found.end()) return found;
+  if (std::ranges::find(found, true) != found.end()) return found;
   std::vector<std::string> names;
   for (const Node& node : machine.nodes) names.push_back(node.name);
   throw Failure("the machine has no node '" + std::string(pattern) + "'", kOption,
@@ -45,14 +45,14 @@ std::vector<bool> nodes_like(const Machine& machine, std::string_view pattern) {
 
 /// The class that these links have from now on: a copy with a name that is free.
 std::int32_t own_class(Machine& machine, std::int32_t old) {
-  const std::string base = machine.link_classes[static_cast<std::size_t>(old)].name;
+  const std::string base = machine.link_classes[index(old)].name;
   int number = 2;
   const auto is_taken = [&](const std::string& name) {
-    return std::any_of(machine.link_classes.begin(), machine.link_classes.end(),
-                       [&](const LinkClass& link) { return link.name == name; });
+    return std::ranges::any_of(machine.link_classes,
+                               [&](const LinkClass& link) { return link.name == name; });
   };
   while (is_taken(base + "-" + std::to_string(number))) ++number;
-  LinkClass copy = machine.link_classes[static_cast<std::size_t>(old)];
+  LinkClass copy = machine.link_classes[index(old)];
   copy.name = base + "-" + std::to_string(number);
   // Costs change, ways do not (Machine::set).
   if (copy.route_latency.fs < 0) copy.route_latency = copy.latency;
@@ -89,7 +89,7 @@ void set_edge(Machine& machine, std::string_view parameter, std::string_view res
   const std::vector<bool> one = nodes_like(machine, ends.substr(0, colon)),
                           other = nodes_like(machine, ends.substr(colon + 1));
   const auto is_end = [](const std::vector<bool>& nodes, NodeId node) {
-    return static_cast<bool>(nodes[static_cast<std::size_t>(node)]);
+    return static_cast<bool>(nodes[index(node)]);
   };
   std::vector<bool> meant(machine.links.size(), false);
   for (std::size_t l = 0; l < meant.size(); ++l) {
@@ -97,7 +97,7 @@ void set_edge(Machine& machine, std::string_view parameter, std::string_view res
     meant[l] = (is_end(one, link.from) && is_end(other, link.to)) ||
                (is_end(other, link.from) && is_end(one, link.to));
   }
-  if (std::find(meant.begin(), meant.end(), true) == meant.end())
+  if (std::ranges::find(meant, true) == meant.end())
     throw Failure("there is no link between the nodes of '" + std::string(ends) + "'", kOption,
                   "`hemiola machine show --graph html` draws what there is");
   if (name == "failed") {

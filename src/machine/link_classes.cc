@@ -15,8 +15,8 @@ std::vector<std::int64_t> links_per_gpu(const std::vector<DraftClass>& drafts,
   std::vector<std::int64_t> most(drafts.size(), 0);
   std::unordered_map<std::uint64_t, std::int64_t> count;
   for (const Link& link : machine.links) {
-    if (machine.nodes[static_cast<std::size_t>(link.from)].kind != NodeKind::xpu) continue;
-    const auto draft = static_cast<std::size_t>(link.link_class);
+    if (machine.nodes[index(link.from)].kind != NodeKind::xpu) continue;
+    const auto draft = index(link.link_class);
     const std::uint64_t key =
         (static_cast<std::uint64_t>(draft) << 32) | static_cast<std::uint32_t>(link.from);
     most[draft] = std::max(most[draft], ++count[key]);
@@ -106,8 +106,8 @@ void complete(std::vector<DraftClass>& drafts, Machine& machine) {
 
 std::string unused_name(const std::vector<DraftClass>& drafts, const std::string& base) {
   const auto taken = [&](const std::string& name) {
-    return std::any_of(drafts.begin(), drafts.end(),
-                       [&](const DraftClass& draft) { return draft.link_class.name == name; });
+    return std::ranges::any_of(
+        drafts, [&](const DraftClass& draft) { return draft.link_class.name == name; });
   };
   std::string name = base;
   for (int i = 2; taken(name); ++i) name = base + "-" + std::to_string(i);

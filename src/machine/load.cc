@@ -16,8 +16,7 @@ namespace hemiola::machine {
 namespace {
 
 [[noreturn]] void neither_name_nor_file(const std::string& name) {
-  std::vector<std::string> names;
-  for (const BuiltIn& machine : built_in_machines()) names.push_back(machine.name);
+  const std::vector<std::string> names = names_of(built_in_machines());
   throw Failure("there is no built-in machine and no file named '" + name + "'", kOption,
                 suggest(name, names, "`hemiola machine list` lists the built-in machines"));
 }

@@ -21,6 +21,15 @@ constexpr const char* kKinds =
   throw Failure("unknown parameter '" + std::string(parameter) + "'", kOption, hint);
 }
 
+/// What a name without its kind could be: "l2.size" is gpu.l2.size.
+std::string near_name(std::string_view parameter) {
+  std::vector<std::string> names;
+  for (const Parameter& one : gpu_parameters()) names.push_back("gpu." + std::string(one.name));
+  for (const auto& one : fabric_parameters<LinkClass>())
+    names.push_back("link.*." + std::string(one.name));
+  return suggest(parameter, names, kKinds);
+}
+
 /// link.<class>.<name>; a class may itself contain dots, a parameter's name does not.
 void set_link(Machine& machine, std::string_view parameter, std::string_view rest,
               std::string_view value) {
@@ -72,17 +81,17 @@ void set_nodes(Machine& machine, NodeKind kind, Model Node::*model, std::string_
 std::string_view name_of(NodeKind kind) {
   constexpr std::array<std::string_view, 7> kNames{"xpu",    "nic",  "switch", "cpu",
                                                    "memory", "port", "custom"};
-  return kNames[static_cast<std::size_t>(kind)];
+  return kNames[index(kind)];
 }
 
 std::vector<NodeId> Machine::multicast_switches(std::span<const int> ranks) const {
   std::vector<NodeId> found;
   if (ranks.empty()) return found;
   for (NodeId node = 0; node < static_cast<NodeId>(nodes.size()); ++node) {
-    const Node& candidate = nodes[static_cast<std::size_t>(node)];
+    const Node& candidate = nodes[index(node)];
     if (candidate.kind != NodeKind::switch_ || !candidate.switch_model.multicast) continue;
-    const bool reaches_all = std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
-      const NodeId gpu = gpus.at(static_cast<std::size_t>(rank));
+    const bool reaches_all = std::ranges::all_of(ranks, [&](int rank) {
+      const NodeId gpu = gpus.at(index(rank));
       return !lanes(gpu, node).empty() && !lanes(node, gpu).empty();
     });
     if (reaches_all) found.push_back(node);
@@ -93,7 +102,7 @@ std::vector<NodeId> Machine::multicast_switches(std::span<const int> ranks) cons
 std::uint64_t Machine::ways_between(std::span<const int> ranks) const {
   Digest ways;
   std::map<LinkId, std::int64_t> met;  // links by the order in which they are met
-  for (const int rank : ranks) ways.add(gpu_models[static_cast<std::size_t>(rank)]);
+  for (const int rank : ranks) ways.add(gpu_models[index(rank)]);
   for (const int from : ranks) {
     for (const int to : ranks) {
       if (from == to) continue;
@@ -102,7 +111,7 @@ std::uint64_t Machine::ways_between(std::span<const int> ranks) const {
       for (std::int32_t p = 0; p < between.count; ++p) {
         for (const LinkId link : between.path(p)) {
           ways.add(met.try_emplace(link, std::ssize(met)).first->second);
-          ways.add(links[static_cast<std::size_t>(link)].link_class);
+          ways.add(links[index(link)].link_class);
         }
       }
     }
@@ -113,7 +122,7 @@ std::uint64_t Machine::ways_between(std::span<const int> ranks) const {
 Time Machine::smallest_feedback_latency() const {
   Time least = Time::max();
   std::vector<bool> used(link_classes.size(), false);
-  for (const Link& link : links) used[static_cast<std::size_t>(link.link_class)] = true;
+  for (const Link& link : links) used[index(link.link_class)] = true;
   for (std::size_t i = 0; i < used.size(); ++i)
     if (used[i]) least = std::min(least, link_classes[i].latency);
   for (const GpuModel& gpu : models) {
@@ -128,7 +137,7 @@ void Machine::set(std::string_view parameter, std::string_view value) {
   const std::string_view kind = parameter.substr(0, dot);
   const std::string_view rest =
       dot == std::string_view::npos ? std::string_view{} : parameter.substr(dot + 1);
-  if (rest.empty()) unknown_parameter(parameter, kKinds);
+  if (rest.empty()) unknown_parameter(parameter, near_name(parameter));
   if (kind == "gpu") {
     // On a copy first: a bad value must not leave half of the models changed.
     std::vector<GpuModel> changed = models;
@@ -146,8 +155,8 @@ void Machine::set(std::string_view parameter, std::string_view value) {
     if (rest != "routing") unknown_parameter(parameter, "of the fabric there is fabric.routing");
     set_network_routing(*this, value, kOption);
   } else {
-    unknown_parameter(parameter,
-                      suggest(kind, {"gpu", "link", "switch", "nic", "edge", "fabric"}, kKinds));
+    unknown_parameter(parameter, suggest(kind, {"gpu", "link", "switch", "nic", "edge", "fabric"},
+                                         near_name(parameter)));
   }
   forget_routes();
 }
@@ -174,9 +183,8 @@ void Machine::place(std::span<const int> ranks) {
   }
   // Those left out forward (or not) like the model that they name.
   for (int rank = 0; rank < this->ranks(); ++rank) {
-    const NodeId gpu = gpus[static_cast<std::size_t>(rank)];
-    nodes[static_cast<std::size_t>(gpu)].attributes.emplace("hemiola.device_model",
-                                                            model(rank).name);
+    const NodeId gpu = gpus[index(rank)];
+    nodes[index(gpu)].attributes.emplace("hemiola.device_model", model(rank).name);
   }
   gpus = std::move(placed);
   gpu_models = std::move(placed_models);

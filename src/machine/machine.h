@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/diagnostics.h"
+#include "core/index.h"
 #include "core/time.h"
 #include "core/units.h"
 #include "machine/devices/gpu_model.h"
@@ -134,11 +135,9 @@ class Machine {
   std::map<std::string, std::string> attributes;  ///< graph annotations without a meaning here
 
   int ranks() const { return static_cast<int>(gpus.size()); }
-  const GpuModel& model(int rank) const {
-    return models[static_cast<std::size_t>(gpu_models[static_cast<std::size_t>(rank)])];
-  }
+  const GpuModel& model(int rank) const { return models[index(gpu_models[index(rank)])]; }
   const LinkClass& class_of(LinkId link) const {
-    return link_classes[static_cast<std::size_t>(links[static_cast<std::size_t>(link)].link_class)];
+    return link_classes[index(links[index(link)].link_class)];
   }
 
   /// Routes between two ranks: shortest in hops, then in latency; through a NIC only where no

@@ -16,12 +16,12 @@ constexpr std::array<std::string_view, 4> kRoutings{"destination", "pairs", "ecm
 NetworkRouting network_routing(const Machine& machine) {
   const auto found = machine.attributes.find(kRoutingAttribute);
   if (found == machine.attributes.end()) return NetworkRouting::destination;
-  const auto at = std::find(kRoutings.begin(), kRoutings.end(), found->second);
+  const auto at = std::ranges::find(kRoutings, found->second);
   return static_cast<NetworkRouting>(at - kRoutings.begin());
 }
 
 void set_network_routing(Machine& machine, std::string_view name, const SourceLocation& where) {
-  if (std::find(kRoutings.begin(), kRoutings.end(), name) == kRoutings.end())
+  if (std::ranges::find(kRoutings, name) == kRoutings.end())
     throw Failure("'" + std::string(name) + "' is no routing", where,
                   "the routings are destination, pairs, ecmp and spray");
   machine.attributes[kRoutingAttribute] = name;
@@ -45,8 +45,8 @@ std::int32_t path_of_messages(const Machine& machine, const Routes& routes, int 
 
 std::optional<NodeId> first_nic(const Machine& machine, std::span<const LinkId> path) {
   for (const LinkId link : path) {
-    const NodeId to = machine.links[static_cast<std::size_t>(link)].to;
-    if (machine.nodes[static_cast<std::size_t>(to)].kind == NodeKind::nic) return to;
+    const NodeId to = machine.links[index(link)].to;
+    if (machine.nodes[index(to)].kind == NodeKind::nic) return to;
   }
   return std::nullopt;
 }

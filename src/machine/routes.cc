@@ -168,9 +168,9 @@ std::optional<State> Machine::RouteCache::follow(const Machine& machine, Mode mo
 
 void Machine::RouteCache::start(NodeId from) {
   if (++stamp_ == 0) {  // wrapped round: old stamps would look new
-    std::fill(stamps_.begin(), stamps_.end(), 0);
-    std::fill(end_stamps_.begin(), end_stamps_.end(), 0);
-    std::fill(kept_.begin(), kept_.end(), 0);
+    std::ranges::fill(stamps_, 0);
+    std::ranges::fill(end_stamps_, 0);
+    std::ranges::fill(kept_, 0);
     stamp_ = 1;
   }
   steps_.clear();
@@ -283,8 +283,8 @@ class PathGraph {
       firsts.push_back(i);
       number_lanes(i, end);
     }
-    std::sort(firsts.begin(), firsts.end(),
-              [&](std::size_t a, std::size_t b) { return edges_[a].from < edges_[b].from; });
+    std::ranges::sort(
+        firsts, [&](std::size_t a, std::size_t b) { return edges_[a].from < edges_[b].from; });
     for (std::size_t i = edges_.size(); i-- > 0;) {
       Edge& edge = edges_[i];
       const auto next = std::lower_bound(
@@ -338,8 +338,8 @@ class PathGraph {
   void number_lanes(std::size_t begin, std::size_t end) {
     order_.resize(end - begin);
     std::iota(order_.begin(), order_.end(), begin);
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](std::size_t a, std::size_t b) { return edges_[a].to < edges_[b].to; });
+    std::ranges::stable_sort(
+        order_, [&](std::size_t a, std::size_t b) { return edges_[a].to < edges_[b].to; });
     for (std::size_t first = 0, last = 0; first < order_.size(); first = last) {
       while (last < order_.size() && edges_[order_[last]].to == edges_[order_[first]].to) ++last;
       for (std::size_t i = first; i < last; ++i) {
@@ -373,7 +373,7 @@ Routes Machine::RouteCache::enumerate(std::int32_t target, Reach reach) {
       pending.push_back(step.from);
     }
   }
-  std::sort(edges.begin(), edges.end(), [&](const PathGraph::Edge& a, const PathGraph::Edge& b) {
+  std::ranges::sort(edges, [&](const PathGraph::Edge& a, const PathGraph::Edge& b) {
     return std::tie(costs_[static_cast<std::size_t>(a.from)], a.from, a.link) <
            std::tie(costs_[static_cast<std::size_t>(b.from)], b.from, b.link);
   });
@@ -404,14 +404,14 @@ std::int32_t Machine::RouteCache::by_destination(const Machine& machine,
   const auto last = std::find_if(first.rbegin(), first.rend(), to_nic);
   if (routes.count == 1 || last == first.rend()) return 0;
   const std::span<const LinkId> leaving = out.of(link_of(*last).from);
-  const auto place = std::count_if(leaving.begin(), leaving.end(),
-                                   [&](LinkId link) { return link < *last && to_nic(link); });
+  const auto place =
+      std::ranges::count_if(leaving, [&](LinkId link) { return link < *last && to_nic(link); });
   std::vector<std::int32_t> left(static_cast<std::size_t>(routes.count));
   std::iota(left.begin(), left.end(), 0);
   for (std::size_t hop = 0; left.size() > 1; ++hop) {
     std::vector<LinkId> links;
     for (const std::int32_t path : left) links.push_back(routes.path(path)[hop]);
-    std::sort(links.begin(), links.end());
+    std::ranges::sort(links);
     links.erase(std::unique(links.begin(), links.end()), links.end());
     const LinkId taken = links[static_cast<std::size_t>(place) % links.size()];
     std::erase_if(left, [&](std::int32_t path) { return routes.path(path)[hop] != taken; });

@@ -25,11 +25,10 @@ constexpr Time kCable = Time::from_ns(150);
 constexpr Time kNetworkSwitch = Time::from_ns(230);
 
 LinkClass network_class(const Machine& node, const std::vector<NodeId>& nics) {
-  const auto& attributes = node.nodes[static_cast<std::size_t>(nics.front())].attributes;
+  const auto& attributes = node.nodes[index(nics.front())].attributes;
   const auto named = attributes.find("network");
   const std::string name = named == attributes.end() ? "ib-ndr" : named->second;
-  const auto found = std::find_if(kNetworks.begin(), kNetworks.end(),
-                                  [&](const Network& network) { return network.name == name; });
+  const auto found = std::ranges::find(kNetworks, name, &Network::name);
   if (found == kNetworks.end()) {
     throw Failure("unknown network '" + name + "' of the NICs of '" + node.name + "'", {},
                   "the networks are ib-edr, ib-hdr, ib-ndr and roce-400");
@@ -78,7 +77,7 @@ std::vector<int> rails_of(const Machine& node, const std::vector<NodeId>& nics) 
   std::map<std::pair<std::string, int>, int> next;
   std::vector<int> rails;
   for (const NodeId nic : nics) {
-    const Node& part = node.nodes[static_cast<std::size_t>(nic)];
+    const Node& part = node.nodes[index(nic)];
     rails.push_back(next[{part.instance, part.instance_index}]++);
   }
   return rails;
@@ -127,19 +126,19 @@ Machine scale_out(Machine node, int count) {
   machine.link_classes.push_back(network_class(node, nics));
   const auto link_class = static_cast<int>(machine.link_classes.size() - 1);
   const std::vector<int> rails = rails_of(node, nics);
-  const int leaves = *std::max_element(rails.begin(), rails.end()) + 1;
+  const int leaves = *std::ranges::max_element(rails) + 1;
   std::vector<NodeId> leaf_nodes;
   for (int i = 0; i < leaves; ++i) leaf_nodes.push_back(add(machine, network_switch("leaf", i)));
   std::vector<int> down(leaf_nodes.size(), 0);
   for (int copy = 0; copy < count; ++copy) {
     for (std::size_t i = 0; i < nics.size(); ++i) {
-      const auto rail = static_cast<std::size_t>(rails[i]);
+      const auto rail = index(rails[i]);
       connect(machine, nics[i] + copy * size, leaf_nodes[rail], link_class, 0);
       ++down[rail];
     }
   }
   if (leaves == 1) return machine;
-  const int most_down = *std::max_element(down.begin(), down.end());
+  const int most_down = *std::ranges::max_element(down);
   const int spines = std::min(leaves, most_down);
   const int lanes = (most_down + spines - 1) / spines;
   for (int i = 0; i < spines; ++i) {

@@ -107,42 +107,10 @@ Area difference(const Area& a, const Area& b) {
 
 bool overlap(const Area& a, const Area& b) {
   if (a.tensor != b.tensor) return false;
-  return std::any_of(a.rects.begin(), a.rects.end(), [&](const Rect& x) {
-    return std::any_of(b.rects.begin(), b.rects.end(),
-                       [&](const Rect& y) { return overlap(x, y); });
+  return std::ranges::any_of(a.rects, [&](const Rect& x) {
+    return std::ranges::any_of(b.rects, [&](const Rect& y) { return overlap(x, y); });
   });
 }
-
-bool contains(const Area& outer, const Area& inner) {
-  return (outer.tensor == inner.tensor && difference(inner, outer).rects.empty()) ||
-         inner.elements() == 0;
-}
-
-std::vector<Region> split(const Region& region, std::size_t axis, std::int64_t parts) {
-  if (parts < 1) throw Failure("a region cannot be split into " + std::to_string(parts) + " parts");
-  std::vector<Region> pieces(static_cast<std::size_t>(parts), Region{region.tensor, {}});
-  for (const Box& box : region.boxes) {
-    if (axis >= box.size())
-      throw Failure("a region of " + std::to_string(box.size()) + " axes has no axis " +
-                    std::to_string(axis));
-    const std::int64_t extent = box[axis].extent;
-    if (extent < parts)
-      throw Failure("a box of " + std::to_string(extent) + " elements along axis " +
-                        std::to_string(axis) + " cannot be split into " + std::to_string(parts),
-                    {}, "at most " + std::to_string(extent) + " parts");
-    std::int64_t begin = 0;
-    for (std::int64_t part = 0; part < parts; ++part) {
-      Box piece = box;
-      piece[axis].begin.offset += begin;
-      piece[axis].extent = extent / parts + (part < extent % parts ? 1 : 0);
-      begin += piece[axis].extent;
-      pieces[static_cast<std::size_t>(part)].boxes.push_back(std::move(piece));
-    }
-  }
-  return pieces;
-}
-
-namespace {}  // namespace
 
 std::string to_string(const Plan& plan, const Area& area) {
   std::string text;

@@ -46,12 +46,6 @@ std::vector<Area> residents(const Plan& plan, int rank);
 Area intersection(const Area& a, const Area& b);
 Area difference(const Area& a, const Area& b);
 bool overlap(const Area& a, const Area& b);
-/// Whether every element of `inner` is in `outer`.
-bool contains(const Area& outer, const Area& inner);
-
-/// Cuts the region into `parts` along an axis of its tensor, as even as it goes, the larger ones
-/// first. Rectangles stay rectangles. Failure unless every box is at least `parts` long there.
-std::vector<Region> split(const Region& region, std::size_t axis, std::int64_t parts);
 
 /// Consecutive memory of a tensor.
 struct Segment {

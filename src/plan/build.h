@@ -114,7 +114,7 @@ class RankByRank {
       if (!d.on_transfer() || d.rank.constant != rank) return false;
       const bool is_local =
           waited_[{rank, d.stream}].contains({rank, d.stream, d.transfer.constant});
-      return is_local && std::any_of(all.begin(), all.end(), [&](const Dependency& other) {
+      return is_local && std::ranges::any_of(all, [&](const Dependency& other) {
                return other.on_transfer() && other.rank.constant == rank &&
                       other.stream == d.stream && other.transfer.constant > d.transfer.constant;
              });

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <queue>
-#include <string>
 #include <tuple>
 
 #include "core/index.h"
@@ -244,7 +243,7 @@ class Schedule {
 
   /// The data of a multicast, or of a reduction in the switch, passes a link of the rank only once.
   static void join(Job& job) {
-    std::sort(job.loads.begin(), job.loads.end(), [](const Load& a, const Load& b) {
+    std::ranges::sort(job.loads, [](const Load& a, const Load& b) {
       return std::pair(a.place, b.busy) < std::pair(b.place, a.busy);
     });
     const auto same = [](const Load& a, const Load& b) { return a.place == b.place; };

@@ -162,7 +162,7 @@ void Fabric::add_routes(int from, int to) {
   };
   // In the order of the first path, so that the first is the trunk that leaves the rank.
   for (const machine::LinkId link : routes.path(0)) add(trunk_of_[index(link)]);
-  std::sort(used.begin(), used.end());
+  std::ranges::sort(used);
   for (const std::int32_t trunk : used) add(trunk);
   ways_[{from, to}] = std::move(way);
 }
@@ -192,7 +192,7 @@ std::vector<std::pair<int, int>> Fabric::neighbours() {
       pairs.emplace_back(rank, next.rank);
     }
   }
-  std::sort(pairs.begin(), pairs.end());
+  std::ranges::sort(pairs);
   return pairs;
 }
 

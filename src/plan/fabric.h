@@ -53,7 +53,7 @@ class Fabric {
   /// that does not connect them, through more. Ranks that reach each other by load and store are an
   /// island; of the ways of a rank into another island only those with the fewest hops are listed.
   std::vector<std::pair<int, int>> neighbours();
-  std::int32_t island(int rank) const { return islands_[static_cast<std::size_t>(rank)]; }
+  std::int32_t island(int rank) const { return islands_[index(rank)]; }
 
   /// From a compute unit at one end of a way to the memory at the other, for data or a flag.
   Time crossing(const Way& way) const;

@@ -69,8 +69,7 @@ std::optional<Terms> terms(const Plan& plan, std::int32_t whole, int rank) {
 
 bool is_in_place(const Plan& plan) {
   return plan.collective != Collective::custom && !plan.of_elements() &&
-         std::any_of(plan.codes.begin(), plan.codes.end(),
-                     [](const Code& code) { return !code.expected.empty(); });
+         std::ranges::any_of(plan.codes, [](const Code& code) { return !code.expected.empty(); });
 }
 
 bool states_result(const Plan& plan) {

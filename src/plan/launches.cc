@@ -20,7 +20,7 @@ LaunchOrder::LaunchOrder(const Code& code)
       if (other >= 0 && other < std::ssize(code.computes))
         before_[c].push_back(static_cast<std::int32_t>(other));
     }
-    std::sort(before_[c].begin(), before_[c].end());
+    std::ranges::sort(before_[c]);
     before_[c].erase(std::unique(before_[c].begin(), before_[c].end()), before_[c].end());
   }
   std::vector<std::int32_t> path;
@@ -43,7 +43,7 @@ void LaunchOrder::find_streams(const Code& code) {
 
 void LaunchOrder::visit(std::int32_t launch, std::vector<std::int32_t>& path) {
   if (done_[index(launch)] != 0 || !circle_.empty()) return;
-  const auto again = std::find(path.begin(), path.end(), launch);
+  const auto again = std::ranges::find(path, launch);
   if (again != path.end()) {
     circle_.assign(again, path.end());
     return;
@@ -70,9 +70,9 @@ bool LaunchOrder::is_before(std::int32_t earlier, std::int32_t later) const {
 }
 
 bool has_launches(const Plan& plan) {
-  return std::any_of(plan.codes.begin(), plan.codes.end(), [](const Code& code) {
-    return std::any_of(code.computes.begin(), code.computes.end(),
-                       [](const Compute& compute) { return compute.is_launch(); });
+  return std::ranges::any_of(plan.codes, [](const Code& code) {
+    return std::ranges::any_of(code.computes,
+                               [](const Compute& compute) { return compute.is_launch(); });
   });
 }
 
@@ -180,11 +180,10 @@ class LaunchValidator {
 
   bool make_the_same(const Compute& adder, const ComputeOperand& sum, const Compute& other) const {
     const Area area = operand_area(plan_, sum, whole_box(adder), rank_);
-    return std::any_of(
-        other.operands.begin(), other.operands.end(), [&](const ComputeOperand& operand) {
-          return operand.tensor == sum.tensor && makes(operand.use) &&
-                 overlap(area, operand_area(plan_, operand, whole_box(other), rank_));
-        });
+    return std::ranges::any_of(other.operands, [&](const ComputeOperand& operand) {
+      return operand.tensor == sum.tensor && makes(operand.use) &&
+             overlap(area, operand_area(plan_, operand, whole_box(other), rank_));
+    });
   }
 
   const Plan& plan_;

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <numeric>
-#include <string>
 
 namespace hemiola::plan {
 

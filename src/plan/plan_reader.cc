@@ -352,7 +352,7 @@ class Reader {
       assign(value.at("ranks"), static_cast<std::int32_t>(plan_.codes.size()));
       plan_.codes.push_back(std::move(code));
     }
-    const auto without = std::find(plan_.code_of.begin(), plan_.code_of.end(), -1);
+    const auto without = std::ranges::find(plan_.code_of, -1);
     if (without != plan_.code_of.end())
       root_.at("codes").fail(
           fmt::format("rank {} has no code", without - plan_.code_of.begin()),

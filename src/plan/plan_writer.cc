@@ -132,8 +132,7 @@ class Writer {
   /// By its name, where no other compute of the code has it.
   static json on_launch(const Affine& compute, const Code& code) {
     const std::string& name = code.computes[static_cast<std::size_t>(compute({}))].name;
-    const auto same = std::count_if(code.computes.begin(), code.computes.end(),
-                                    [&](const Compute& other) { return other.name == name; });
+    const auto same = std::ranges::count(code.computes, name, &Compute::name);
     if (same > 1) return {{"compute", expression(compute)}};
     return {{"compute", name}};
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/lists.h"
 #include "core/units.h"
 #include "plan/template.h"
 #include "plan/templates/families.h"
@@ -16,23 +17,16 @@ std::vector<TemplateInfo> make_table() {
   };
 }
 
-std::string join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 void set_value(const TemplateInfo& info, Parameters& parameters, const std::string& name,
                const std::string& value) {
   const SourceLocation& where = kOption;
   const ParameterInfo* known = info.parameter(name);
   if (known == nullptr) {
-    std::vector<std::string> names;
-    for (const ParameterInfo& parameter : info.parameters) names.push_back(parameter.name);
-    std::string hint = suggest(name, names);
-    if (hint.empty())
-      hint = names.empty() ? "it has no parameters" : "its parameters are " + join(names);
-    throw Failure("'" + info.name + "' has no parameter '" + name + "'", where, hint);
+    const std::vector<std::string> names = names_of(info.parameters);
+    throw Failure(
+        "'" + info.name + "' has no parameter '" + name + "'", where,
+        suggest(name, names,
+                names.empty() ? "it has no parameters" : "its parameters are " + joined(names)));
   }
   if (known->is_text()) {
     // Its template reads it.
@@ -43,26 +37,36 @@ void set_value(const TemplateInfo& info, Parameters& parameters, const std::stri
           "parameter '" + name + "' of '" + info.name + "' is not a count: '" + value + "'", where,
           "write an integer from 0 on");
     }
-  } else if (std::find(known->choices.begin(), known->choices.end(), value) ==
-             known->choices.end()) {
-    std::string hint = suggest(value, known->choices);
-    if (hint.empty()) hint = "it takes " + join(known->choices);
+  } else if (std::ranges::find(known->choices, value) == known->choices.end()) {
     throw Failure("parameter '" + name + "' of '" + info.name + "' cannot be '" + value + "'",
-                  where, hint);
+                  where, suggest(value, known->choices, "it takes " + joined(known->choices)));
   }
-  const auto at = static_cast<std::size_t>(known - info.parameters.data());
+  const auto at = index(known - info.parameters.data());
   parameters[at].second = value;
 }
 
 }  // namespace
+
+TemplateInfo collective_template(const char* name, const char* description,
+                                 std::vector<ParameterInfo> parameters,
+                                 Plan (*make)(const TemplateArguments&)) {
+  const std::string_view all = name;
+  return {name, parse_collective(all.substr(0, all.find('/'))).value(), description,
+          std::move(parameters), make};
+}
+
+TemplateInfo pipeline_template(const char* name, const char* description,
+                               std::vector<ParameterInfo> parameters,
+                               Plan (*make)(const TemplateArguments&)) {
+  return {name, Collective::custom, description, std::move(parameters), make, false};
+}
 
 bool ParameterInfo::is_text() const {
   return choices.empty() && !parse_count(default_value);
 }
 
 const ParameterInfo* TemplateInfo::parameter(std::string_view wanted) const {
-  const auto found = std::find_if(parameters.begin(), parameters.end(),
-                                  [&](const ParameterInfo& p) { return p.name == wanted; });
+  const auto found = std::ranges::find(parameters, wanted, &ParameterInfo::name);
   return found == parameters.end() ? nullptr : &*found;
 }
 
@@ -103,11 +107,9 @@ Plan make(std::string_view name, int ranks, const Parameters& parameters,
   const TemplateInfo* info = find_template(name);
   const SourceLocation& where = kOption;
   if (info == nullptr) {
-    std::vector<std::string> names;
-    for (const TemplateInfo& known : templates()) names.push_back(known.name);
-    std::string hint = suggest(name, names);
-    if (hint.empty()) hint = "the templates are " + join(names);
-    throw Failure("there is no plan template '" + std::string(name) + "'", where, hint);
+    const std::vector<std::string> names = names_of(templates());
+    throw Failure("there is no plan template '" + std::string(name) + "'", where,
+                  suggest(name, names, "the templates are " + joined(names)));
   }
   if (ranks < 2) {
     throw Failure("'" + info->name + "' needs at least 2 ranks, not " + std::to_string(ranks),

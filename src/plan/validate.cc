@@ -122,7 +122,7 @@ class Validator {
                 "strides count elements, from 1");
       axes.emplace_back(tensor.strides[i], tensor.shape[i]);
     }
-    std::sort(axes.begin(), axes.end());
+    std::ranges::sort(axes);
     std::int64_t below = 1;
     for (const auto& [stride, extent] : axes) {
       if (extent > 1 && stride < below)
@@ -325,7 +325,7 @@ class Validator {
         fail("/group", "it names group " + number(transfer.group) + ", which does not exist");
       const std::vector<int>& group = plan_.groups[index(transfer.group)];
       if (transfer.kind == TransferKind::copy) fail("/group", "a copy has no group");
-      if (std::find(group.begin(), group.end(), rank_) == group.end())
+      if (std::ranges::find(group, rank_) == group.end())
         fail("/group", "its rank is not in group " + number(transfer.group));
       if (transfer.kind == TransferKind::pull && transfer.reduce == ReduceOp::none)
         fail("/reduce", "a pull from a group reduces", "say which way: \"reduce\": \"sum\"");
@@ -439,11 +439,10 @@ class Validator {
     if (const std::string wrong = wrong_with(region, at); !wrong.empty())
       fail(part + "/computed", "what it waits for " + wrong);
     const std::vector<Compute>& computes = plan_.code(rank).computes;
-    const bool written = std::any_of(computes.begin(), computes.end(), [&](const Compute& compute) {
-      return std::any_of(compute.operands.begin(), compute.operands.end(),
-                         [&](const ComputeOperand& operand) {
-                           return operand.tensor == region.tensor && operand.use != Use::read;
-                         });
+    const bool written = std::ranges::any_of(computes, [&](const Compute& compute) {
+      return std::ranges::any_of(compute.operands, [&](const ComputeOperand& operand) {
+        return operand.tensor == region.tensor && operand.use != Use::read;
+      });
     });
     if (!written)
       fail(part + "/computed", "nothing that rank " + number(rank) + " computes writes tensor '" +

@@ -114,7 +114,7 @@ std::vector<Wave> waves(const Plan& plan, const Timeline& timeline, int rank, st
         const std::int64_t step = timeline.start(other, stream, number) + 1;
         const auto member = [&] {
           const std::vector<int>& group = plan.groups[index(transfer.group)];
-          return std::find(group.begin(), group.end(), rank) != group.end();
+          return std::ranges::find(group, rank) != group.end();
         };
         const bool grouped = transfer.group >= 0 && transfer.kind != TransferKind::collective;
         const bool from_peer = transfer.kind == TransferKind::pull;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 
 #include "core/lists.h"
@@ -233,8 +232,7 @@ std::vector<plan::ParameterInfo> lower_parameters_of(const plan::TemplateInfo& i
 
 [[noreturn]] void unknown_parameter(const std::string& of, const std::string& name,
                                     const std::vector<plan::ParameterInfo>& parameters) {
-  std::vector<std::string> names;
-  for (const plan::ParameterInfo& parameter : parameters) names.push_back(parameter.name);
+  const std::vector<std::string> names = names_of(parameters);
   throw Failure(fmt::format("'{}' has no parameter '{}'", of, name), kOption,
                 suggest(name, names, "its parameters are " + joined(names)));
 }
@@ -246,18 +244,18 @@ void fit(plan::Parameters& parameters, PlanShape shape) {
     if (shape == chain && name == "workgroups") name = "channels";
   const std::vector<LowerParameter> known = lower_parameters_of(shape);
   std::erase_if(parameters, [&](const auto& parameter) {
-    return std::none_of(known.begin(), known.end(),
-                        [&](const LowerParameter& p) { return p.info.name == parameter.first; });
+    return std::ranges::none_of(
+        known, [&](const LowerParameter& p) { return p.info.name == parameter.first; });
   });
 }
 
 /// What was left open is pushed.
 void prefer_push(const plan::TemplateInfo& info, plan::Parameters& parameters) {
   for (const plan::ParameterInfo& parameter : info.parameters) {
-    const bool given = std::any_of(parameters.begin(), parameters.end(),
-                                   [&](const auto& p) { return p.first == parameter.name; });
+    const bool given =
+        std::ranges::any_of(parameters, [&](const auto& p) { return p.first == parameter.name; });
     const auto& choices = parameter.choices;
-    if (!given && std::find(choices.begin(), choices.end(), "push") != choices.end())
+    if (!given && std::ranges::find(choices, "push") != choices.end())
       parameters.emplace_back(parameter.name, "push");
   }
 }
@@ -286,8 +284,8 @@ std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadO
   std::vector<plan::ParameterInfo> known;
   if (!for_lowering.empty()) known = parameters_of(name);
   for (const auto& [parameter, value] : for_lowering)
-    if (std::none_of(known.begin(), known.end(),
-                     [&, &wanted = parameter](const auto& p) { return p.name == wanted; }))
+    if (std::ranges::none_of(known,
+                             [&, &wanted = parameter](const auto& p) { return p.name == wanted; }))
       unknown_parameter(name, parameter, known);
   if (pushes) prefer_push(*info, for_template);
   BuiltInPlan made{plan::make(name, options.ranks, for_template, options.machine.get(),
@@ -361,9 +359,8 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
   LowerOptions options{.machine = machine};
   // What the plan itself proposes may be for another shape, or way to synchronise, and gives way;
   // but what a switch does is part of the algorithm.
-  const bool for_export = std::any_of(parameters.begin(), parameters.end(), [](const auto& p) {
-    return p.first == "sync" && p.second != "own";
-  });
+  const bool for_export = std::ranges::any_of(
+      parameters, [](const auto& p) { return p.first == "sync" && p.second != "own"; });
   for (const auto& [parameter, value] : plan.lowering) {
     bool exists = false;
     for (const LowerParameter& other : lower_parameters())
@@ -378,9 +375,8 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
         own.set(options, parameter, value);
   }
   for (const auto& [parameter, value] : parameters) {
-    const auto found =
-        std::find_if(known.begin(), known.end(),
-                     [&, &wanted = parameter](const auto& p) { return p.info.name == wanted; });
+    const auto found = std::ranges::find_if(
+        known, [&, &wanted = parameter](const auto& p) { return p.info.name == wanted; });
     if (found != known.end()) {
       found->set(options, parameter, value);
       if (parameter == "in_place" && !options.in_place && plan::is_in_place(plan))
@@ -403,9 +399,7 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
 }
 
 std::vector<std::string> built_in_names() {
-  std::vector<std::string> names;
-  for (const plan::TemplateInfo& info : plan::templates()) names.push_back(info.name);
-  return names;
+  return names_of(plan::templates());
 }
 
 std::vector<std::string> algorithms_of(Collective collective) {

@@ -13,7 +13,7 @@ namespace {
 /// of an exchange has a channel to every peer in each workgroup, of one of two types.
 bool may_fit(const plan::Plan& plan, ExecutorFormat format) {
   if (is_chain(plan)) return true;
-  const auto peers = static_cast<std::size_t>(plan.ranks - 1);
+  const auto peers = index(plan.ranks - 1);
   return format == ExecutorFormat::mscclpp && peers <= 2 * mscclpp_limits::kChannels.most &&
          is_exchange(plan);
 }
@@ -26,7 +26,7 @@ const std::vector<std::string>& executor_format_names() {
 }
 
 std::string_view format_name(ExecutorFormat format) {
-  return executor_format_names().at(static_cast<std::size_t>(format));
+  return executor_format_names().at(index(format));
 }
 
 std::string write_as(ExecutorFormat format, const Program& program,
@@ -49,8 +49,8 @@ std::string export_plan(const plan::Plan& plan, ExecutorFormat format,
   const auto attempt = [&](const plan::Parameters& parameters) {
     return write_as(format, lower_plan(plan, parameters), machine);
   };
-  const bool chosen = std::any_of(lowering.begin(), lowering.end(),
-                                  [](const auto& parameter) { return parameter.first == "sync"; });
+  const bool chosen = std::ranges::any_of(
+      lowering, [](const auto& parameter) { return parameter.first == "sync"; });
   if (chosen) return attempt(lowering);
   if (may_fit(plan, format)) {
     try {

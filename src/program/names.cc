@@ -56,15 +56,15 @@ constexpr std::array kOpNames = std::to_array<std::string_view>({
     "loop",
     "end_loop",
 });
-static_assert(kOpNames.size() == static_cast<std::size_t>(OpKind::end_loop) + 1);
+static_assert(kOpNames.size() == index(OpKind::end_loop) + 1);
 
 }  // namespace
 
 std::string_view name_of(Protocol protocol) {
-  return kProtocolNames.at(static_cast<std::size_t>(protocol));
+  return kProtocolNames.at(index(protocol));
 }
 std::string_view name_of(OpKind kind) {
-  return kOpNames.at(static_cast<std::size_t>(kind));
+  return kOpNames.at(index(kind));
 }
 
 }  // namespace hemiola::program

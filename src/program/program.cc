@@ -8,6 +8,7 @@
 #include <string>
 
 #include "program/semantics/primitive.h"
+#include "program/semantics/streams.h"
 
 namespace hemiola::program {
 namespace {
@@ -33,16 +34,9 @@ void mark_shared(Program& program) {
   const auto awaited = awaited_by_body(program);
   for (const RankCode& code : program.codes) {
     std::map<std::int32_t, int> waiters;
-    for (const Stream& stream : code.streams) {
-      for (const StreamItem& item : stream) {
-        if (item.kind == StreamItem::Kind::engine)
-          for (std::int32_t index : awaited.at(static_cast<std::size_t>(item.index)))
-            ++waiters[index];
-        if (item.kind != StreamItem::Kind::kernel) continue;
-        for (std::int32_t body : program.kernels.at(static_cast<std::size_t>(item.index)).bodies)
-          for (std::int32_t index : awaited.at(static_cast<std::size_t>(body))) ++waiters[index];
-      }
-    }
+    each_body(code, program.kernels, [&](std::int32_t body) {
+      for (const std::int32_t semaphore : awaited.at(index(body))) ++waiters[semaphore];
+    });
     for (const auto& [index, count] : waiters)
       if (count > 1) program.semaphores.at(static_cast<std::size_t>(index)).shared = true;
   }
@@ -52,10 +46,10 @@ void mark_shared(Program& program) {
 
 std::pair<std::int64_t, std::int64_t> Op::range_of(std::int32_t column) const {
   if (column < 0) return {0, 0};
-  const auto width = static_cast<std::size_t>(columns());
-  const std::int64_t first = places[static_cast<std::size_t>(column)];
+  const auto width = index(columns());
+  const std::int64_t first = places[index(column)];
   std::pair range{first, first};
-  for (auto at = static_cast<std::size_t>(column); at < places.size(); at += width) {
+  for (auto at = index(column); at < places.size(); at += width) {
     range.first = std::min(range.first, places[at]);
     range.second = std::max(range.second, places[at]);
   }
@@ -102,7 +96,7 @@ std::int64_t Fifo::slice_bytes(std::int64_t bytes, std::int64_t element) const {
 
 std::int64_t Program::slot_bytes() const {
   constexpr std::array<Access, 3> kAccess{Access::plain, Access::packet, Access::ll128};
-  return memory_size(fifo.step.count, kAccess.at(static_cast<std::size_t>(protocol)));
+  return memory_size(fifo.step.count, kAccess.at(index(protocol)));
 }
 
 namespace {
@@ -111,7 +105,7 @@ std::int64_t largest_tile(const Program& program, const Kernel& kernel) {
   std::int64_t largest = 0;
   const std::set<std::int32_t> bodies(kernel.bodies.begin(), kernel.bodies.end());
   for (const std::int32_t body : bodies)
-    for (const Op& op : program.bodies.at(static_cast<std::size_t>(body)).ops)
+    for (const Op& op : program.bodies.at(index(body)).ops)
       largest = std::max(largest, op.product.m * op.product.n);
   return largest;
 }
@@ -133,19 +127,19 @@ std::int64_t Kernel::threads_in_block(std::size_t workgroup) const {
 
 int Program::workgroups(int rank) const {
   std::size_t total = 0;
-  const auto code = static_cast<std::size_t>(code_of.at(static_cast<std::size_t>(rank)));
+  const auto code = index(code_of.at(index(rank)));
   for (const Stream& stream : codes.at(code).streams) {
     for (const StreamItem& item : stream)
       if (item.kind == StreamItem::Kind::kernel)
-        total += kernels.at(static_cast<std::size_t>(item.index)).bodies.size();
+        total += kernels.at(index(item.index)).bodies.size();
   }
   return static_cast<int>(total);
 }
 
 std::int64_t Program::chunks_of(std::int32_t buffer, int rank) const {
-  const std::vector<std::int64_t>& chunks = buffers.at(static_cast<std::size_t>(buffer)).chunks;
+  const std::vector<std::int64_t>& chunks = buffers.at(index(buffer)).chunks;
   if (chunks.empty()) return 0;
-  return chunks.size() == 1 ? chunks.front() : chunks.at(static_cast<std::size_t>(rank));
+  return chunks.size() == 1 ? chunks.front() : chunks.at(index(rank));
 }
 
 void Program::finish() {

@@ -13,6 +13,7 @@
 #include "core/affine.h"
 #include "core/data_type.h"
 #include "core/diagnostics.h"
+#include "core/index.h"
 #include "core/units.h"
 #include "program/executed_by.h"
 

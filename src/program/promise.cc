@@ -38,7 +38,7 @@ class PromiseReader {
   }
 
  private:
-  static std::size_t rank_index(int rank) { return static_cast<std::size_t>(rank); }
+  static std::size_t rank_index(int rank) { return index(rank); }
 
   /// "all", or such as "0-3,8".
   std::vector<int> ranks_of(const JsonValue& value) const {
@@ -58,8 +58,8 @@ class PromiseReader {
       for (std::int64_t rank = *first; rank <= *last; ++rank)
         ranks.push_back(static_cast<int>(rank));
     }
-    std::sort(ranks.begin(), ranks.end());
-    if (std::adjacent_find(ranks.begin(), ranks.end()) != ranks.end())
+    std::ranges::sort(ranks);
+    if (std::ranges::adjacent_find(ranks) != ranks.end())
       value.fail(fmt::format("'{}' names a rank twice", text));
     return ranks;
   }
@@ -116,8 +116,7 @@ class PromiseReader {
 
   void check_overlap(const JsonValue& value, int rank) {
     std::vector<PromisedRegion>& regions = promise_.of[rank_index(rank)];
-    std::sort(regions.begin(), regions.end(),
-              [](const PromisedRegion& a, const PromisedRegion& b) { return a.begin < b.begin; });
+    std::ranges::sort(regions, {}, &PromisedRegion::begin);
     for (std::size_t i = 1; i < regions.size(); ++i) {
       if (regions[i - 1].begin + regions[i - 1].chunks > regions[i].begin)
         value.fail(fmt::format("two regions promise chunk {} of the output of rank {}",

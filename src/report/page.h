@@ -34,9 +34,13 @@ struct Table {
   };
   std::string heading;
   std::string note{};
-  std::vector<Column> columns;
-  std::vector<std::vector<std::string>> rows;  ///< as many cells as columns; missing ones are empty
+  std::vector<Column> columns{};
+  std::vector<std::vector<std::string>> rows{};  ///< as many cells as columns; missing are empty
 };
+/// Columns of text, then numeric ones, then of text again.
+std::vector<Table::Column> columns_of(const std::vector<std::string>& texts,
+                                      const std::vector<std::string>& numbers,
+                                      const std::vector<std::string>& last = {});
 
 /// Horizontal bars, one for each row from the top. Values are finite and not negative.
 struct Bars {
@@ -46,9 +50,9 @@ struct Bars {
     double value = 0;
   };
   struct Row {
-    std::string label;        ///< several rows may have the same
-    double value = 0;         ///< of a row without parts
-    std::vector<Part> parts;  ///< stacked from the left; no name twice
+    std::string label;          ///< several rows may have the same
+    double value = 0;           ///< of a row without parts
+    std::vector<Part> parts{};  ///< stacked from the left; no name twice
   };
   struct Reference {
     double value = 0;   ///< on the axis of the bars, or of shares
@@ -58,7 +62,7 @@ struct Bars {
   std::string note{};
   std::string unit;     ///< of the values, on the axis: "us"
   bool shares = false;  ///< every row with parts is drawn in per cent of its sum, tooltips say both
-  std::vector<Row> rows;
+  std::vector<Row> rows{};
   std::optional<Reference> reference{};  ///< a vertical line
 };
 
@@ -84,10 +88,10 @@ struct Curves {
 struct HeatMap {
   std::string heading;
   std::string note{};
-  std::string row_title, column_title;                     ///< "from", "to"
-  std::string unit;                                        ///< of the values
-  std::vector<std::string> rows, columns;                  ///< each name once
-  std::vector<std::vector<std::optional<double>>> values;  ///< by row, by column; may be ragged
+  std::string row_title, column_title;                       ///< "from", "to"
+  std::string unit;                                          ///< of the values
+  std::vector<std::string> rows{}, columns{};                ///< each name once
+  std::vector<std::vector<std::optional<double>>> values{};  ///< by row, by column; may be ragged
 };
 
 /// What happened when: panels below each other on one axis of time, which the reader can move and
@@ -110,7 +114,7 @@ struct Timelines {
   };
   std::string heading;
   std::string note{};
-  std::vector<Panel> panels;
+  std::vector<Panel> panels{};
 };
 
 /// Boxes in rows and lines between them. Whoever fills it in says where boxes stand: x in boxes

@@ -127,8 +127,7 @@ void raise_to_bound(Result& result) {
       static_cast<double>(result.time.fs) < kLittle * static_cast<double>(result.bound.time().fs))
     return;
   result.time = result.bound.time();
-  for (Attribution& spent : result.attribution)
-    spent[static_cast<std::size_t>(Reason::link)] += less;
+  for (Attribution& spent : result.attribution) spent[index(Reason::link)] += less;
   for (Time& end : result.rank_end) end.fs += less;
 }
 

@@ -5,7 +5,9 @@
 
 #include "machine/machine.h"
 #include "plan/area.h"
+#include "plan/testing/split.h"
 #include "verify/execute.h"
+#include "verify/testing/interleave.h"
 #include "verify/testing/plans.h"
 #include "verify/testing/programs.h"
 #include "verify/verify.h"

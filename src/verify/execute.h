@@ -24,7 +24,7 @@ enum class Outcome : std::uint8_t {
   right,
   wrong,  ///< an element of the result differs
   hang,   ///< all threads that are left wait for each other
-  race    ///< interleave() only: unordered accesses, or use of memory that nobody wrote
+  race    ///< interleave() (testing) only: unordered accesses, or use of memory that nobody wrote
 };
 std::string_view name_of(Outcome outcome);
 
@@ -45,11 +45,6 @@ struct Execution {
 ///
 /// The plan is valid. Failure: more than 2^26 elements over all ranks or more than 512 threads.
 Execution execute(const plan::Plan& plan, const ExecuteOptions& options = {});
-
-/// The same in one thread, once, in an order drawn from the seed, with vector clocks: finds every
-/// pair of unordered accesses, whatever their values, and misuse of chunks in transit. Limits: 2^22
-/// elements over all ranks, 2^24 clock entries.
-Execution interleave(const plan::Plan& plan, std::uint64_t seed);
 
 /// A thread for each workgroup, which interprets the primitives of the bound program; proxies have
 /// threads of their own. Memory is that of the program, counted in bytes, with real flags in

@@ -26,7 +26,7 @@ namespace hemiola::workload {
 namespace {
 
 std::vector<int> ranks_up_to(int count) {
-  std::vector<int> ranks(static_cast<std::size_t>(count));
+  std::vector<int> ranks(index(count));
   std::iota(ranks.begin(), ranks.end(), 0);
   return ranks;
 }
@@ -160,8 +160,8 @@ class TraceReader {
   void set_device(const KinetoEvents& events, const std::string& file) {
     if (events.gpu.empty()) return;
     const std::int64_t number = events.gpu.front().device;
-    if (number < 0 || static_cast<std::size_t>(number) >= events.devices.size()) return;
-    const RecordedDevice& device = events.devices[static_cast<std::size_t>(number)];
+    if (number < 0 || index(number) >= events.devices.size()) return;
+    const RecordedDevice& device = events.devices[index(number)];
     if (device.name.empty()) return;
     std::optional<RecordedDevice>& known = assembly_.builder().workload().recorded_on;
     if (known && known->name != device.name)

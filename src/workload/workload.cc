@@ -54,7 +54,7 @@ class Checker {
   void check_families() {
     for (const GroupFamily& family : workload_.families) check_family(family);
     for (const CollectiveCall& call : workload_.collectives) {
-      const auto f = static_cast<std::size_t>(call.family);
+      const auto f = index(call.family);
       check_splits(call);
       if (f >= members_.size() || members_[f].twice < 0) continue;
       fail(fmt::format("rank {} is twice in the groups of '{}', which a {} is called in",
@@ -64,8 +64,8 @@ class Checker {
 
   void check_splits(const CollectiveCall& call) const {
     if (call.splits == -1) return;
-    const auto at = static_cast<std::size_t>(call.splits);
-    const auto f = static_cast<std::size_t>(call.family);
+    const auto at = index(call.splits);
+    const auto f = index(call.family);
     if (call.splits < 0 || at >= workload_.splits.size() || f >= workload_.families.size())
       fail("an all-to-all has no such amounts");
     for (const std::vector<int>& group : workload_.families[f].groups) {
@@ -76,11 +76,11 @@ class Checker {
   }
 
   void check_family(const GroupFamily& family) {
-    const auto ranks = static_cast<std::size_t>(workload_.ranks);
+    const auto ranks = index(workload_.ranks);
     Members& members =
         members_.emplace_back(Members{std::vector<bool>(ranks), std::vector<bool>(ranks)});
-    const bool pairs = std::all_of(family.groups.begin(), family.groups.end(),
-                                   [](const auto& group) { return group.size() == 2; });
+    const bool pairs =
+        std::ranges::all_of(family.groups, [](const auto& group) { return group.size() == 2; });
     for (const auto& group : family.groups) {
       if (group.empty()) fail(fmt::format("a group of '{}' has no rank", family.name));
       for (std::size_t place = 0; place < group.size(); ++place) {
@@ -88,7 +88,7 @@ class Checker {
         if (rank < 0 || rank >= workload_.ranks)
           fail(fmt::format("group '{}' has rank {}, but there are ranks 0 to {}", family.name, rank,
                            workload_.ranks - 1));
-        const auto r = static_cast<std::size_t>(rank);
+        const auto r = index(rank);
         std::vector<bool>& here = place == 0 ? members.first : members.later;
         if (here[r] || (!pairs && (members.first[r] || members.later[r])))
           fail(fmt::format("rank {} is twice in the groups of '{}'", rank, family.name));
@@ -99,15 +99,15 @@ class Checker {
   }
 
   void check_classes() const {
-    std::vector<bool> seen(static_cast<std::size_t>(workload_.ranks));
+    std::vector<bool> seen(index(workload_.ranks));
     for (const RankClass& one : workload_.classes) {
       for (const int rank : one.ranks) {
-        if (rank < 0 || rank >= workload_.ranks || seen[static_cast<std::size_t>(rank)])
+        if (rank < 0 || rank >= workload_.ranks || seen[index(rank)])
           fail(fmt::format("rank {} of '{}' is not there, or does two things", rank, one.name));
-        seen[static_cast<std::size_t>(rank)] = true;
+        seen[index(rank)] = true;
       }
     }
-    const auto missing = std::find(seen.begin(), seen.end(), false);
+    const auto missing = std::ranges::find(seen, false);
     if (missing != seen.end())
       fail(fmt::format("nothing says what rank {} does", missing - seen.begin()));
   }
@@ -115,7 +115,7 @@ class Checker {
   /// What `work` should be an index of, if it is none; null: it is fine.
   const char* lacking_work(const Node& node) const {
     const auto is_index = [&](const auto& values) {
-      return node.work >= 0 && static_cast<std::size_t>(node.work) < values.size();
+      return node.work >= 0 && index(node.work) < values.size();
     };
     switch (node.kind) {
       case NodeKind::nothing:
@@ -153,17 +153,17 @@ class Checker {
       if (const char* lacking = lacking_work(node))
         fail(where() + ": no such " + lacking, trace.source);
       if (!is_call(node.kind)) continue;
-      const auto family = static_cast<std::size_t>(call_of(workload_, node.kind, node.work).family);
+      const auto family = index(call_of(workload_, node.kind, node.work).family);
       const Members& members = members_[family];
       for (const int rank : one.ranks) {
-        const auto r = static_cast<std::size_t>(rank);
+        const auto r = index(rank);
         if (!members.first[r] && !members.later[r])
           fail(fmt::format("{}: rank {} is in no group of '{}'", where(), rank,
                            workload_.families[family].name),
                trace.source);
         if (node.kind == NodeKind::collective) continue;
-        const bool is_first = (node.kind == NodeKind::send) ==
-                              workload_.messages[static_cast<std::size_t>(node.work)].from_first;
+        const bool is_first =
+            (node.kind == NodeKind::send) == workload_.messages[index(node.work)].from_first;
         if (!(is_first ? members.first : members.later)[r])
           fail(fmt::format("{}: rank {} is not the one that {} a message of '{}'", where(), rank,
                            node.kind == NodeKind::send ? "sends" : "receives",
@@ -192,7 +192,7 @@ std::string_view name_of(NodeKind kind) {
 }
 
 Call call_of(const Workload& workload, NodeKind kind, std::int32_t work) {
-  const auto at = static_cast<std::size_t>(work);
+  const auto at = index(work);
   if (kind == NodeKind::collective) {
     const CollectiveCall& call = workload.collectives[at];
     return {call.kind, call.family, call.bytes};
@@ -202,13 +202,11 @@ Call call_of(const Workload& workload, NodeKind kind, std::int32_t work) {
 }
 
 bool has_product(const Workload& workload, NodeKind kind, std::int32_t work) {
-  return kind == NodeKind::collective &&
-         workload.collectives[static_cast<std::size_t>(work)].product >= 0;
+  return kind == NodeKind::collective && workload.collectives[index(work)].product >= 0;
 }
 
 bool is_uneven(const Workload& workload, NodeKind kind, std::int32_t work) {
-  return kind == NodeKind::collective &&
-         workload.collectives[static_cast<std::size_t>(work)].splits >= 0;
+  return kind == NodeKind::collective && workload.collectives[index(work)].splits >= 0;
 }
 
 bool is_ring(const GroupFamily& family) {
@@ -217,8 +215,8 @@ bool is_ring(const GroupFamily& family) {
     if (group.size() != 2) return false;
     firsts.push_back(group.front());
   }
-  std::sort(firsts.begin(), firsts.end());
-  return std::any_of(family.groups.begin(), family.groups.end(), [&](const auto& group) {
+  std::ranges::sort(firsts);
+  return std::ranges::any_of(family.groups, [&](const auto& group) {
     return std::binary_search(firsts.begin(), firsts.end(), group.back());
   });
 }
@@ -280,7 +278,7 @@ std::int32_t WorkloadBuilder::message(const Message& message) {
 }
 std::int32_t WorkloadBuilder::splits(Splits splits) {
   std::vector<Splits>& known = known_->workload.splits;
-  const auto at = std::find(known.begin(), known.end(), splits);
+  const auto at = std::ranges::find(known, splits);
   const auto place = static_cast<std::int32_t>(at - known.begin());
   if (at == known.end()) known.push_back(std::move(splits));
   return place;

@@ -15,6 +15,7 @@
 
 #include "core/data_type.h"
 #include "core/diagnostics.h"
+#include "core/index.h"
 #include "core/time.h"
 #include "machine/devices/gemm_model.h"
 

@@ -58,8 +58,9 @@ std::string Workplace::files() const {
 }
 
 Outcome Workplace::run(const std::string& arguments) const {
-  const std::string command = "cd '" + folder_ + "' && timeout 60 '" HEMIOLA_BINARY "' " +
-                              arguments + " > ../out 2> ../err < /dev/null";
+  const std::string command = "cd '" + folder_ +
+                              "' && < /dev/null timeout 60 '" HEMIOLA_BINARY "' " + arguments +
+                              " > ../out 2> ../err";
   const int status = std::system(command.c_str());
   Outcome outcome;
   outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

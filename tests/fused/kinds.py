@@ -75,14 +75,14 @@ def make_plan(folder, template, *parameters, ranks=None, dtype="float16", sizes=
     return path
 
 
-def fused(folder, kernel, constants, plan, *more, name=None, block=16, block_k=16):
-    """The file that the command line makes of a kernel and a plan."""
+def fused(folder, kernel, constants, plan, *more, name=None, block=16, block_k=16, source=None):
+    """The file that the command line makes of a kernel (of examples/kernels, or of a file) and a plan."""
     path = os.path.join(folder, name or f"{kernel}-{os.path.basename(plan)[:-5]}.py")
-    blocks = (f"BLOCK_M={block}", f"BLOCK_N={block}") + (() if "attention" in kernel else (f"BLOCK_K={block_k}",))
+    blocks = (f"BLOCK_M={block}", f"BLOCK_N={block}") + (() if "attention" in plan else (f"BLOCK_K={block_k}",))
     given = [word for constant in (*constants, *blocks) for word in ("--constexpr", constant)]
     if "placement=copy" in plan:  # nothing in the file says which row a copy is
         more = (*more, "--allow-partial")
-    hemiola("compile", os.path.join(KERNELS, f"{kernel}.py"), "--plan", plan, *given, *more, "-o", path)
+    hemiola("compile", str(source or os.path.join(KERNELS, f"{kernel}.py")), "--plan", plan, *given, *more, "-o", path)
     return path
 
 

@@ -5,10 +5,12 @@ them late, two calls without a reset; and as ranks of one process in the orders 
 whenever they look at a signal.
 """
 
+import pathlib
 import tempfile
 import unittest
 
 import kinds
+import strangers
 import support
 
 
@@ -44,6 +46,18 @@ class Runs(unittest.TestCase):
             schedule = support.module_of(kinds.read(file))
             for order in self.some(support.orders_of(schedule, ranks=(0,), seeds=1)):
                 with self.subTest(kind=kind):
+                    support.run_in_order(schedule, order)
+
+    def test_queries_in_rows_as_long_as_those_of_keys(self):
+        for strides, template in ((True, "ring-attention/ring"), (False, "ring-attention/swizzle")):
+            source = pathlib.Path(self.folder.name, f"one_length_{strides}.py")
+            source.write_text(strangers.of_one_length(strides))
+            plan = kinds.make_plan(self.folder.name, template)
+            file = kinds.fused(self.folder.name, source.stem, (*kinds.ATTENTION["attention"], "HEADS=2"), plan, source=source)
+            self.assertIn("[:, :64]  # in rows", kinds.read(file))
+            schedule = support.module_of(kinds.read(file))
+            for order in self.some(support.orders_of(schedule, ranks=(1,), seeds=1)):
+                with self.subTest(strides=strides, template=template):
                     support.run_in_order(schedule, order)
 
     def test_of_more_parts_and_other_types(self):

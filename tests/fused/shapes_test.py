@@ -2,11 +2,13 @@
 
 import json
 import os
+import pathlib
 import re
 import tempfile
 import unittest
 
 import kinds
+import strangers
 import support
 from hemiola_rt import load_plan
 from hemiola_rt._interleaved import at_random
@@ -66,6 +68,14 @@ class Shapes(unittest.TestCase):
             small = self.fused(kernel, constants, kinds.make_plan(self.folder.name, template), "small.py")
             loaded = load_plan(larger(self.folder.name, template), kernel=small)
             support.run_in_order(loaded, lambda world: at_random(3))
+
+    def test_what_the_kernel_adds_to_its_product_is_in_the_reference(self):
+        source = pathlib.Path(self.folder.name, "with_bias.py")
+        source.write_text(strangers.with_bias())
+        for template in ("ag-gemm/swizzle", "gemm-rs/direct"):
+            small = support.module_of(kinds.read(kinds.fused(self.folder.name, "with_bias", (), kinds.make_plan(self.folder.name, template), source=source)))
+            loaded = load_plan(larger(self.folder.name, template), kernel=small)
+            support.run_in_order(loaded, support.orders_of(loaded, ranks=(0,), seeds=1)[1])
 
     def test_launches_need_no_kernel_of_their_own(self):
         small = self.fused("gemm_persistent", ("GROUP_M=2",), kinds.make_plan(self.folder.name, "ag-gemm/swizzle"), "small.py")

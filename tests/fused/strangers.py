@@ -112,3 +112,22 @@ def gated(a_ptr, b_ptr, M, N, stride_am, stride_an, stride_bm, stride_bn, BLOCK_
 TWICE = HALVES.replace("(m[:, None] + BLOCK_M) * stride_am + n[None, :] * stride_an, mask=(m[:, None] + BLOCK_M < M) & (n[None, :] < N), other=0.0",
                        "m[:, None] * stride_am + (n[None, :] + N) * stride_an, mask=mask")
 OUTSIDE = CONSTANT.replace("function(a)", "function(a) + tl.load(a_ptr + 100000000)")
+
+
+def of_one_length(strides):
+    """examples/kernels/attention.py with one parameter for the length of queries and of keys. strides: of heads and rows, as parameters
+    (True) or as its sizes say (False); with a row of its own for each program's maximum."""
+    text = pathlib.Path(kinds.KERNELS, "attention.py").read_text().replace("    Q_LEN,\n", "").replace("Q_LEN", "KV_LEN").replace("heads, q_len, ", "heads, ")
+    if strides:
+        return text
+    for name in "qkvo":
+        for axis, value in (("z", "HEADS * KV_LEN * HEAD_DIM"), ("h", "KV_LEN * HEAD_DIM"), ("m", "HEAD_DIM"), ("n", "HEAD_DIM")):
+            text = text.replace(f"    stride_{name}{axis},\n", "").replace(f"stride_{name}{axis}", f"({value})")
+    return text.replace("*strides, ", "").replace("    o_ptr,\n", "    o_ptr,\n    lse_ptr,\n").replace(
+        "    acc = acc / l_i", "    tl.store(lse_ptr + pid_zh * KV_LEN + offs_m, m_i, mask=offs_m < KV_LEN)\n    acc = acc / l_i")
+
+
+def with_bias():
+    """examples/kernels/gemm.py with a bias that it adds to each row."""
+    text = pathlib.Path(kinds.KERNELS, "gemm.py").read_text().replace("    c_ptr,\n", "    c_ptr,\n    bias_ptr,\n")
+    return text.replace("    c_ptrs = ", "    acc += tl.load(bias_ptr + offs_n, mask=offs_n < N, other=0.0)[None, :]\n    c_ptrs = ")

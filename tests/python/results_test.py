@@ -24,6 +24,30 @@ class Run(unittest.TestCase):
         self.assertEqual(outcome.attribution, [rank["fs"] for rank in theirs["results"][0]["attribution"]])
         self.assertEqual(outcome.counters, theirs["results"][0]["counters"])
 
+    def test_a_run_as_in_a_notebook(self):
+        machine = hemiola.Machine("dgx-h100", ranks=4)
+        one = hemiola.run("dgx-h100", "all-reduce/ring", "1MiB", ranks=4, params={"channels": 4}, check=False)
+        self.assertEqual(one.time_fs, hemiola.run(machine, "all-reduce/ring", "1MiB", parameters={"channels": 4}, check=False).time_fs)
+        table = hemiola.run("dgx-h100", "all-reduce/ring", sizes=range(1 << 16, 1 << 18, 1 << 16), ranks=[0, 1], check=False)
+        self.assertEqual([row.size_bytes for row in table], [1 << 16, 2 << 16, 3 << 16])
+        self.assertEqual(table._repr_html_().count("<tr>"), 4)
+        self.assertIn("all-reduce/ring", one._repr_html_())
+        self.assertIn("<pre>", machine._repr_html_())
+        with self.assertRaisesRegex(hemiola.BadInput, "cannot take a size"):
+            hemiola.run("dgx-h100", "all-reduce/ring", sizes=["1MiB", 1000])
+        with self.assertRaisesRegex(TypeError, "one of them"):
+            hemiola.run("dgx-h100", "all-reduce/ring", "1MiB", sizes=["1MiB"])
+
+    def test_sizes_are_any_whole_numbers_and_times_have_units(self):
+        class Whole:  # as NumPy's
+            def __index__(self):
+                return 1 << 20
+
+        self.assertEqual(hemiola.run("ring:4", "all-reduce/ring", Whole(), check=False).size_bytes, 1 << 20)
+        for skew in ([0, 5], ["0ns", 5.0]):
+            with self.assertRaisesRegex(hemiola.BadInput, "is not a time.*\n.*has a unit"):
+                hemiola.run("ring:4", "all-reduce/ring", "1MiB", skew=skew)
+
     def test_settings_options_and_files(self):
         theirs = command_json(
             "run", example("allreduce_two_shot_8g"), "-m", "dgx-h100", "--size", "64KiB", "--set", "gpu.l2.size=25MiB",

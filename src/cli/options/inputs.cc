@@ -177,7 +177,14 @@ void add_promise_option(CLI::App& verb, ProgramOptions& options) {
 
 std::vector<std::string> program_names(const std::string& input) {
   if (input.empty())
-    throw Failure("no program is given", {}, "give a file, or a built-in: " + all_built_ins());
+    throw Failure("no program is given", {},
+                  "for example\n"
+                  "    hemiola run all-reduce/ring --machine dgx-h100 --sizes 1KiB:1GiB:x2\n"
+                  "    hemiola run all_reduce_perf -b 8 -e 128M -f 2 -g 8\n"
+                  "    hemiola run ag-gemm/swizzle --machine dgx-h100 --param m=8192\n"
+                  "    hemiola run plan.json --machine mi300x-8 --size 16MiB\n"
+                  "    hemiola run trace.%d.et --machine dgx-h100 --report iteration.html\n"
+                  "  'hemiola plan list' lists the built-ins");
   if (program::is_built_in(input)) return {input};
   if (is_file(input)) {
     reject_other_formats(input);
@@ -247,6 +254,7 @@ void check_output(const std::string& option, const std::string& file) {
   if (file.empty()) return;
   namespace fs = std::filesystem;
   std::error_code error;
+  if (file == "-") return;
   const auto fail = [&](const std::string& message) {
     throw Failure("'" + file + "' " + message, SourceLocation{.file = option});
   };

@@ -110,7 +110,7 @@ sim::Options replay_engine(const ReplayOptions& options, Session& session) {
 std::vector<std::pair<int, Time>> delay_values(const std::vector<std::string>& texts, int ranks,
                                                const std::vector<int>& simulated) {
   const auto is_simulated = [&](int rank) {
-    return std::find(simulated.begin(), simulated.end(), rank) != simulated.end();
+    return std::ranges::find(simulated, rank) != simulated.end();
   };
   const SourceLocation where{.file = "--delay"};
   std::vector<std::pair<int, Time>> delays;
@@ -151,8 +151,8 @@ std::vector<int> replayed_ranks(const ReplayOptions& options, const sim::Profile
         throw Failure(fmt::format("there is no rank {} of {}", rank, profile.ranks),
                       SourceLocation{.file = "--rank"});
     }
-    const bool any = std::any_of(ranks.begin(), ranks.end(),
-                                 [&](int rank) { return destinations.contains(rank); });
+    const bool any =
+        std::ranges::any_of(ranks, [&](int rank) { return destinations.contains(rank); });
     if (!any && !destinations.empty() && !profile.recorded.known())
       throw Failure(fmt::format("no row of the profile goes to rank {}", fmt::join(ranks, ",")),
                     SourceLocation{.file = profile.file},

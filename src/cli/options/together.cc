@@ -30,7 +30,7 @@ constexpr std::string_view kOutputs[] = {"--parts",   "--json",     "--csv", "--
 
 bool is_among(std::span<const std::string_view> names, const std::string& word) {
   const std::string name = word.substr(0, word.find('='));
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::ranges::find(names, name) != names.end();
 }
 
 /// The words without options of these names and their values.

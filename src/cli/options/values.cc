@@ -62,7 +62,7 @@ ReduceOp reduce_op_value(std::string_view text) {
 
 std::string choice_value(std::string_view option, const std::string& text,
                          const std::vector<std::string>& choices) {
-  if (std::find(choices.begin(), choices.end(), text) != choices.end()) return text;
+  if (std::ranges::find(choices, text) != choices.end()) return text;
   fail_choice(option, text, choices, "a value of this option");
 }
 
@@ -160,6 +160,12 @@ std::map<std::string, std::string> pairs_of(const char* option,
       throw Failure("'" + text.substr(0, at) + "' is given twice", SourceLocation{.file = option});
   }
   return pairs;
+}
+
+void refuse_given(std::initializer_list<std::pair<const char*, bool>> options,
+                  const std::string& message, const std::string& hint) {
+  for (const auto& [option, is_given] : options)
+    if (is_given) fail(option, message, hint);
 }
 
 }  // namespace hemiola::cli

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -12,7 +13,7 @@
 #include "core/data_type.h"
 #include "core/time.h"
 #include "core/units.h"
-#include "study/laboratory/preparation.h"
+#include "study/laboratory/settings.h"
 
 namespace hemiola::cli {
 
@@ -58,5 +59,10 @@ Settings one_setting(const std::vector<std::string>& texts);
 /// "NAME=VALUE" of a repeatable option, by name. Failure: no name or value, or a name twice.
 std::map<std::string, std::string> pairs_of(const char* option,
                                             const std::vector<std::string>& texts);
+
+/// Failure with this message at the first option that is given: `options` are names and whether
+/// they are.
+void refuse_given(std::initializer_list<std::pair<const char*, bool>> options,
+                  const std::string& message, const std::string& hint);
 
 }  // namespace hemiola::cli

@@ -23,7 +23,7 @@ Files files_of(const AstraOptions& astra) {
   Files files = pairs_of("--astra", astra.files);
   static const std::vector<std::string> kKeys{"workload", "system", "network", "memory", "groups"};
   for (const auto& [key, file] : files) {
-    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
+    if (std::ranges::find(kKeys, key) == kKeys.end())
       throw Failure("'" + key + "' is no input of ASTRA-sim", {.file = "--astra"},
                     "there are: " + joined(kKeys));
   }

@@ -163,9 +163,8 @@ class Checker {
       progress_.parts(static_cast<std::int64_t>(i), std::ssize(names), "programs");
       worst = study::worse(worst, check_program(names[i]));
     }
-    const bool warned =
-        std::any_of(checks_.begin(), checks_.end(),
-                    [](const report::Checked& check) { return !check.proof.warnings.empty(); });
+    const bool warned = std::ranges::any_of(
+        checks_, [](const report::Checked& check) { return !check.proof.warnings.empty(); });
     if (options_.warnings_as_errors && warned && !is_wrong(worst)) {
       std::cout << "warnings are errors here\n";
       worst = ExitCode::wrong_program;

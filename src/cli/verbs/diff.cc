@@ -47,11 +47,10 @@ ExitCode carry_out(const DiffOptions& options, Session& session) {
                   "for example hemiola diff before.json after.json");
   check_output("--json", options.json);
   check_output("--csv", options.csv);
-  report::DifferenceView view{
-      .top = static_cast<std::size_t>(count_value("--top", options.top, 0, 1'000'000)),
-      .details = session.quiet ? report::Details::none
-                 : options.all ? report::Details::all
-                               : report::Details::most};
+  report::DifferenceView view{.top = index(count_value("--top", options.top, 0, 1'000'000)),
+                              .details = session.quiet ? report::Details::none
+                                         : options.all ? report::Details::all
+                                                       : report::Details::most};
   if (options.fail_above)
     view.limit = study::read_limit(*options.fail_above, {.file = "--fail-above"});
   const auto read = [](const std::string& file) {

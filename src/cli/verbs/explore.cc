@@ -191,39 +191,33 @@ class ExploreVerb {
 
   void understand_block() {
     refuse_suite_options(options_.suite);
-    const std::pair<const char*, bool> given[] = {{"--suite", !options_.suite.suite.empty()},
-                                                  {"OPERATOR", !options_.op.empty()},
-                                                  {"--gemm", !options_.gemm.empty()},
-                                                  {"--local", !options_.local.empty()},
-                                                  {"--gather", options_.gather != "a"},
-                                                  {"--load", options_.load != plan::kEvenLoad},
-                                                  {"--thresholds", !options_.thresholds.empty()},
-                                                  {"--bench", !options_.bench.empty()},
-                                                  {"--measured", !options_.measured.empty()}};
-    refuse_with(given, "--block", "--tokens, --hidden and what follows say what is explored");
+    refuse_given({{"--suite", !options_.suite.suite.empty()},
+                  {"OPERATOR", !options_.op.empty()},
+                  {"--gemm", !options_.gemm.empty()},
+                  {"--local", !options_.local.empty()},
+                  {"--gather", options_.gather != "a"},
+                  {"--load", options_.load != plan::kEvenLoad},
+                  {"--thresholds", !options_.thresholds.empty()},
+                  {"--bench", !options_.bench.empty()},
+                  {"--measured", !options_.measured.empty()}},
+                 "does not go with --block",
+                 "--tokens, --hidden and what follows say what is explored");
     request_.op.type = data_type_value(options_.dtype);
     request_.machine = machine_choice(options_.machine, one_setting(options_.machine.set));
   }
 
-  template <std::size_t count>
-  static void refuse_with(const std::pair<const char*, bool> (&given)[count],
-                          const std::string& option, const std::string& hint) {
-    for (const auto& [name, is_given] : given)
-      if (is_given) throw Failure("does not go with " + option, SourceLocation{.file = name}, hint);
-  }
-
   /// Scenarios say what is explored.
   void understand_suite() {
-    const std::pair<const char*, bool> given[] = {{"OPERATOR", !options_.op.empty()},
-                                                  {"--gemm", !options_.gemm.empty()},
-                                                  {"--local", !options_.local.empty()},
-                                                  {"--gather", options_.gather != "a"},
-                                                  {"--load", options_.load != plan::kEvenLoad},
-                                                  {"--dtype", options_.dtype != "bf16"},
-                                                  {"--emit", !options_.emit.empty()},
-                                                  {"--thresholds", !options_.thresholds.empty()},
-                                                  {"--bench", !options_.bench.empty()}};
-    refuse_with(given, "--suite", "the suite's scenarios say what is explored");
+    refuse_given({{"OPERATOR", !options_.op.empty()},
+                  {"--gemm", !options_.gemm.empty()},
+                  {"--local", !options_.local.empty()},
+                  {"--gather", options_.gather != "a"},
+                  {"--load", options_.load != plan::kEvenLoad},
+                  {"--dtype", options_.dtype != "bf16"},
+                  {"--emit", !options_.emit.empty()},
+                  {"--thresholds", !options_.thresholds.empty()},
+                  {"--bench", !options_.bench.empty()}},
+                 "does not go with --suite", "the suite's scenarios say what is explored");
     check_suite_options(options_.suite);
     MachineOptions machine = options_.machine;
     // Each scenario takes the first GPUs of the machine.
@@ -362,7 +356,7 @@ class ExploreVerb {
 
   void write_bench() {
     constexpr int kUsual = 5;
-    const auto top = static_cast<std::size_t>(request_.top.value_or(kUsual));
+    const auto top = index(request_.top.value_or(kUsual));
     make_bench_folder(options_.bench);
     const auto chosen = report::bench_candidates(found_, top > 0 ? top : kUsual);
     for (std::size_t i = 0; i < chosen.size(); ++i)

@@ -20,8 +20,7 @@ using explore::ScenarioStatus;
 
 ExitCode code_of(const std::vector<ScenarioRow>& rows) {
   const auto has = [&](ScenarioStatus status) {
-    return std::any_of(rows.begin(), rows.end(),
-                       [&](const ScenarioRow& row) { return row.status == status; });
+    return std::ranges::any_of(rows, [&](const ScenarioRow& row) { return row.status == status; });
   };
   if (has(ScenarioStatus::internal)) return ExitCode::internal;
   return has(ScenarioStatus::done) ? ExitCode::done : ExitCode::bad_input;
@@ -48,17 +47,12 @@ void check_suite_options(const SuiteOptions& options) {
 }
 
 void refuse_suite_options(const SuiteOptions& options) {
-  const std::pair<const char*, const std::string*> files[] = {
-      {"--out", &options.out},
-      {"--csv", &options.csv},
-      {"--parts", &options.together.parts},
-      {"--slurm", &options.together.slurm},
-      {"--slurm-script", &options.together.slurm_script}};
-  for (const auto& [name, file] : files) {
-    if (!file->empty())
-      throw Failure("goes with --suite only", SourceLocation{.file = name},
-                    "--json writes what is found of one operator");
-  }
+  refuse_given({{"--out", !options.out.empty()},
+                {"--csv", !options.csv.empty()},
+                {"--parts", !options.together.parts.empty()},
+                {"--slurm", !options.together.slurm.empty()},
+                {"--slurm-script", !options.together.slurm_script.empty()}},
+               "goes with --suite only", "--json writes what is found of one operator");
 }
 
 ExitCode explore_suite(Session& session, const explore::Request& request, int ranks,

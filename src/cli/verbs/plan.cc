@@ -124,7 +124,7 @@ plan::Plan plan_as_shaped(const PlanOptions& options, plan::Plan plan) {
   if (!options.mesh.empty()) plan.mesh = mesh_value(options.mesh);
   if (options.shape.empty()) return plan;
   return plan::shaped(plan, dimensions_value("--shape", options.shape),
-                      data_type_value(options.dtype), static_cast<std::size_t>(options.axis));
+                      data_type_value(options.dtype), index(options.axis));
 }
 
 /// A plan file, or a template; nothing when it is neither.
@@ -185,8 +185,8 @@ ExitCode write_as(const PlanOptions& options, Session& session, const std::strin
     write_or_print(options.output, plan::write_plan(load_or_lift(options, session)));
     return ExitCode::done;
   }
-  const auto executor = static_cast<program::ExecutorFormat>(
-      std::find(executors.begin(), executors.end(), format) - executors.begin());
+  const auto executor = static_cast<program::ExecutorFormat>(std::ranges::find(executors, format) -
+                                                             executors.begin());
   check_output("--output", options.output);
   const machine::SharedMachine machine = machine_of(options, session);
   if (const std::optional<plan::Plan> plan = read_plan_file(options.input)) {
@@ -211,8 +211,7 @@ ExitCode make(const PlanOptions& options, Session& session) {
     if (program::find_kernel(options.input) != nullptr)
       throw Failure("'" + options.input + "' is a program without a plan", {},
                     "run, check and replay take it");
-    std::vector<std::string> names;
-    for (const plan::TemplateInfo& info : plan::templates()) names.push_back(info.name);
+    const std::vector<std::string> names = names_of(plan::templates());
     throw Failure("'" + options.input + "' is not a template", {},
                   suggest(options.input, names, "'hemiola plan show' lists them"));
   }
@@ -245,6 +244,19 @@ void print_templates() {
   }
 }
 
+ExitCode list(const PlanOptions&, Session&) {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const plan::TemplateInfo& info : plan::templates())
+    all.emplace_back(info.name, info.description);
+  for (const program::KernelInfo& info : program::kernels())
+    all.emplace_back(info.name, info.description);
+  std::size_t width = 0;
+  for (const auto& [name, description] : all) width = std::max(width, name.size());
+  for (const auto& [name, description] : all)
+    std::cout << name << std::string(width + 2 - name.size(), ' ') << description << '\n';
+  return ExitCode::done;
+}
+
 ExitCode show_plan(const PlanOptions& options, const plan::Plan& plan) {
   std::optional<int> rank;
   if (!options.rank.empty())
@@ -275,14 +287,13 @@ void print_buffers(const program::Program& program) {
     if (buffer.kind == program::BufferKind::fifo) {
       std::cout << to_string(buffer.bytes);
     } else if (!buffer.chunks.empty()) {
-      const auto [least, most] = std::minmax_element(buffer.chunks.begin(), buffer.chunks.end());
+      const auto [least, most] = std::ranges::minmax_element(buffer.chunks);
       std::cout << *least;
       if (*most > *least) std::cout << " to " << *most;
       std::cout << " chunks";
     }
     if (buffer.alias >= 0) {
-      std::cout << " (shares memory with "
-                << program.buffers[static_cast<std::size_t>(buffer.alias)].name << ")";
+      std::cout << " (shares memory with " << program.buffers[index(buffer.alias)].name << ")";
     }
     std::cout << '\n';
   }
@@ -364,8 +375,11 @@ void add_plan(CLI::App& app, Session& session) {
   CLI::App* group = add_group(app, session, "plan", "make, show and convert plans and programs",
                               "  hemiola plan make all-gather/ring --ranks 4 -o plan.json\n"
                               "  hemiola plan convert plan.xml --to mscclpp -o plan.json",
-                              "make, show, convert");
+                              "list, make, show, convert");
   const auto options = std::make_shared<PlanOptions>();
+  on_call(*add_verb(*group, "list", "the built-in plans and kernels, each in a line",
+                    "  hemiola plan list | grep all-to-all"),
+          session, options, list);
   CLI::App* const made = add_plan_verb(
       *group, session, options, "make", make, "write the plan or program of a template",
       "  hemiola plan make all-gather/direct --mesh 4 --shape 16x2 --param transfer=pull\n"

@@ -177,7 +177,7 @@ void Replayer::change_profile(int ranks) {
   profile_ = recorded_;
   for (const auto& [peer, time] : delay_values(options_.delays, ranks, how_.watched)) {
     const auto of = [peer = peer](const sim::ProfileRow& row) { return row.source == peer; };
-    if (std::none_of(profile_.rows.begin(), profile_.rows.end(), of))
+    if (std::ranges::none_of(profile_.rows, of))
       notices_.note(fmt::format("--delay: no row is of rank {}", peer));
     sim::delay(profile_, peer, time);
   }
@@ -227,8 +227,8 @@ void Replayer::note_answers(const sim::Result& result) {
                                : "answers are live, worked out anew: ";
   if (!result.live_because.empty()) notices_.note(live + result.live_because, hint);
   const bool changed = traffic_ || !options_.delays.empty();
-  const bool answers = std::any_of(recorded_.rows.begin(), recorded_.rows.end(),
-                                   [](const sim::ProfileRow& row) { return row.is_answer(); });
+  const bool answers = std::ranges::any_of(
+      recorded_.rows, [](const sim::ProfileRow& row) { return row.is_answer(); });
   if (changed && answers && how_.answers == sim::Answers::automatic)
     notices_.note(live + (traffic_ ? "--traffic adds requests" : "--delay moves rows"), hint);
 }
@@ -253,7 +253,7 @@ void Replayer::print() {
                          .of = profile_.ranks},
                         results_);
   const auto live = [](const sim::Result& result) { return result.answers != "recorded"; };
-  const auto lives = std::count_if(results_.begin(), results_.end(), live);
+  const auto lives = std::ranges::count_if(results_, live);
   if (lives > 0 && lives < std::ssize(results_))
     notices_.note("rows with recorded and with live answers differ in these, too",
                   "--answers live treats all rows alike");
@@ -320,7 +320,7 @@ void Replayer::print_isolated(const sim::Result& all) {
 }
 
 void Replayer::print_measured() const {
-  const auto& kernels = traces_->kernels[static_cast<std::size_t>(how_.watched.front())];
+  const auto& kernels = traces_->kernels[index(how_.watched.front())];
   std::cout << fmt::format(
       "# measured: the last of {} waits of rank {} ends after {:.3f} us; clocks are aligned within "
       "{:.3f} us\n",

@@ -44,7 +44,7 @@ struct RunOptions {
   std::string seed = "0";
   std::string json, csv, trace, trace_lines, record, report;
   std::string record_rank, record_at;
-  bool no_check = false;
+  bool no_check = false, round_down = false;
   // Of traces.
   IterationOptions iteration;
   bool engine_given = false, lenient = false;
@@ -64,6 +64,9 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   verb.get_option("--sizes")->description(
       "a range 1KiB:1GiB:x2, or a list 1KiB,1MiB; of a trace: a file with bytes of its calls");
   add_machine_options(verb, options.machine);
+  verb.add_flag("--round-down", options.round_down,
+                "for a size that the program cannot take, the next smaller one: as nccl-tests do")
+      ->excludes("--round-size");
   const TextOptions add(verb);
   add_engine_options(verb, options.engine, "measured repetitions; 0: one cold run");
   add("--skew", options.skew, "later starts of rank 0, 1, ...: 0ns,5us", "TIMES");
@@ -107,14 +110,14 @@ IterationOptions iteration_options(const RunOptions& options) {
 
 /// A workload is scheduled above the engines: what is said of one program's run has no meaning
 /// there, and what is said of workloads none for a program.
-void refuse_given(const CLI::App& verb, const std::vector<const char*>& names, const char* message,
+void refuse_typed(const CLI::App& verb, const std::vector<const char*>& names, const char* message,
                   const char* hint) {
   for (const char* name : names)
     if (verb.count(name) > 0) throw Failure(message, {.file = name}, hint);
 }
 
 void refuse_options_of_engines(const CLI::App& verb) {
-  refuse_given(
+  refuse_typed(
       verb,
       {"--warmup", "--iterations", "--skew", "--threads", "--seed", "--no-check", "--one-host",
        "--no-fold", "--trace-lines", "--record", "--record-rank", "--record-at"},
@@ -134,7 +137,7 @@ void refuse_options_of_workloads(const CLI::App& verb) {
                                "--without", "--job",         "--no-contention", "--lenient",
                                "--groups",  "--replicate"};
   all.insert(all.end(), sharing_options().begin(), sharing_options().end());
-  refuse_given(verb, all, "is of workloads, and this is a program", "docs/workloads.md");
+  refuse_typed(verb, all, "is of workloads, and this is a program", "docs/workloads.md");
 }
 
 /// Whether it can only be meant as a trace: what is wrong with it the reader of traces says.
@@ -185,7 +188,7 @@ ExitCode run_astra(const RunOptions& options, Session& session) {
 }
 
 ExitCode run_network(const CLI::App& verb, const RunOptions& options, Session& session) {
-  refuse_given(verb,
+  refuse_typed(verb,
                {"--engine", "--launch", "--warmup", "--iterations", "--skew", "--threads", "--seed",
                 "--no-check", "--one-host", "--no-fold", "--csv", "--trace", "--trace-lines",
                 "--report", "--record", "--record-rank", "--record-at", "--round-size"},
@@ -235,7 +238,9 @@ Plan understand(const RunOptions& options, Notices& notices) {
     };
   request.combinations = setting_combinations(options.machine.set);
   request.sizes = requested_sizes(options.program);
-  request.round_size = options.program.round_size;
+  request.rounding = options.round_down           ? study::Rounding::down
+                     : options.program.round_size ? study::Rounding::up
+                                                  : study::Rounding::none;
   request.type = data_type_value(options.program.dtype);
   request.op = reduce_op_value(options.program.op);
   request.check = !options.no_check;
@@ -452,7 +457,7 @@ void Runner::print(const study::RunTable& table) const {
 }
 
 void Runner::write_files() const {
-  const study::RunTable all = study::joined(plan_.request, tables_);
+  const study::RunTable all = study::joined_tables(plan_.request, tables_);
   const report::Run run = head(all);
   if (!options_.json.empty()) write_file(options_.json, report::to_json(run, all.results));
   if (!options_.csv.empty()) write_file(options_.csv, report::to_csv(run, all.results));
@@ -480,7 +485,7 @@ void add_run(CLI::App& app, Session& session) {
       if (astra || is_meant_as_trace(options->program.program)) {
         refuse_options_of_engines(*verb);
         if (!astra) return run_trace(*options, session);
-        refuse_given(*verb, sharing_options(), "is of our own model's runs",
+        refuse_typed(*verb, sharing_options(), "is of our own model's runs",
                      "give the trace without --astra");
         return run_astra(*options, session);
       }

@@ -85,13 +85,7 @@ study::Filter filter_value(const std::string& option, const std::string& text) {
   if (sign == std::string::npos || sign == 0)
     throw Failure("'" + text + "' is not COLUMN=VALUE", SourceLocation{.file = option},
                   "for example " + option + " num_gpus=4,8");
-  study::Filter filter{text.substr(0, sign), {}};
-  for (std::size_t at = sign + 1; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    filter.values.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return filter;
+  return {text.substr(0, sign), split(text.substr(sign + 1), ',')};
 }
 
 std::vector<study::Filter> filter_values(const std::string& option,
@@ -109,10 +103,9 @@ struct Judged {
   bool interrupted = false;
 
   bool any() const {
-    return !micro.empty() ||
-           std::any_of(judgements.begin(), judgements.end(), [](const study::Judgement& one) {
-             return study::any_simulated(one.validation.rows);
-           });
+    return !micro.empty() || std::ranges::any_of(judgements, [](const study::Judgement& one) {
+      return study::any_simulated(one.validation.rows);
+    });
   }
 };
 
@@ -120,17 +113,13 @@ struct Judged {
 ExitCode validate_iterations(const ValidateOptions& options, const std::string& text,
                              Session& session) {
   check_output("--json", options.json);
-  const auto refuse = [](bool given, const char* option) {
-    if (given)
-      throw Failure("does not fit here", SourceLocation{.file = option},
-                    "the rows of a table of iterations say what they ran");
-  };
-  refuse(!options.program.empty(), "--program");
-  refuse(!options.parameters.empty(), "--param");
-  refuse(!options.machine.ranks.empty(), "--ranks");
-  refuse(!options.size.empty(), "--size");
-  refuse(!options.sizes.empty(), "--sizes");
-  refuse(!options.csv.empty(), "--csv");
+  refuse_given({{"--program", !options.program.empty()},
+                {"--param", !options.parameters.empty()},
+                {"--ranks", !options.machine.ranks.empty()},
+                {"--size", !options.size.empty()},
+                {"--sizes", !options.sizes.empty()},
+                {"--csv", !options.csv.empty()}},
+               "does not fit here", "the rows of a table of iterations say what they ran");
   Notices notices(session);
   workload::IterationValidationRequest request{.table =
                                                    workload::read_iterations(text, options.table)};
@@ -178,9 +167,6 @@ class ValidateRunner {
 
  private:
   void understand();
-  void refuse(bool given, const char* option, const char* hint) const {
-    if (given) throw Failure("does not fit here", SourceLocation{.file = option}, hint);
-  }
   Judged judge();
   Judged judge_suite(Progress& progress, const std::function<void(const std::string&)>& doing);
   study::Judgement judge_table(const std::function<void(const std::string&)>& doing);
@@ -273,27 +259,28 @@ void ValidateRunner::understand() {
   if (!options_.max_size.empty())
     configuration_.max_size = read_size(options_.max_size, {.file = "--max-size"});
   else if (!sizes_.empty())
-    configuration_.max_size = *std::max_element(sizes_.begin(), sizes_.end());
+    configuration_.max_size = *std::ranges::max_element(sizes_);
   if (!options_.calibrate_where.empty() && options_.calibrate.empty())
     throw Failure("there is no table to choose rows of",
                   SourceLocation{.file = "--calibrate-where"}, "add --calibrate FILE");
   if (options_.table.empty()) {
     const char* hint = "it goes with a table: the suite says it for each of its entries";
-    refuse(!options_.machine.machine.empty(), "--machine", hint);
-    refuse(!options_.machine.gpu.empty(), "--gpu", hint);
-    refuse(!options_.machine.ranks.empty(), "--ranks", hint);
-    refuse(!options_.program.empty(), "--program", hint);
-    refuse(!options_.parameters.empty(), "--param", hint);
-    refuse(!options_.where.empty(), "--where", hint);
-    const char* rows = "it chooses rows of a table; those of the suite: --only, --all, --max-size";
-    refuse(!options_.size.empty(), "--size", rows);
-    refuse(!options_.sizes.empty(), "--sizes", rows);
-    refuse(!options_.columns.empty(), "--column", hint);
-    refuse(!options_.calibrate.empty(), "--calibrate", hint);
+    refuse_given({{"--machine", !options_.machine.machine.empty()},
+                  {"--gpu", !options_.machine.gpu.empty()},
+                  {"--ranks", !options_.machine.ranks.empty()},
+                  {"--program", !options_.program.empty()},
+                  {"--param", !options_.parameters.empty()},
+                  {"--where", !options_.where.empty()}},
+                 "does not fit here", hint);
+    refuse_given({{"--size", !options_.size.empty()}, {"--sizes", !options_.sizes.empty()}},
+                 "does not fit here",
+                 "it chooses rows of a table; those of the suite: --only, --all, --max-size");
+    refuse_given(
+        {{"--column", !options_.columns.empty()}, {"--calibrate", !options_.calibrate.empty()}},
+        "does not fit here", hint);
   } else {
-    const char* hint = "it goes with the suite: a table's rows are chosen by --where and --sizes";
-    refuse(options_.all, "--all", hint);
-    refuse(!options_.only.empty(), "--only", hint);
+    refuse_given({{"--all", options_.all}, {"--only", !options_.only.empty()}}, "does not fit here",
+                 "it goes with the suite: a table's rows are chosen by --where and --sizes");
   }
 }
 
@@ -347,9 +334,9 @@ study::MeasuredTable ValidateRunner::chosen_rows(const study::MeasuredTable& tab
   if (sizes_.empty()) return table;
   std::vector<Bytes> absent;
   study::MeasuredTable chosen = study::select_sizes(table, sizes_, absent);
-  std::string text;
-  for (const Bytes size : absent) text += (text.empty() ? "" : ", ") + to_string(size);
-  if (!text.empty()) notices_.note("no row has the size " + text);
+  if (!absent.empty())
+    notices_.note("no row has the size " +
+                  joined(absent, [](Bytes size) { return to_string(size); }));
   return chosen;
 }
 
@@ -363,13 +350,13 @@ ValidateRunner::Chosen ValidateRunner::chosen_entries(const study::Suite& suite)
   names.insert(names.end(), all.micro.begin(), all.micro.end());
   for (const std::string& beginning : options_.only) {
     const auto begins = [&](const std::string& name) { return name.starts_with(beginning); };
-    if (std::none_of(names.begin(), names.end(), begins))
+    if (std::ranges::none_of(names, begins))
       throw Failure("no entry of the suite begins with '" + beginning + "'",
                     SourceLocation{.file = "--only"}, suggest(beginning, names));
   }
   const auto unwanted = [&](const std::string& name) {
-    return std::none_of(options_.only.begin(), options_.only.end(),
-                        [&](const std::string& beginning) { return name.starts_with(beginning); });
+    return std::ranges::none_of(
+        options_.only, [&](const std::string& beginning) { return name.starts_with(beginning); });
   };
   std::erase_if(all.entries, unwanted);
   std::erase_if(all.micro, unwanted);

@@ -136,7 +136,7 @@ ExitCode search(const SearchOptions& options, Session& session) {
         [&](const std::string& what, double share) { progress.show(what, share); });
   }
   if (!together.is_first()) return ExitCode::done;
-  const auto top = static_cast<std::size_t>(count_value("--top", options.top, 1, 1 << 20));
+  const auto top = index(count_value("--top", options.top, 1, 1 << 20));
   report::print_search(std::cout, outcome, top);
   if (!options.iteration.json.empty())
     write_file(options.iteration.json, report::search_json(session.command, outcome));

@@ -47,6 +47,8 @@ class Writer {
     check_groups();
     calls_ = calls_of(plan, names_, options.file, options.kernel.fusions, options.movers.carried,
                       options.kernel.stores);
+    for (std::size_t i = 0; i < plan.tensors.size(); ++i)
+      if (is_shared(i) && has_longer_rows(plan.tensors[i])) refuse_strides(plan.tensors[i]);
   }
 
   TorchFile file() const {
@@ -88,6 +90,11 @@ class Writer {
     throw Failure(what, {.file = options_.file}, hint);
   }
 
+  [[noreturn]] void refuse_strides(const plan::Tensor& tensor) const {
+    refuse(fmt::format("tensor '{}' has strides", tensor.name),
+           "dense tensors compile, and tensors of one rank in longer rows");
+  }
+
   /// What groups do is by the switch.
   void check_groups() const {
     bool any = false;
@@ -125,8 +132,7 @@ class Writer {
         refuse(fmt::format("tensor '{}' is of {}, which PyTorch has no arithmetic for", one.name,
                            name_of(*one.type)),
                "int32 has the same size");
-      if (one.layout() != plan::Tensor(one.name, one.role, one.shape, one.type).layout())
-        refuse(fmt::format("tensor '{}' has strides", one.name), "dense tensors compile");
+      if (!room_of(one)) refuse_strides(one);
     }
   }
   std::string header() const {
@@ -312,6 +318,18 @@ class Writer {
     return calls_.shared.count(static_cast<std::int32_t>(index)) > 0;
   }
 
+  /// "[:, :128]": of a tensor in longer rows.
+  static std::string first_of_rows(const plan::Tensor& tensor) {
+    const std::vector<std::int64_t> room = *room_of(tensor);
+    if (room == tensor.shape) return {};
+    std::vector<std::string> cuts;
+    for (std::size_t i = 0; i < room.size(); ++i)
+      cuts.push_back(room[i] == tensor.shape[i] ? ":" : fmt::format(":{}", tensor.shape[i]));
+    while (cuts.back() == ":") cuts.pop_back();
+    return fmt::format("[{}]  # in rows as long as the kernel takes them for",
+                       fmt::join(cuts, ", "));
+  }
+
   std::string setup() const {
     std::string text =
         std::string(has_kernel() ? "def setup(rt, config=CONFIGS[0]):\n" : "def setup(rt):\n") +
@@ -323,8 +341,8 @@ class Writer {
       text += fmt::format(
           "    t.{} = rt.{}(\"{}\", {}, {}){}\n", names_[i], is_shared(i) ? "symmetric" : "local",
           names_[i],
-          turns ? tuple_text(std::vector{one.shape[1], one.shape[0]}) : tuple_text(one.shape),
-          torch_type(*one.type), turns ? ".t()  # as the kernel reads it" : "");
+          turns ? tuple_text(std::vector{one.shape[1], one.shape[0]}) : tuple_text(*room_of(one)),
+          torch_type(*one.type), turns ? ".t()  # as the kernel reads it" : first_of_rows(one));
     }
     for (const FusedExtra* one : extras())
       text += fmt::format("    t.{} = rt.local(\"{}\", {}, {})\n", one->name, one->name,

@@ -24,7 +24,13 @@ std::string lambda_of(const std::string& block) {
 class KernelObject {
  public:
   KernelObject(const plan::Plan& plan, const Fusion& fusion)
-      : plan_(plan), fusion_(fusion), kernel_(*fusion.kernel) {}
+      : plan_(plan), fusion_(fusion), kernel_(*fusion.kernel) {
+    for (const FusedOperand& one : fusion.operands) {
+      const plan::Tensor& tensor = plan.tensors[static_cast<std::size_t>(one.tensor)];
+      if (!has_longer_rows(tensor)) continue;
+      rooms_.push_back(fmt::format("\"{}\": ({})", tensor.name, fmt::join(*room_of(tensor), ", ")));
+    }
+  }
 
   std::string text(const std::string& function, const std::string& name) const {
     std::string text = fmt::format("{} = hemiola_rt.Kernel(\n    {}, coordinates, {{\n{}    }}",
@@ -77,7 +83,13 @@ class KernelObject {
     for (std::size_t i = 0; i < fusion_.axes.size(); ++i) {
       if (fusion_.axes[i].is_derived) continue;
       const TileAxis& axis = kernel_.axes[i];
-      const bool is_parameter = kernel_.parameter(axis.size) != nullptr;
+      // Where it counts longer rows than the tiles are of, it says nothing of tiles.
+      const std::string extent = std::to_string(fusion_.axes[i].extent);
+      const bool counts_rows =
+          !rooms_.empty() && std::ranges::any_of(fusion_.arguments, [&](const FusedArgument& one) {
+            return one.parameter == axis.size && one.value != extent;
+          });
+      const bool is_parameter = kernel_.parameter(axis.size) != nullptr && !counts_rows;
       all.push_back(
           fmt::format("        \"{}\": hemiola_rt.TileAxis(block={}, size={}, grid={}),\n",
                       axis.name, axis.splits_reduction ? "1" : lambda_of(axis.block),
@@ -87,6 +99,19 @@ class KernelObject {
     return all;
   }
 
+  /// Axes whose extents the kernel was made for (all, where one of them is what rows are as long
+  /// as), and those along which tiles read more than their own elements.
+  void axes_of_tensor(const FusedOperand& one, std::vector<std::string>& fixed,
+                      std::vector<std::string>& gathered) const {
+    const plan::Tensor& tensor = plan_.tensors[static_cast<std::size_t>(one.tensor)];
+    const auto& axes = compute().operands[static_cast<std::size_t>(one.operand)].axes;
+    for (std::size_t i = 0; i < axes.size(); ++i)
+      if (axes[i] < 0 || !rooms_.empty())
+        fixed.push_back(fmt::format("(\"{}\", {}): {}", tensor.name, i, tensor.shape[i]));
+      else if (!one.follows[i])
+        gathered.push_back(fmt::format("(\"{}\", {})", tensor.name, i));
+  }
+
   std::vector<std::string> pairing() const {
     std::vector<std::string> tensors, turned, added, axes, derived, means, fixed, gathered, lines;
     for (const FusedOperand& one : fusion_.operands) {
@@ -94,13 +119,7 @@ class KernelObject {
       tensors.push_back(fmt::format("\"{}\": \"{}\"", one.parameter, tensor.name));
       if (one.is_transposed) turned.push_back(in_quotes(one.parameter));
       if (one.is_added_to) added.push_back(in_quotes(one.parameter));
-      const plan::ComputeOperand& operand =
-          compute().operands[static_cast<std::size_t>(one.operand)];
-      for (std::size_t i = 0; i < operand.axes.size(); ++i)
-        if (operand.axes[i] < 0)
-          fixed.push_back(fmt::format("(\"{}\", {}): {}", tensor.name, i, tensor.shape[i]));
-        else if (!one.follows[i])
-          gathered.push_back(fmt::format("(\"{}\", {})", tensor.name, i));
+      axes_of_tensor(one, fixed, gathered);
     }
     for (const FusedAxis& axis : fusion_.axes) {
       const bool has_none = axis.compute < 0 || axis.splits_reduction;
@@ -120,6 +139,7 @@ class KernelObject {
     if (!derived.empty()) lines.push_back(fmt::format("derived=[{}]", fmt::join(derived, ", ")));
     lines.push_back(fmt::format("means={{{}}}", fmt::join(means, ", ")));
     lines.push_back(fmt::format("fixed={{{}}}", fmt::join(fixed, ", ")));
+    if (!rooms_.empty()) lines.push_back(fmt::format("rooms={{{}}}", fmt::join(rooms_, ", ")));
     if (!gathered.empty()) lines.push_back(fmt::format("gathered=[{}]", fmt::join(gathered, ", ")));
     if (const std::string made = extras(); !made.empty()) lines.push_back(made);
     if (const std::vector<std::string> made = descriptors(); !made.empty())
@@ -168,6 +188,7 @@ class KernelObject {
   const plan::Plan& plan_;
   const Fusion& fusion_;
   const Description& kernel_;
+  std::vector<std::string> rooms_;  ///< of tensors in longer rows: "q": (4, 256, 32)
 };
 
 }  // namespace

@@ -227,9 +227,11 @@ std::int32_t Pairer::axis_of(const OperandPair& pair, std::size_t axis) const {
   return compute_.operands[static_cast<std::size_t>(pair.operand)].axes[axis];
 }
 
-/// What the kernel is given of a tensor's axis: all of it, or what the compute is of.
+/// What the kernel is given of a tensor's axis: all of it, what the compute is of, or the room that
+/// the tensor's rows have.
 std::int64_t Pairer::extent_of(const OperandPair& pair, std::size_t axis) const {
   const std::int32_t of_compute = axis_of(pair, axis);
+  if (has_room(pair)) return (*room_of(tensor_of(pair.operand)))[axis];
   return of_compute < 0 ? tensor_of(pair.operand).shape[axis]
                         : compute_.axes[static_cast<std::size_t>(of_compute)].extent;
 }
@@ -268,32 +270,31 @@ bool Pairer::is_moved(std::int32_t tensor) const {
   return moved;
 }
 
+void Pairer::say_sizes(const OperandPair& pair) {
+  for_each_size(pair, [&](const AccessDescription& access, std::size_t i, int at) {
+    if (at < 0) return say(access.axes[i].size, 1, "", access.call);
+    const auto axis = static_cast<std::size_t>(at);
+    const std::int64_t extent = extent_of(pair, axis);
+    say(access.axes[i].size, extent,
+        extent == tensor_of(pair.operand).shape[axis]
+            ? meaning_of("shape", pair, axis)
+            : extent_of_axis(compute_, axis_of(pair, axis)),
+        access.call);
+  });
+}
+
 void Pairer::find_sizes() {
-  for (const OperandPair& pair : made_.pairs) {
-    const plan::Tensor& tensor = tensor_of(pair.operand);
-    std::vector<std::int64_t> extents(pair.kernel->axes.size(), 1);
-    std::vector<std::string> meanings(extents.size());
-    for (std::size_t i = 0; i < pair.kernel_axis.size(); ++i) {
-      extents[pair.kernel_axis[i]] = extent_of(pair, i);
-      meanings[pair.kernel_axis[i]] = extents[pair.kernel_axis[i]] == tensor.shape[i]
-                                          ? meaning_of("shape", pair, i)
-                                          : extent_of_axis(compute_, axis_of(pair, i));
-    }
-    for (const int id : pair.kernel->accesses) {
-      for (const AccessDescription& access : kernel_.accesses) {
-        if (access.id != id || access.axes.size() != extents.size()) continue;
-        for (std::size_t i = 0; i < extents.size(); ++i)
-          say(access.axes[i].size, extents[i], meanings[i], access.call);
-      }
-    }
-  }
+  // Tensors with room last: what their rows are as long as is what others say.
+  for (const bool room : {false, true})
+    for (const OperandPair& pair : made_.pairs)
+      if (has_room(pair) == room) say_sizes(pair);
   // Axes of the plan first: one that the plan has not is one element, unless it has the size of one
   // that the plan has (a second way to number the same rows).
   for (const bool of_plan : {true, false}) {
     for (const TileAxis& axis : kernel_.axes) {
       const auto known = made_.compute_axis.find(axis.name);
       if (axis.splits_reduction || (known != made_.compute_axis.end()) != of_plan) continue;
-      if (!of_plan && made_.sizes.contains(axis.size)) continue;
+      if (made_.sizes.contains(axis.size) && (!of_plan || has_room(axis.name))) continue;
       const std::int64_t extent =
           of_plan ? compute_.axes[static_cast<std::size_t>(known->second)].extent : 1;
       const std::string meaning = of_plan ? extent_of_axis(compute_, known->second) : "";
@@ -400,7 +401,7 @@ void Pairer::find_strides(const OperandPair& pair) {
   }
 }
 
-Pairing Pairer::pair() {
+void Pairer::pair_operands_and_axes() {
   pair_operands();
   if (!pair_axes(0)) {
     std::vector<std::string> both;
@@ -412,6 +413,10 @@ Pairing Pairer::pair() {
            "--bind TENSOR=PARAMETER says which operand is which tensor; "
            "'# @sy.pid_map M=pid_m' in the kernel says what its tile coordinates are");
   }
+}
+
+Pairing Pairer::pair() {
+  pair_operands_and_axes();
   find_sizes();
   solve_strides();
   for (const OperandPair& pair : made_.pairs) find_strides(pair);

@@ -2,6 +2,7 @@
 // sources of the fusion include this.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -35,6 +36,10 @@ class Pairer {
 
   /// Failure: see fuse().
   Pairing pair();
+  /// Of tensors whose rows the kernel takes for as long as those of others, because one parameter
+  /// is the size of both: by tensor the strides of rows with that room. Only where room is enough:
+  /// no loop of the kernel goes along the axis, and no transfer touches the tensor.
+  std::map<std::int32_t, std::vector<std::int64_t>> strides_with_room();
 
  private:
   void pair_operands();
@@ -47,7 +52,14 @@ class Pairer {
   bool pair_axes(std::size_t next);
   int like_names(const OperandPair& pair, const std::vector<std::size_t>& chosen) const;
   bool try_axes(std::size_t next, const std::vector<std::size_t>& chosen);
+  void pair_operands_and_axes();
   void find_sizes();
+  /// use(access, axis of the kernel, axis of the tensor or -1)
+  using UseSize = std::function<void(const AccessDescription&, std::size_t, int)>;
+  void for_each_size(const OperandPair& pair, const UseSize& use) const;
+  void say_sizes(const OperandPair& pair);
+  bool has_room(const OperandPair& pair) const;
+  bool has_room(const std::string& axis) const;
   void solve_strides();
   bool solve_stride(const std::string& text, std::int64_t stride);
   std::optional<std::int64_t> stride_of(const OperandPair& pair, std::size_t axis) const;
@@ -61,6 +73,7 @@ class Pairer {
   std::string bound_as(const OperandDescription& operand) const;
   std::int32_t axis_of(const OperandPair& pair, std::size_t axis) const;
   std::int64_t extent_of(const OperandPair& pair, std::size_t axis) const;
+  bool is_looped(const OperandPair& pair, std::size_t axis) const;
   const AxisIndex& index_of(const OperandPair& pair, std::size_t kernel_axis) const;
   const std::string& axis_name(const OperandPair& pair, std::size_t kernel_axis) const;
   bool is_parameter(const std::string& text) const;

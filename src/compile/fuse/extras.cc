@@ -78,6 +78,15 @@ void sort_by(std::vector<Along>& axes, const Stride& stride_of) {
                      [&](const Along& a, const Along& b) { return *stride_of(a) > *stride_of(b); });
 }
 
+/// What is written alone may lie in longer rows: its elements are the kernel's own. `dense`: what
+/// the stride of the next axis is behind such a row.
+void make_room(Along& row, std::int64_t stride, std::int64_t& dense) {
+  const std::int64_t width = dense / row.extent;
+  if (stride <= dense || stride % width != 0) return;
+  row = {stride / width, -1, row.stride};
+  dense = stride;
+}
+
 FusedExtra extra_of(const OperandDescription& operand, const plan::Compute& compute,
                     Pairing& pairing, const Fusion& fusion) {
   FusedExtra made{.parameter = operand.name,
@@ -96,6 +105,7 @@ FusedExtra extra_of(const OperandDescription& operand, const plan::Compute& comp
   for (auto at = axes->rbegin(); at != axes->rend(); ++at) {
     const std::optional<std::int64_t> known = stride_of(*at);
     const bool is_open = !known && fusion.kernel->parameter(at->stride) != nullptr;
+    if (known && at != axes->rbegin() && !operand.is_read) make_room(*std::prev(at), *known, dense);
     if (known ? *known != dense && at->extent > 1 : !is_open) return made;
     if (is_open) strides[at->stride] = dense;
     dense *= at->extent;

@@ -157,6 +157,16 @@ struct FuseRequest {
 /// without a value, tiles that straddle chunks (with the sizes that fit). One for each grid.
 Fusions fuse(const Description& kernel, const Grids& grids, const FuseRequest& request);
 
+/// The shape of the dense tensor that has a tensor's elements first along each axis: rows as long
+/// as its own, or longer. Nothing: strides that no such tensor has.
+std::optional<std::vector<std::int64_t>> room_of(const plan::Tensor& tensor);
+/// Whether it has such rows, and they are longer.
+bool has_longer_rows(const plan::Tensor& tensor);
+
+/// `grids` with rows of tensors as long as the kernel takes them for, where it has one parameter
+/// for the rows of several: queries of a rank in rows of all keys. Failure: as fuse().
+Grids with_room(Grids grids, const Description& kernel, const FuseRequest& request);
+
 /// Of several grids: one text, with configurations that fit all (fusion_grids.cc). Failure: there
 /// is none, or axes lie along the kernel's grid in different ways.
 void share_text(Fusions& fusions);

@@ -87,6 +87,12 @@ std::string python_value(const JsonValue& value, const nlohmann::json& raw) {
   return raw.dump();
 }
 
+FuseRequest fuse_request(const KernelRequest& request, const std::string& plan_file) {
+  return {.plan_file = plan_file,
+          .constants = request.describe.constants,
+          .configurations = request.configurations};
+}
+
 }  // namespace
 
 FusedFile::FusedFile(const KernelRequest& request, const plan::Plan& plan,
@@ -97,13 +103,9 @@ FusedFile::FusedFile(const KernelRequest& request, const plan::Plan& plan,
       description_(description_of(library_, module_, request.describe)),
       plan_file_(plan_file),
       digest_(study::digest(plan::write_plan(plan))),
-      grids_(grids_of(plan, plan_file)),
+      grids_(with_room(grids_of(plan, plan_file), description_, fuse_request(request, plan_file))),
       stores_(request.stores_to_peers ? take_pushes(grids_, plan_file) : std::vector<TileStore>{}),
-      fusions_(with_stores(fuse(description_, grids_,
-                                {.plan_file = plan_file,
-                                 .constants = request.describe.constants,
-                                 .configurations = request.configurations}),
-                           stores_)),
+      fusions_(with_stores(fuse(description_, grids_, fuse_request(request, plan_file)), stores_)),
       carries_(request.carries),
       text_(fused_text(library_, choose_kernel(module_, request.describe.kernel), fusions_,
                        carries_ ? carried_data(grids_.plan, plan_file) : CarriedData{})) {}

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "compile/readback/readback.h"
 #include "core/index.h"
@@ -20,17 +21,27 @@ double drawn(std::int32_t tensor, std::int64_t address) {
   return static_cast<double>(x >> 11) * 0x1p-52 - 1;
 }
 
-/// Whether the elements of a region, which lie at positive distances, have this one among them.
-bool has_element(const SumKey& region, std::int64_t address) {
-  auto [tensor, offset, axes] = region;
-  std::int64_t rest = address - offset;
-  std::sort(axes.begin(), axes.end(),
-            [](const auto& a, const auto& b) { return a.second > b.second; });
-  for (const auto& [count, stride] : axes) {
+/// Where an element lies along the axes (count, stride) of a region, which are at positive
+/// distances; nothing: it is none of its elements.
+std::optional<Evaluator::Place> place_along(
+    const std::vector<std::pair<std::int64_t, std::int64_t>>& axes, std::int64_t distance) {
+  std::vector<std::size_t> order(axes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order,
+                    [&](std::size_t a, std::size_t b) { return axes[a].second > axes[b].second; });
+  Evaluator::Place place(axes.size());
+  for (const std::size_t axis : order) {
+    const auto [count, stride] = axes[axis];
     if (stride <= 0) continue;
-    rest -= std::clamp<std::int64_t>(rest / stride, 0, count - 1) * stride;
+    place[axis] = std::clamp<std::int64_t>(distance / stride, 0, count - 1);
+    distance -= place[axis] * stride;
   }
-  return rest == 0;
+  return distance == 0 ? std::optional(place) : std::nullopt;
+}
+
+bool has_element(const SumKey& region, std::int64_t address) {
+  const auto& [tensor, offset, axes] = region;
+  return place_along(axes, address - offset).has_value();
 }
 
 }  // namespace
@@ -168,11 +179,27 @@ void ValueCheck::unjudged(std::int32_t number, const std::string& why) {
   reading_.unjudged.insert(fmt::format("what tiles store to '{}': {}", tensor(number).name, why));
 }
 
+/// All of a tensor, or what the caller gets of it: the first elements of its rows.
+Region ValueCheck::seen_of(std::int32_t number) const {
+  for (const auto& [name, region] : record_.outputs)
+    if (region.tensor == number) return region;
+  Region all{.tensor = number, .axes = {}};
+  std::int64_t stride = 1;
+  for (std::size_t i = tensor(number).shape.size(); i-- > 0; stride *= tensor(number).shape[i])
+    all.axes.insert(all.axes.begin(), {tensor(number).shape[i], stride});
+  return all;
+}
+
 void ValueCheck::compare(std::int32_t number) {
   if (!is_result(number)) return;
+  const Region seen = seen_of(number);
+  const auto has_shape = [&](const Formula& one) {
+    return std::ranges::equal(one.value->shape, seen.axes, {}, {},
+                              [](const auto& axis) { return axis.first; });
+  };
   std::vector<const Formula*> fitting;
   for (const Formula& one : formulas_)
-    if (one.value->shape == tensor(number).shape) fitting.push_back(&one);
+    if (has_shape(one)) fitting.push_back(&one);
   if (const auto unknown = unknown_.find(number); unknown != unknown_.end())
     return unjudged(number, unknown->second);
   if (fitting.empty())
@@ -181,7 +208,9 @@ void ValueCheck::compare(std::int32_t number) {
   for (const auto& [address, all] : stored_) {
     if (address.first != number) continue;
     const Stored& stored = all.back();
-    const Evaluator::Place place = place_at(tensor(number).shape, address.second);
+    const auto at = place_along(seen.axes, address.second - seen.offset);
+    if (!at) continue;  // behind the end of a row
+    const Evaluator::Place place = *at;
     double expected = 0;
     std::erase_if(fitting, [&](const Formula* formula) {
       const std::optional<double> value = formula_.value(*formula->value, place);

@@ -53,6 +53,7 @@ class ValueCheck {
   std::optional<double> element(std::int32_t tensor, std::int64_t address,
                                 std::int64_t stores) const;
   bool is_stored(std::int32_t tensor, std::int64_t address) const;
+  Region seen_of(std::int32_t number) const;
   void compare(std::int32_t tensor);
   bool is_result(std::int32_t tensor) const;
   void unjudged(std::int32_t tensor, const std::string& why);

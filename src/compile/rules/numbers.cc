@@ -63,7 +63,6 @@ void names_of_values(const Source& source, const Node& call, std::size_t from,
 
 }  // namespace
 
-#include "compile/rules/roles.h"
 
 std::optional<std::int64_t> Survey::value_of(const std::string& text, const Names& names) const {
   return formulas_.try_emplace(text, text).first->second.value(names);

@@ -111,9 +111,7 @@ Time LossStudy::memory_beyond(const Candidate& candidate, const Alone& products)
 void LossStudy::divide(const Candidate& candidate, const Alone& products,
                        const Alone& communication, Losses& losses) {
   const Schedule& schedule = candidate.schedule;
-  const auto part = [&losses](Loss loss) -> std::int64_t& {
-    return losses.parts[static_cast<std::size_t>(loss)];
-  };
+  const auto part = [&losses](Loss loss) -> std::int64_t& { return losses.parts[index(loss)]; };
   const bool of_kernel = schedule.family.division == Division::kernel;
   const bool products_are_critical = products.time >= communication.time;
   const std::int64_t time = candidate.fluid.fs - found_.software.fs;

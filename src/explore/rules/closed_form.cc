@@ -69,7 +69,7 @@ double Pipeline::time(bool communicates_first) const {
 std::string_view name_of(ClosedForm::By by) {
   constexpr std::string_view kNames[] = {"products", "links", "all bytes and one product",
                                          "one chunk and all products"};
-  return kNames[static_cast<std::size_t>(by)];
+  return kNames[index(by)];
 }
 
 ClosedForm::ClosedForm(const Operator& op, const machine::Machine& machine)
@@ -96,8 +96,7 @@ ClosedForm::Rates busiest_of(plan::Fabric& fabric, const Peers& peers) {
   const machine::Machine& machine = fabric.machine();
   const machine::GpuModel& model = machine.model(0);
   const auto kind_of = [&](std::int32_t trunk) -> const machine::LinkClass& {
-    return machine.link_classes[static_cast<std::size_t>(
-        fabric.trunks()[static_cast<std::size_t>(trunk)].link_class)];
+    return machine.link_classes[index(fabric.trunks()[index(trunk)].link_class)];
   };
   // The other direction of a trunk, which acknowledgements take.
   std::map<std::tuple<machine::NodeId, machine::NodeId, std::int32_t>, std::int32_t> numbers;
@@ -106,7 +105,7 @@ ClosedForm::Rates busiest_of(plan::Fabric& fabric, const Peers& peers) {
     numbers[{trunk.from, trunk.to, trunk.link_class}] = static_cast<std::int32_t>(t);
   }
   const auto reverse_of = [&](std::int32_t number) {
-    const plan::Trunk& trunk = fabric.trunks()[static_cast<std::size_t>(number)];
+    const plan::Trunk& trunk = fabric.trunks()[index(number)];
     const auto found = numbers.find({trunk.to, trunk.from, trunk.link_class});
     return found == numbers.end() ? number : found->second;
   };

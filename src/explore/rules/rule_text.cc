@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "core/checked.h"
-#include "core/embedded.h"
 #include "core/lists.h"
 #include "explore/rules/rules.h"
 
@@ -87,8 +86,8 @@ Rule Rule::parse(std::string_view text, const std::string& file) {
       const Family family = parse_family(line.substr(begin, last - begin), reader.where());
       const double factor = reader.number(line.substr(last + 1));
       if (!(factor > 0)) reader.fail("a factor is above zero");
-      const auto at = std::find(families().begin(), families().end(), family);
-      rule.factors_[static_cast<std::size_t>(at - families().begin())] = factor;
+      const auto at = std::ranges::find(families(), family);
+      rule.factors_[index(at - families().begin())] = factor;
       has_factors = true;
       continue;
     }

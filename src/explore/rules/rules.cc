@@ -61,8 +61,8 @@ std::array<Tile, 4> tiles_of_rules(const machine::GpuModel& model) {
   for (const Tile& tile : model.gemm_tiles)
     if (tile.m <= 2 * tile.n && tile.n <= 2 * tile.m) tiles.push_back(tile);
   if (tiles.empty()) tiles.push_back({128, 128});
-  std::stable_sort(tiles.begin(), tiles.end(),
-                   [](const Tile& a, const Tile& b) { return a.m * a.n > b.m * b.n; });
+  std::ranges::stable_sort(tiles,
+                           [](const Tile& a, const Tile& b) { return a.m * a.n > b.m * b.n; });
   tiles.erase(std::unique(tiles.begin(), tiles.end(),
                           [](const Tile& a, const Tile& b) { return a.m * a.n == b.m * b.n; }),
               tiles.end());
@@ -86,7 +86,7 @@ double ways_of_rings(double peers) {
 }  // namespace
 
 std::string_view name_of(Feature feature) {
-  return kNames[static_cast<std::size_t>(feature)];
+  return kNames[index(feature)];
 }
 
 RuleMachine RuleMachine::of(const machine::Machine& machine, DataType type) {
@@ -188,9 +188,7 @@ Features features_of(const Operator& op, const RuleMachine& machine) {
     return ceil_div(rows, tiles[0].high) * ceil_div(columns, tiles[0].wide) / machine.pieces.units;
   };
   Features all{};
-  const auto set = [&all](Feature feature, double value) {
-    all[static_cast<std::size_t>(feature)] = value;
-  };
+  const auto set = [&all](Feature feature, double value) { all[index(feature)] = value; };
   set(Feature::ratio, moved / product);
   set(Feature::op_to_byte, 2 * m * n * k / traffic);
   set(Feature::traffic, traffic / (1 << 20));
@@ -452,8 +450,8 @@ Pick Rule::pick(const Features& features) const {
   std::size_t at = 0;
   while (nodes_[at].feature != Feature::count) {
     const Node& node = nodes_[at];
-    const bool below = features[static_cast<std::size_t>(node.feature)] < node.threshold;
-    at = static_cast<std::size_t>(below ? node.below : node.above);
+    const bool below = features[index(node.feature)] < node.threshold;
+    at = index(below ? node.below : node.above);
   }
   return nodes_[at].pick;
 }

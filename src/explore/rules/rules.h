@@ -73,7 +73,7 @@ enum class Feature : std::uint8_t {
   ranks,
   count
 };
-constexpr std::size_t kFeatures = static_cast<std::size_t>(Feature::count);
+constexpr std::size_t kFeatures = index(Feature::count);
 std::string_view name_of(Feature feature);  ///< "ratio", "op_to_byte", ...
 using Features = std::array<double, kFeatures>;
 Features features_of(const Operator& op, const RuleMachine& machine);

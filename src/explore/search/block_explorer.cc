@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "core/lists.h"
 #include "explore/first_of_each.h"
 #include "explore/losses/explained.h"
 #include "explore/space/serial_job.h"
@@ -122,9 +123,8 @@ class BlockSearch {
     const std::string_view name = names[gathers ? part + 1 : part];
     const TemplatePlan plan{template_of(op, best->schedule), best->parameters};
     found_.apart.parts.push_back({std::string(name), plan.name, best->fluid});
-    std::string parameters;
-    for (const auto& [parameter, value] : plan.parameters)
-      parameters += fmt::format("{}{}: {}", parameters.empty() ? "" : ", ", parameter, value);
+    const std::string parameters =
+        joined(plan.parameters, [](const auto& one) { return one.first + ": " + one.second; });
     return fmt::format("  - {{name: {}, run: {}, param: {{{}}}, size: {}B}}\n", name, plan.name,
                        parameters, plans_->size_of(plan).count);
   }
@@ -195,8 +195,8 @@ class BlockSearch {
     }
     std::vector<std::size_t> all;
     for (const auto& [realization, i] : fastest) all.push_back(i);
-    std::stable_sort(all.begin(), all.end(),
-                     [&](std::size_t a, std::size_t b) { return time_of(a) < time_of(b); });
+    std::ranges::stable_sort(all,
+                             [&](std::size_t a, std::size_t b) { return time_of(a) < time_of(b); });
     return all;
   }
 
@@ -227,15 +227,12 @@ class BlockSearch {
         found_.candidates.push_back(std::move(candidate));
       else if (!candidate.refused.empty())
         found_.refused.push_back(std::move(candidate));
-    std::stable_sort(
-        found_.candidates.begin(), found_.candidates.end(),
-        [](const BlockCandidate& a, const BlockCandidate& b) { return a.fluid < b.fluid; });
+    std::ranges::stable_sort(found_.candidates, {}, &BlockCandidate::fluid);
   }
 
   void confirm() {
     auto& all = found_.candidates;
-    const auto top =
-        std::min<std::size_t>(all.size(), static_cast<std::size_t>(request_.top.value_or(0)));
+    const auto top = std::min<std::size_t>(all.size(), index(request_.top.value_or(0)));
     if (top == 0) return;
     run_job(found_.serial, sim::Engine::sampled);
     run_job(found_.apart, sim::Engine::sampled);

@@ -155,7 +155,7 @@ class Search {
     std::vector<std::size_t> all(candidates_.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
     // Of equal ones the one with the fewest workgroups: the space has them in that order.
-    std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(all, [&](std::size_t a, std::size_t b) {
       return candidates_[a].estimate < candidates_[b].estimate;
     });
     if (request_.exhaustive) return simulate(all, true);
@@ -298,8 +298,7 @@ class Search {
       const double time = as_double(candidates_[i].estimate) * known->second;
       if (time <= far * as_double(best_)) corrected.emplace_back(time, i);
     }
-    std::stable_sort(corrected.begin(), corrected.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(corrected, {}, [](const auto& one) { return one.first; });
     std::vector<std::size_t> chosen;
     for (const auto& [time, i] : corrected) chosen.push_back(i);
     return chosen;
@@ -326,14 +325,12 @@ class Search {
         ++found_.pruned[candidate.bound.by];
       else
         ++found_.left_out;
-    std::stable_sort(found_.candidates.begin(), found_.candidates.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.fluid < b.fluid; });
+    std::ranges::stable_sort(found_.candidates, {}, &Candidate::fluid);
   }
 
   void confirm() {
     auto& all = found_.candidates;
-    const auto top = std::min<std::size_t>(
-        all.size(), static_cast<std::size_t>(request_.top.value_or(kDefaultTop)));
+    const auto top = std::min<std::size_t>(all.size(), index(request_.top.value_or(kDefaultTop)));
     if (top == 0) {
       found_.not_confirmed = "it was not asked for";
       return;

@@ -9,7 +9,7 @@ namespace {
 
 /// Where words and degrees of the limits are none of those that a block has.
 bool allows(const std::vector<std::string>& list, const char* value) {
-  return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+  return list.empty() || std::ranges::find(list, value) != list.end();
 }
 
 class BlockSpace {

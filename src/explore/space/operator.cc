@@ -27,7 +27,7 @@ constexpr std::array<KindFacts, 5> kKinds{
      {OperatorKind::gemm_a2a, "gemm-a2a", "gemm-combine", Collective::all_to_all, false}}};
 
 const KindFacts& facts_of(OperatorKind kind) {
-  return kKinds[static_cast<std::size_t>(kind)];
+  return kKinds[index(kind)];
 }
 
 bool is_of_experts(OperatorKind kind) {
@@ -89,7 +89,7 @@ const double kMostFlop = std::ldexp(1.0, 60);
 std::int64_t rows_of_busiest(const Operator& op) {
   if (is_even(op)) return op.m;
   const std::vector<std::int64_t> tokens = tokens_of(op, {});
-  return std::int64_t{op.ranks} * op.ranks * *std::max_element(tokens.begin(), tokens.end());
+  return std::int64_t{op.ranks} * op.ranks * *std::ranges::max_element(tokens);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ struct Mover {
 };
 
 bool has(const std::vector<std::string>& list, const std::string& value) {
-  return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+  return list.empty() || std::ranges::find(list, value) != list.end();
 }
 
 class Space {
@@ -232,7 +232,7 @@ class Space {
 }  // namespace
 
 bool multicasts_to_all(const machine::Machine& machine) {
-  std::vector<int> ranks(static_cast<std::size_t>(machine.ranks()));
+  std::vector<int> ranks(index(machine.ranks()));
   std::iota(ranks.begin(), ranks.end(), 0);
   return !machine.multicast_switches(ranks).empty();
 }
@@ -259,8 +259,7 @@ std::vector<Tile> best_tiles(const machine::GpuModel& model, const machine::Gemm
         machine::estimate_gemm(model, padded, {.split_k = 1, .tile = tile, .tile_cus = 1});
     timed.emplace_back(estimate.time, tile);
   }
-  std::stable_sort(timed.begin(), timed.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(timed, {}, [](const auto& one) { return one.first; });
   std::vector<Tile> best;
   for (const auto& [time, tile] : timed)
     if (best.size() < 2) best.push_back(tile);

@@ -204,7 +204,7 @@ SuiteDatabase::SuiteDatabase(const std::string& file, const Head& head)
                                "another process has written a scenario that this one has explored",
                                "one at a time writes to a file"})),
       head_(head) {
-  std::sort(head_.options.begin(), head_.options.end());
+  std::ranges::sort(head_.options);
   Transaction transaction(*connection_);
   if (connection_->fresh()) {
     connection_->execute(study::kMetaTable);

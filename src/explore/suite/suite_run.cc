@@ -96,9 +96,7 @@ class SuiteRun {
     return part.image();
   }
 
-  const Scenario& scenario(std::int64_t number) const {
-    return suite_.scenarios[static_cast<std::size_t>(number)];
-  }
+  const Scenario& scenario(std::int64_t number) const { return suite_.scenarios[index(number)]; }
 
   /// What a scenario throws becomes its row; not what is no fault of it.
   ScenarioRow explored(Member& member, std::int64_t number) const {

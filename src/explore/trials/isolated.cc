@@ -16,7 +16,7 @@ void drop_computed(std::vector<plan::Item>& items) {
 }
 
 std::int64_t bytes_of(const plan::Plan& plan, std::int32_t tensor, std::int64_t elements) {
-  const plan::Tensor& of = plan.tensors[static_cast<std::size_t>(tensor)];
+  const plan::Tensor& of = plan.tensors[index(tensor)];
   return elements * (of.type ? size_of(*of.type) : 1);
 }
 
@@ -58,11 +58,10 @@ Bytes extra_traffic(const plan::Plan& plan) {
     for (const plan::ComputeOperand& operand : compute.operands) {
       if (operand.use != plan::Use::add) continue;
       std::int64_t elements = 1;
-      const auto& shape = plan.tensors[static_cast<std::size_t>(operand.tensor)].shape;
+      const auto& shape = plan.tensors[index(operand.tensor)].shape;
       for (std::size_t axis = 0; axis < operand.axes.size(); ++axis) {
         const std::int32_t follows = operand.axes[axis];
-        elements *=
-            follows < 0 ? shape[axis] : compute.axes[static_cast<std::size_t>(follows)].extent;
+        elements *= follows < 0 ? shape[axis] : compute.axes[index(follows)].extent;
       }
       bytes += 2 * bytes_of(plan, operand.tensor, elements);
     }
@@ -107,7 +106,7 @@ void KernelTimes::engine(int rank, std::string_view, std::string_view, Time begi
 }
 
 Time KernelTimes::together(Spans spans) {
-  std::sort(spans.begin(), spans.end());
+  std::ranges::sort(spans);
   Time sum{}, until{};
   for (const auto& [begin, end] : spans) {
     if (end <= until) continue;

@@ -33,9 +33,9 @@ class OwnRow {
 
   const std::string& cell(const std::string& column) const {
     static const std::string none;
-    const auto at = std::find(table_.columns.begin(), table_.columns.end(), column);
+    const auto at = std::ranges::find(table_.columns, column);
     if (at == table_.columns.end()) return none;
-    return row_.cells[static_cast<std::size_t>(at - table_.columns.begin())];
+    return row_.cells[index(at - table_.columns.begin())];
   }
 
   double positive(const std::string& column) const {
@@ -134,13 +134,13 @@ class Fit {
       for (int b = 0; b < machine->ranks(); ++b) {
         if (a == b) continue;
         for (const machine::LinkId link : machine->routes(a, b).links)
-          used.insert(machine->links[static_cast<std::size_t>(link)].link_class);
+          used.insert(machine->links[index(link)].link_class);
       }
     }
     const auto set = [&](double factor) {
       fitted_.settings = before;
       for (const std::int32_t one : used) {
-        const machine::LinkClass& links = machine->link_classes[static_cast<std::size_t>(one)];
+        const machine::LinkClass& links = machine->link_classes[index(one)];
         const double rate = static_cast<double>(links.bandwidth.bytes_per_second) * factor;
         fitted_.settings.emplace_back("link." + links.name + ".bandwidth",
                                       fmt::format("{:.6f} GB/s", rate / 1e9));
@@ -183,7 +183,7 @@ MeasuredTimes read_measured_times(std::string_view text, const std::string& file
   const study::TableText table = study::read_csv(text, file);
   for (const std::string& column : table.columns) {
     const auto& known = own_columns();
-    if (std::find(known.begin(), known.end(), column) != known.end()) continue;
+    if (std::ranges::find(known, column) != known.end()) continue;
     throw Failure(fmt::format("'{}' is not a column", column),
                   {.file = file, .line = table.heading_line},
                   fmt::format("there are: {}", fmt::join(known, ", ")));

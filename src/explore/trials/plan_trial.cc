@@ -41,8 +41,7 @@ void for_each(int threads, std::size_t count, const std::function<void(std::size
     }
   };
   std::vector<std::thread> others;
-  for (int i = 1; i < threads && static_cast<std::size_t>(i) < count; ++i)
-    others.emplace_back(work);
+  for (int i = 1; i < threads && index(i) < count; ++i) others.emplace_back(work);
   work();
   for (std::thread& other : others) other.join();
   for (const std::exception_ptr& failure : failures)
@@ -180,8 +179,8 @@ plan::Plan PlanTrial::plan_of(const TemplatePlan& plan) {
 
 sim::Result PlanTrial::run(const TemplatePlan& of, plan::Plan changed, sim::TraceSink* trace) {
   study::Experiment experiment = experiment_of(of);
-  const bool computes = std::any_of(changed.codes.begin(), changed.codes.end(),
-                                    [](const plan::Code& code) { return !code.computes.empty(); });
+  const bool computes = std::ranges::any_of(
+      changed.codes, [](const plan::Code& code) { return !code.computes.empty(); });
   experiment.parameters = lowering_of(experiment.parameters, computes);
   changed.lowering.clear();
   experiment.subject =

@@ -18,7 +18,7 @@ std::string_view name_of(Arbitration arbitration) {
 }
 
 std::optional<Arbitration> parse_arbitration(std::string_view name) {
-  const auto* const found = std::find(kArbitrationNames.begin(), kArbitrationNames.end(), name);
+  const auto* const found = std::ranges::find(kArbitrationNames, name);
   if (found == kArbitrationNames.end()) return std::nullopt;
   return static_cast<Arbitration>(found - kArbitrationNames.begin());
 }

@@ -48,7 +48,7 @@ bool off_by_nature(const GpuModel& model, std::string_view name) {
       "sync.wait",          "sync.uncached",      "sync.flag_spacing",    "sync.line_time",
       "sync.backoff_start", "sync.backoff_limit", "sync.monitor_entries", "sync.wake_latency",
       "sync.handover_time", "sync.thread_state"};
-  if (std::find(kWaits.begin(), kWaits.end(), name) != kWaits.end()) return true;
+  if (std::ranges::find(kWaits, name) != kWaits.end()) return true;
   return false;
 }
 
@@ -89,7 +89,7 @@ class ModelReader {
         continue;
       }
       const std::string key = entry.first.Scalar();
-      if (std::find(known.begin(), known.end(), key) == known.end()) {
+      if (std::ranges::find(known, key) == known.end()) {
         errors_.error("unknown key '" + key + "'", at(file_, entry.first.Mark()),
                       suggest(key, known));
       } else if (!seen.insert(key).second) {
@@ -106,8 +106,7 @@ class ModelReader {
         errors_.error("'parameters' is not a map", at(file_, value.Mark()));
         return;
       }
-      std::vector<std::string> known;
-      for (const Parameter& parameter : gpu_parameters()) known.emplace_back(parameter.name);
+      const std::vector<std::string> known = names_of(gpu_parameters());
       for_each_key(value, known, [this](const std::string& name, const YAML::Node& entry) {
         read_parameter(name, entry);
       });
@@ -136,8 +135,7 @@ class ModelReader {
       return;
     }
     const auto parameters = gpu_parameters();
-    const auto parameter = std::find_if(parameters.begin(), parameters.end(),
-                                        [&](const Parameter& p) { return p.name == name; });
+    const auto parameter = std::ranges::find(parameters, name, &Parameter::name);
     if (!parameter->set(model_, value->Scalar())) {
       errors_.error("'" + value->Scalar() + "' is not a value of " + name, at(file_, value->Mark()),
                     "expected " + std::string(parameter->hint));
@@ -239,9 +237,7 @@ GpuModel parse_gpu_model(std::string_view yaml, const std::string& file) {
 }
 
 std::vector<std::string> gpu_model_names() {
-  std::vector<std::string> names;
-  for (const Shipped& shipped : shipped_models()) names.push_back(shipped.name());
-  return names;
+  return names_of(shipped_models(), &Shipped::name);
 }
 
 const GpuModel& gpu_model(std::string_view name) {

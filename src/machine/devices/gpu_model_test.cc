@@ -180,7 +180,7 @@ TEST(SetParameter, a_value_is_set_and_its_source_says_by_whom) {
   GpuModel model = gpu_model("h100");
   set_parameter(model, "l2.size", "25MiB", kOption);
   EXPECT_EQ(model.l2_size, MiB(25));
-  EXPECT_EQ(model.sources.at("l2.size"), "set in <option>");
+  EXPECT_EQ(model.sources.at("l2.size"), "set by an option");
   set_parameter(model, "hbm.rate", "inf");
   EXPECT_TRUE(model.hbm_rate.is_ideal());
 }

@@ -115,7 +115,7 @@ bool set_gemm_tiles(GpuModel& model, std::string_view text) {
 template <typename Choice, std::size_t n>
 bool set_choice(Choice& field, const std::array<std::string_view, n>& names,
                 std::string_view text) {
-  const auto found = std::find(names.begin(), names.end(), trim(text));
+  const auto found = std::ranges::find(names, trim(text));
   if (found == names.end()) return false;
   field = static_cast<Choice>(found - names.begin());
   return true;
@@ -359,8 +359,7 @@ constexpr std::array kParameters{
 };
 
 const Parameter* find_parameter(std::string_view name) {
-  const auto found = std::find_if(kParameters.begin(), kParameters.end(),
-                                  [&](const Parameter& p) { return p.name == name; });
+  const auto found = std::ranges::find(kParameters, name, &Parameter::name);
   return found == kParameters.end() ? nullptr : &*found;
 }
 
@@ -428,8 +427,9 @@ void set_parameter(GpuModel& model, std::string_view name, std::string_view valu
   }
   const Diagnostics found = check_gpu_model(changed, where);
   if (found.has_errors()) throw Failure(found);
-  changed.sources[std::string(name)] =
-      where.file.empty() ? "set by the caller" : "set in " + where.file;
+  changed.sources[std::string(name)] = where.file.empty()           ? "set by the caller"
+                                       : where.file == kOption.file ? "set by an option"
+                                                                    : "set in " + where.file;
   model = std::move(changed);
 }
 

@@ -57,7 +57,7 @@ class Expander {
     SourceLocation where;
   };
 
-  Node& node(NodeId id) { return machine_.nodes[static_cast<std::size_t>(id)]; }
+  Node& node(NodeId id) { return machine_.nodes[index(id)]; }
 
   void add_links() {
     const std::vector<Wire> wires = layout_.wires(machine_.warnings);
@@ -124,12 +124,12 @@ class Expander {
   /// A link that is defined and used nowhere may be annotated to no effect.
   bool is_defined(const std::string& link) const {
     const auto has = [&](const std::vector<LinkDefinition>& links) {
-      return std::any_of(links.begin(), links.end(),
-                         [&](const LinkDefinition& other) { return other.name == link; });
+      return std::ranges::any_of(links,
+                                 [&](const LinkDefinition& other) { return other.name == link; });
     };
     return has(document_.links) ||
-           std::any_of(document_.devices.begin(), document_.devices.end(),
-                       [&](const Device& device) { return has(device.links); });
+           std::ranges::any_of(document_.devices,
+                               [&](const Device& device) { return has(device.links); });
   }
 
   /// Each annotation gives the links that it finds a class of their own.
@@ -164,9 +164,8 @@ class Expander {
         Link& link = machine_.links[i];
         if (!ends.contains(link.to)) continue;
         found = true;
-        const bool is_new_class =
-            std::any_of(changed.begin(), changed.end(),
-                        [&](const auto& entry) { return entry.second == link.link_class; });
+        const bool is_new_class = std::ranges::any_of(
+            changed, [&](const auto& entry) { return entry.second == link.link_class; });
         if (is_new_class) continue;  // both ends name this link
         const auto [entry, is_new] = changed.emplace(link.link_class, 0);
         if (is_new) entry->second = derive(link.link_class, annotation);
@@ -177,7 +176,7 @@ class Expander {
   }
 
   std::int32_t derive(std::int32_t base, const Annotation& annotation) {
-    DraftClass draft = drafts_[static_cast<std::size_t>(base)];
+    DraftClass draft = drafts_[index(base)];
     draft.link_class.name = unused_name(drafts_, draft.link_class.name);
     for (const Attribute& attribute : annotation.attributes) {
       check_mutable(attribute);
@@ -253,7 +252,7 @@ class Expander {
   }
 
   void read_rank(NodeId id, const Attribute& attribute) {
-    Rank& rank = ranks_[static_cast<std::size_t>(id)];
+    Rank& rank = ranks_[index(id)];
     rank.where = attribute.where;
     rank.outside = attribute.value == "none";
     rank.number = rank.outside ? std::nullopt : parse_count(attribute.value);
@@ -268,7 +267,7 @@ class Expander {
     std::map<std::int64_t, NodeId> numbered;
     std::vector<NodeId> others;
     for (NodeId id = 0; id < static_cast<NodeId>(machine_.nodes.size()); ++id) {
-      const Rank& rank = ranks_[static_cast<std::size_t>(id)];
+      const Rank& rank = ranks_[index(id)];
       if (node(id).kind != NodeKind::xpu || rank.outside) continue;
       if (!rank.number) {
         others.push_back(id);
@@ -321,7 +320,7 @@ class Expander {
   const GpuModel& model_named(const std::string& name) const {
     const auto annotated = model_places_.find(name);
     const std::vector<std::string> known = gpu_model_names();
-    const bool is_known = std::find(known.begin(), known.end(), name) != known.end();
+    const bool is_known = std::ranges::find(known, name) != known.end();
     if (is_known || annotated == model_places_.end()) return gpu_model(name);
     throw Failure("there is no device model '" + name + "'", annotated->second,
                   suggest(name, known, "the device models are " + joined(known, " ")));
@@ -357,7 +356,7 @@ class Expander {
 
   void warn_of_unconnected_nodes() {
     std::vector<bool> connected(machine_.nodes.size(), false);
-    for (const Link& link : machine_.links) connected[static_cast<std::size_t>(link.from)] = true;
+    for (const Link& link : machine_.links) connected[index(link.from)] = true;
     std::string names;
     std::size_t count = 0;
     for (std::size_t i = 0; i < connected.size(); ++i) {
@@ -373,8 +372,7 @@ class Expander {
     const auto pair = find_unreachable(machine_);
     if (!pair) return;
     const auto name = [&](int rank) {
-      return "'" + node(machine_.gpus[static_cast<std::size_t>(rank)]).name + "' (rank " +
-             std::to_string(rank) + ")";
+      return "'" + node(machine_.gpus[index(rank)]).name + "' (rank " + std::to_string(rank) + ")";
     };
     throw Failure(name(pair->first) + " cannot reach " + name(pair->second), place(),
                   "a path leads through switches, ports and CPUs, or through two NICs; through an "

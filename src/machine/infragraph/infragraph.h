@@ -15,6 +15,7 @@
 
 #include "core/diagnostics.h"
 #include "core/units.h"
+#include "machine/infragraph/words.h"
 #include "machine/machine.h"
 
 namespace hemiola::machine {
@@ -26,9 +27,6 @@ Machine from_infragraph(std::string_view text, const std::string& file,
                         const LoadOptions& options = {});
 
 namespace infragraph {
-
-enum class Choice : std::uint8_t { custom, device, cpu, xpu, nic, memory, port, switch_ };
-enum class Scheme : std::uint8_t { one2one, many2many, ring };
 
 struct Component {
   std::string name;  ///< of a `device` component: the device's name

@@ -17,13 +17,6 @@ constexpr int kMostProblems = 20;
 
 using Pair = std::pair<NodeId, NodeId>;
 
-template <typename Named>
-std::vector<std::string> names_of(const std::vector<Named>& items) {
-  std::vector<std::string> names;
-  for (const Named& item : items) names.push_back(item.name);
-  return names;
-}
-
 [[noreturn]] void unknown(const std::string& what, const std::string& name,
                           const std::vector<std::string>& known, const SourceLocation& where) {
   throw Failure(
@@ -182,9 +175,8 @@ struct Layout::DevicePlan {
   void select(std::span<const Segment> segments, bool groups, NodeId base,
               const SourceLocation& where, std::vector<NodeId>& nodes) const {
     const Segment& segment = segments.front();
-    const auto part = std::find_if(parts.begin(), parts.end(), [&](const Part& candidate) {
-      return candidate.component->name == segment.name;
-    });
+    const auto part = std::ranges::find_if(
+        parts, [&](const Part& candidate) { return candidate.component->name == segment.name; });
     if (part == parts.end())
       unknown("component", segment.name, names_of(device->components), where);
     if (!part->nested && segments.size() > 1)
@@ -298,14 +290,13 @@ const Layout::DevicePlan& Layout::plan(const std::string& name, const SourceLoca
     if (known->second) return *known->second;
     throw Failure("the device '" + name + "' contains itself", where);
   }
-  const auto device = std::find_if(document_.devices.begin(), document_.devices.end(),
-                                   [&](const Device& other) { return other.name == name; });
+  const auto device = std::ranges::find(document_.devices, name, &Device::name);
   if (device == document_.devices.end())
     unknown("device", name, names_of(document_.devices), where);
   // A device inside a device inside ...: its depth is the number of devices under way.
   constexpr int kMostDepth = 64;
-  const auto depth = std::count_if(devices_.begin(), devices_.end(),
-                                   [](const auto& entry) { return !entry.second; });
+  const auto depth =
+      std::ranges::count_if(devices_, [](const auto& entry) { return !entry.second; });
   if (depth >= kMostDepth) throw Failure("devices are nested more than 64 deep", where);
   devices_[name] = nullptr;
   check_unique(device->components, "components of '" + name + "'");

@@ -9,7 +9,9 @@
 
 #include "core/finding.h"
 #include "core/lists.h"
+#include "core/names.h"
 #include "core/units.h"
+#include "machine/infragraph/words.h"
 
 namespace hemiola::machine::infragraph {
 namespace {
@@ -22,9 +24,6 @@ constexpr std::array<Renamed, 6> kRates{{{"giga_bits_per_second", "gigabits_per_
                                          {"g_bits_per_second", "gigabits_per_second"},
                                          {"g_bytes_per_second", "gigabytes_per_second"},
                                          {"g_transfers_per_second", "gigatransfers_per_second"}}};
-constexpr std::array<std::string_view, 8> kOlderChoices{"custom", "device", "cpu",  "xpu",
-                                                        "nic",    "memory", "port", "switch"};
-
 template <std::size_t n>
 std::string renamed(const std::array<Renamed, n>& names, const std::string& word) {
   for (const auto& [older, newer] : names)
@@ -124,8 +123,7 @@ class Converter {
       std::string choice = older == "npu" || older == "gpu" ? "xpu" : older;
       // A switch's ports were of the type nic, which stood for whatever faces the network.
       if (choice == "nic" && name.find("port") != std::string::npos) choice = "port";
-      const bool known =
-          std::find(kOlderChoices.begin(), kOlderChoices.end(), choice) != kOlderChoices.end();
+      const bool known = value_named<Choice>(kChoiceNames, choice).has_value();
       if (!known) choice = "custom";
       types_.note("the " + std::string(key) + " '" + older + "' of a component to the choice '" +
                       choice + "'",
@@ -265,8 +263,7 @@ class Converter {
   }
 
   bool is_older() const {
-    return std::any_of(converted_.begin(), converted_.end(),
-                       [](const Finding* finding) { return finding->any(); });
+    return std::ranges::any_of(converted_, [](const Finding* finding) { return finding->any(); });
   }
 
   void say() {

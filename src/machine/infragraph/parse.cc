@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/lists.h"
+#include "core/names.h"
 #include "machine/fabric_parameters.h"
 #include "machine/infragraph/infragraph.h"
 #include "machine/infragraph/older.h"
@@ -18,18 +19,6 @@ namespace hemiola::machine::infragraph {
 namespace {
 
 constexpr int kMostErrors = 20;
-
-constexpr std::array<std::pair<std::string_view, Choice>, 8> kChoices{
-    {{"custom", Choice::custom},
-     {"device", Choice::device},
-     {"cpu", Choice::cpu},
-     {"xpu", Choice::xpu},
-     {"nic", Choice::nic},
-     {"memory", Choice::memory},
-     {"port", Choice::port},
-     {"switch", Choice::switch_}}};
-constexpr std::array<std::pair<std::string_view, Scheme>, 3> kSchemes{
-    {{"one2one", Scheme::one2one}, {"many2many", Scheme::many2many}, {"ring", Scheme::ring}}};
 
 /// A place in the file: the node and the JSON pointer to it.
 struct Place {
@@ -91,15 +80,15 @@ class Parser {
       }
       const std::string key = entry.first.Scalar();
       const SourceLocation location = at(entry.first.Mark(), place.pointer + "/" + key);
-      if (std::find(known.begin(), known.end(), key) == known.end())
+      if (std::ranges::find(known, key) == known.end())
         error("unknown key '" + key + "' in " + what, location, hint_for(key, known));
-      else if (std::find(seen.begin(), seen.end(), key) != seen.end())
+      else if (std::ranges::find(seen, key) != seen.end())
         error("key '" + key + "' stands twice in " + what, location);
       seen.push_back(key);
     }
     bool complete = true;
     for (const std::string_view key : required) {
-      if (std::find(seen.begin(), seen.end(), key) != seen.end()) continue;
+      if (std::ranges::find(seen, key) != seen.end()) continue;
       error(what + " has no '" + std::string(key) + "'", where(place));
       complete = false;
     }
@@ -153,15 +142,12 @@ class Parser {
 
   template <typename Value, std::size_t n>
   Value choice(const Place& place, const std::string& key,
-               const std::array<std::pair<std::string_view, Value>, n>& values, Value otherwise) {
+               const std::array<std::string_view, n>& names, Value otherwise) {
     const std::string word = text(place, key);
-    std::vector<std::string> known;
-    for (const auto& [known_name, value] : values) {
-      if (known_name == word) return value;
-      known.emplace_back(known_name);
-    }
+    if (const auto value = value_named<Value>(names, word)) return *value;
     if (place.node[key])
-      error("'" + word + "' is no " + key, where(child(place, key)), hint_for(word, known));
+      error("'" + word + "' is no " + key, where(child(place, key)),
+            hint_for(word, {names.begin(), names.end()}));
     return otherwise;
   }
 
@@ -256,10 +242,11 @@ class Parser {
     component.name = name(place);
     component.description = text(place, "description");
     component.count = count(place);
-    component.choice = choice(place, "choice", kChoices, Choice::custom);
-    for (const auto& [key, value] : kChoices) {
+    component.choice = choice(place, "choice", kChoiceNames, Choice::custom);
+    for (const std::string_view key : kChoiceNames) {
       const Place detail = child(place, std::string(key));
       if (!detail.node || detail.node.IsNull()) continue;
+      const auto value = value_named<Choice>(kChoiceNames, key);
       if (value != component.choice) {
         error("a component of another choice has the key '" + std::string(key) + "'",
               where(detail));
@@ -303,7 +290,7 @@ class Parser {
     for (const auto& entry : place.node) {
       const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
       if (key == "choice") continue;
-      if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
+      if (std::ranges::find(keys, key) == keys.end()) {
         error("unknown key '" + key + "' in " + what, at(entry.first.Mark(), place.pointer),
               hint_for(key, keys));
       } else if (!found.empty()) {
@@ -391,7 +378,7 @@ class Parser {
     edge.link = text(place, "link");
     if (!place.node["scheme"])
       error("an edge has no 'scheme'", edge.where, "one of one2one, many2many, ring");
-    edge.scheme = choice(place, "scheme", kSchemes, Scheme::one2one);
+    edge.scheme = choice(place, "scheme", kSchemeNames, Scheme::one2one);
     return edge;
   }
 

@@ -9,8 +9,7 @@ namespace hemiola::machine::infragraph {
 namespace {
 
 bool is_number(std::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 /// A whole number with an optional minus, or nothing.

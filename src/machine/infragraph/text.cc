@@ -1,11 +1,11 @@
 // infragraph::Document to YAML.
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/names.h"
 #include "machine/infragraph/infragraph.h"
 
 namespace hemiola::machine::infragraph {
@@ -18,7 +18,7 @@ std::string quoted(const std::string& text) {
            std::string_view("_-. /()").find(c) != std::string_view::npos;
   };
   const bool is_plain = !text.empty() && std::isalnum(static_cast<unsigned char>(text.front())) &&
-                        text.back() != ' ' && std::all_of(text.begin(), text.end(), plain);
+                        text.back() != ' ' && std::ranges::all_of(text, plain);
   const bool is_null = text == "null" || text == "Null" || text == "NULL";
   if (is_plain && !is_null) return text;
   std::string out = "\"";
@@ -36,17 +36,6 @@ std::string quoted(const std::string& text) {
     }
   }
   return out + "\"";
-}
-
-std::string_view name_of(Choice choice) {
-  constexpr std::array<std::string_view, 8> kNames{"custom", "device", "cpu",  "xpu",
-                                                   "nic",    "memory", "port", "switch"};
-  return kNames[static_cast<std::size_t>(choice)];
-}
-
-std::string_view name_of(Scheme scheme) {
-  constexpr std::array<std::string_view, 3> kNames{"one2one", "many2many", "ring"};
-  return kNames[static_cast<std::size_t>(scheme)];
 }
 
 /// value / scale as a decimal without an exponent.
@@ -77,7 +66,7 @@ class Text {
 
  private:
   void line(int depth, const std::string& text) {
-    out_.append(2 * static_cast<std::size_t>(depth), ' ');
+    out_.append(2 * index(depth), ' ');
     out_ += text;
     out_ += '\n';
   }
@@ -104,7 +93,7 @@ class Text {
       line(3, "- name: " + quoted(component.name));
       described(4, component.description);
       line(4, "count: " + std::to_string(component.count));
-      line(4, "choice: " + std::string(name_of(component.choice)));
+      line(4, "choice: " + std::string(name_in(kChoiceNames, component.choice)));
       if (component.choice == Choice::custom && !component.custom_type.empty())
         line(4, "custom: { type: " + quoted(component.custom_type) + " }");
     });
@@ -135,7 +124,7 @@ class Text {
     };
     line(depth, "- ep1: " + endpoint(edge.ep1));
     line(depth + 1, "ep2: " + endpoint(edge.ep2));
-    line(depth + 1, "scheme: " + std::string(name_of(edge.scheme)));
+    line(depth + 1, "scheme: " + std::string(name_in(kSchemeNames, edge.scheme)));
     line(depth + 1, "link: " + quoted(edge.link));
   }
 

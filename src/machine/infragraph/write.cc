@@ -45,7 +45,7 @@ Choice choice_of(NodeKind kind) {
   constexpr std::array<Choice, 7> kChoices{Choice::xpu,   Choice::nic,    Choice::switch_,
                                            Choice::cpu,   Choice::memory, Choice::port,
                                            Choice::custom};
-  return kChoices[static_cast<std::size_t>(kind)];
+  return kChoices[index(kind)];
 }
 
 /// The same machine with the instances of one name together, as a document lists them.
@@ -54,23 +54,20 @@ Machine grouped(const Machine& machine) {
   for (const Node& node : machine.nodes) order.emplace(node.instance, order.size());
   std::vector<NodeId> old_ids(machine.nodes.size());
   for (std::size_t i = 0; i < old_ids.size(); ++i) old_ids[i] = static_cast<NodeId>(i);
-  const auto place = [&](NodeId id) {
-    return order.at(machine.nodes[static_cast<std::size_t>(id)].instance);
-  };
-  std::stable_sort(old_ids.begin(), old_ids.end(),
-                   [&](NodeId a, NodeId b) { return place(a) < place(b); });
+  const auto place = [&](NodeId id) { return order.at(machine.nodes[index(id)].instance); };
+  std::ranges::stable_sort(old_ids, [&](NodeId a, NodeId b) { return place(a) < place(b); });
   Machine result = machine;
   result.forget_routes();
   std::vector<NodeId> new_ids(old_ids.size());
   for (std::size_t i = 0; i < old_ids.size(); ++i) {
-    new_ids[static_cast<std::size_t>(old_ids[i])] = static_cast<NodeId>(i);
-    result.nodes[i] = machine.nodes[static_cast<std::size_t>(old_ids[i])];
+    new_ids[index(old_ids[i])] = static_cast<NodeId>(i);
+    result.nodes[i] = machine.nodes[index(old_ids[i])];
   }
   for (Link& link : result.links) {
-    link.from = new_ids[static_cast<std::size_t>(link.from)];
-    link.to = new_ids[static_cast<std::size_t>(link.to)];
+    link.from = new_ids[index(link.from)];
+    link.to = new_ids[index(link.to)];
   }
-  for (NodeId& gpu : result.gpus) gpu = new_ids[static_cast<std::size_t>(gpu)];
+  for (NodeId& gpu : result.gpus) gpu = new_ids[index(gpu)];
   return result;
 }
 
@@ -83,7 +80,7 @@ class Writer {
     result_.description = machine_.description;
     for (const Node& node : machine_.nodes) paths_.push_back(path_of(node));
     for (int rank = 0; rank < machine_.ranks(); ++rank)
-      models_[machine_.gpus[static_cast<std::size_t>(rank)]] = machine_.model(rank).name;
+      models_[machine_.gpus[index(rank)]] = machine_.model(rank).name;
     find_instances();
     add_devices();
     add_edges();
@@ -183,8 +180,7 @@ class Writer {
     for (const Unit& unit : units_) {
       std::vector<Joint> own;
       const auto inside = [&](NodeId node) {
-        return static_cast<std::size_t>(node) >= unit.first &&
-               static_cast<std::size_t>(node) < unit.end;
+        return index(node) >= unit.first && index(node) < unit.end;
       };
       const auto base = static_cast<NodeId>(unit.first);
       for (; inner < joints.size() && inside(joints[inner].a) && inside(joints[inner].b); ++inner)
@@ -221,7 +217,7 @@ class Writer {
   /// The same group (and instance), and an index further on by `distance`.
   bool follows(NodeId first, NodeId later, std::int64_t distance) const {
     if (later != first + distance) return false;
-    const auto a = static_cast<std::size_t>(first), b = static_cast<std::size_t>(later);
+    const auto a = index(first), b = index(later);
     const Node &x = machine_.nodes[a], &y = machine_.nodes[b];
     if (x.instance_index != y.instance_index || x.instance != y.instance) return false;
     const Path &p = paths_[a], &q = paths_[b];
@@ -242,13 +238,12 @@ class Writer {
                follows(first.b, joints[at].b + static_cast<NodeId>(base), db);
       };
       std::int64_t zip = 1;
-      while (matches(i + static_cast<std::size_t>(zip), zip, zip)) ++zip;
+      while (matches(i + index(zip), zip, zip)) ++zip;
       std::int64_t columns = 1;
-      while (matches(i + static_cast<std::size_t>(columns), 0, columns)) ++columns;
+      while (matches(i + index(columns), 0, columns)) ++columns;
       const auto row_matches = [&](std::int64_t row) {
         for (std::int64_t column = 0; column < columns; ++column)
-          if (!matches(i + static_cast<std::size_t>(row * columns + column), row, column))
-            return false;
+          if (!matches(i + index(row * columns + column), row, column)) return false;
         return true;
       };
       std::int64_t rows = 1;
@@ -263,13 +258,13 @@ class Writer {
       edge.ep2 = endpoint(first.b, product ? columns : zip, infrastructure);
       edge.link = class_name(first.link_class);
       edges.push_back(std::move(edge));
-      i += static_cast<std::size_t>(product ? rows * columns : zip);
+      i += index(product ? rows * columns : zip);
     }
     return edges;
   }
 
   Endpoint endpoint(NodeId first, std::int64_t count, bool infrastructure) const {
-    const auto i = static_cast<std::size_t>(first);
+    const auto i = index(first);
     Endpoint end;
     if (infrastructure) {
       end.owner =
@@ -282,7 +277,7 @@ class Writer {
   }
 
   const std::string& class_name(std::int32_t link_class) const {
-    return machine_.link_classes[static_cast<std::size_t>(link_class)].name;
+    return machine_.link_classes[index(link_class)].name;
   }
 
   std::vector<LinkDefinition> links_of(const std::vector<Edge>& edges) const {
@@ -369,8 +364,8 @@ class Writer {
     for (const std::string& group : order) {
       const std::vector<std::size_t>& members = groups[group];
       const Attributes first = attributes_of(members[0]);
-      const bool alike = std::all_of(members.begin(), members.end(),
-                                     [&](std::size_t i) { return attributes_of(i) == first; });
+      const bool alike =
+          std::ranges::all_of(members, [&](std::size_t i) { return attributes_of(i) == first; });
       if (alike) {
         annotate(group, first);
         continue;
@@ -389,13 +384,13 @@ class Writer {
     for (std::size_t rank = 0; rank < machine_.gpus.size(); ++rank)
       ranks[machine_.gpus[rank]] = std::to_string(rank);
     for (const auto& [node, rank] : ranks)
-      annotate(machine_.nodes[static_cast<std::size_t>(node)].name, {{"rank", rank}});
+      annotate(machine_.nodes[index(node)].name, {{"rank", rank}});
   }
 
   void annotate_graph() {
     const std::vector<std::string> shipped = gpu_model_names();
     for (const GpuModel& model : machine_.models) {
-      if (std::find(shipped.begin(), shipped.end(), model.name) != shipped.end()) continue;
+      if (std::ranges::find(shipped, model.name) != shipped.end()) continue;
       cannot_write("its device model '" + model.name + "' is not one of the shipped ones");
     }
     Annotation graph;

@@ -26,7 +26,7 @@ PcieLink pcie_link_of(const std::string& speed, const std::string& width,
   if (lanes == 0) lanes = 16;
   const std::string_view value =
       speed.empty() ? "8" : std::string_view(speed).substr(0, speed.find_first_of(" G"));
-  const auto found = std::find_if(kSpeeds.begin(), kSpeeds.end(), [&](const Speed& known) {
+  const auto found = std::ranges::find_if(kSpeeds, [&](const Speed& known) {
     return known.prefix == value || std::string(known.prefix) + ".0" == value;
   });
   if (found == kSpeeds.end())

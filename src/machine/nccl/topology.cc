@@ -113,8 +113,7 @@ class Reader {
       document_.node_annotations.push_back(std::move(annotation));
     }
     std::vector<Attribute>& attributes = document_.node_annotations[entry->second].attributes;
-    const auto known = std::find_if(attributes.begin(), attributes.end(),
-                                    [&](const Attribute& one) { return one.name == key; });
+    const auto known = std::ranges::find(attributes, key, &Attribute::name);
     if (known == attributes.end())
       attributes.push_back({key, value, at});
     else
@@ -215,7 +214,7 @@ class Reader {
   bool is_another(const pugi::xml_node& node, const GroupMember& known) const {
     if (known.group != kGpu) return false;
     const std::string rank = node.child("gpu").attribute("rank").value();
-    return !rank.empty() && std::none_of(gpus_.begin(), gpus_.end(), [&](const Gpu& gpu) {
+    return !rank.empty() && std::ranges::none_of(gpus_, [&](const Gpu& gpu) {
       return gpu.place == known && rank == gpu.links.attribute("rank").value();
     });
   }
@@ -344,7 +343,7 @@ class Reader {
       }
     }
     const bool virtual_file =
-        std::none_of(gpus_.begin(), gpus_.end(), [](const Gpu& gpu) { return bool(gpu.links); });
+        std::ranges::none_of(gpus_, [](const Gpu& gpu) { return bool(gpu.links); });
     if (virtual_file && !any_link && !gpus_.empty()) {
       document_.warnings.warning(
           "the file has no <gpu> elements, so NVLinks are not in it: GPUs reach each other over "
@@ -416,11 +415,11 @@ class Reader {
                  "if GPUs of this machine are linked in pairs, name the other GPU of the pair");
     nowhere_.warn(document_.warnings, Leniency::ignored);
     for (int group = 0; group < kGroups; ++group) {
-      if (counts_[static_cast<std::size_t>(group)] == 0) continue;
+      if (counts_[index(group)] == 0) continue;
       Component component;
-      component.name = kGroupComponents[static_cast<std::size_t>(group)].first;
-      component.choice = kGroupComponents[static_cast<std::size_t>(group)].second;
-      component.count = counts_[static_cast<std::size_t>(group)];
+      component.name = kGroupComponents[index(group)].first;
+      component.choice = kGroupComponents[index(group)].second;
+      component.count = counts_[index(group)];
       device_.components.push_back(std::move(component));
     }
     Instance host;

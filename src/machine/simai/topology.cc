@@ -85,7 +85,7 @@ class TopologyReader {
       throw Failure(
           fmt::format("{} GPUs are no whole number of servers with {}", gpus, per_server_), at);
     servers_ = gpus / per_server_;
-    places_.resize(static_cast<std::size_t>(nodes));
+    places_.resize(index(nodes));
     model_ = model_of(head.words[5], at);
   }
 
@@ -103,7 +103,7 @@ class TopologyReader {
       return std::string(model);
     }
     const std::vector<std::string> known = gpu_model_names();
-    if (std::find(known.begin(), known.end(), name) != known.end()) return name;
+    if (std::ranges::find(known, name) != known.end()) return name;
     if (!gpu_.empty()) {
       document_.warnings.warning(
           fmt::format("there is no device model '{}': GPUs are taken as '{}'", type, gpu_), at);
@@ -126,7 +126,7 @@ class TopologyReader {
         const SourceLocation at = where(line.number);
         const std::int64_t id =
             read_count(word, 0, static_cast<std::int64_t>(places_.size()) - 1, at);
-        Place& place = places_[static_cast<std::size_t>(id)];
+        Place& place = places_[index(id)];
         if (read == all) throw Failure(fmt::format("there are more than {} switches", all), at);
         if (place.kind != Kind::gpu) throw Failure(fmt::format("switch {} stands twice", id), at);
         const bool is_nvswitch = read < nvswitches_;
@@ -165,8 +165,8 @@ class TopologyReader {
     const std::int64_t from = read_count(line.words[0], 0, last, at);
     const std::int64_t to = read_count(line.words[1], 0, last, at);
     if (from == to) throw Failure(fmt::format("node {} is linked to itself", from), at);
-    const Place& a = places_[static_cast<std::size_t>(from)];
-    const Place& b = places_[static_cast<std::size_t>(to)];
+    const Place& a = places_[index(from)];
+    const Place& b = places_[index(to)];
     const bool is_network = a.kind == Kind::switch_ || b.kind == Kind::switch_;
     const std::optional<Rate> rate = parse_rate(with_slash(line.words[2]));
     if (!rate || rate->is_ideal())
@@ -198,9 +198,8 @@ class TopologyReader {
     std::string& name = classes_[{is_network, rate, latency}];
     if (!name.empty()) return name;
     name = is_network ? "ethernet" : "nvlink";
-    const auto same = std::count_if(classes_.begin(), classes_.end(), [&](const auto& one) {
-      return std::get<0>(one.first) == is_network;
-    });
+    const auto same = std::ranges::count_if(
+        classes_, [&](const auto& one) { return std::get<0>(one.first) == is_network; });
     if (same > 1) name += fmt::format("-{}", same);
     LinkDefinition definition;
     definition.name = name;

@@ -18,13 +18,12 @@ bool has_nics(const Fabric& fabric) {
 }
 
 bool goes_through_switch(const Plan& plan) {
-  return std::find(plan.lowering.begin(), plan.lowering.end(), kThroughSwitch) !=
-         plan.lowering.end();
+  return std::ranges::find(plan.lowering, kThroughSwitch) != plan.lowering.end();
 }
 
 /// That multicast to the plan's groups.
 bool has_switches(const machine::Machine& machine, const Plan& plan) {
-  return std::none_of(plan.groups.begin(), plan.groups.end(), [&](const std::vector<int>& group) {
+  return std::ranges::none_of(plan.groups, [&](const std::vector<int>& group) {
     return machine.multicast_switches(group).empty();
   });
 }
@@ -45,7 +44,7 @@ std::vector<Plan> plans_of_templates(const TemplateArguments& arguments, Fabric&
       // Nothing can be pulled through NICs; and what is pushed is there without having been asked
       // for, where nothing has to be reduced.
       if ((pushes || parameter.name == "gather") &&
-          std::find(choices.begin(), choices.end(), "push") != choices.end())
+          std::ranges::find(choices, "push") != choices.end())
         parameters.emplace_back(parameter.name, "push");
     }
     try {
@@ -109,7 +108,7 @@ std::optional<std::size_t> Choice::best_by_judge() const {
   if (!arguments_.judge || arguments_.word("judge") == "estimate") return std::nullopt;
   std::vector<std::size_t> order(candidates_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
     return candidates_[a].estimate < candidates_[b].estimate;
   });
   const Time shortest = candidates_[order.front()].estimate;

@@ -83,8 +83,8 @@ class Paths {
           const int there = steps_[step].to;
           if (hops[index(there)] != left - 1) continue;
           const double total = place.cost + cost(step);
-          auto known = std::find_if(next.begin(), next.end(),
-                                    [&, there](const auto& p) { return p.first == there; });
+          auto known =
+              std::ranges::find_if(next, [&, there](const auto& p) { return p.first == there; });
           if (known == next.end())
             next.push_back({there, {total, step}});
           else if (total < known->second.cost)
@@ -96,12 +96,12 @@ class Paths {
     layers.push_back(layer);
     int rank = to;
     for (std::size_t i = layers.size() - 1; i > 0; --i) {
-      const auto place = std::find_if(layers[i].begin(), layers[i].end(),
-                                      [&](const auto& p) { return p.first == rank; });
+      const auto place =
+          std::ranges::find_if(layers[i], [&](const auto& p) { return p.first == rank; });
       path.push_back(place->second.step);
       rank = steps_[place->second.step].from;
     }
-    std::reverse(path.begin(), path.end());
+    std::ranges::reverse(path);
     add(path, 1);
   }
 
@@ -143,7 +143,7 @@ class Exchange {
     moves_.reserve(index(total_));
     while (true) {
       std::vector<int> due = std::exchange(due_, {});
-      std::sort(due.begin(), due.end());
+      std::ranges::sort(due);
       for (const int rank : due) is_due_[index(rank)] = false;
       for (const int rank : due) serve(rank);
       if (std::ssize(moves_) == total_) return std::move(moves_);
@@ -199,7 +199,7 @@ class Exchange {
       const int turn = (steps_[number].from - next_[index(rank)] + 2 * ranks_) % ranks_;
       free.emplace_back(std::get<0>(*waiting_[index(number)].begin()), turn, number);
     }
-    std::sort(free.begin(), free.end());
+    std::ranges::sort(free);
     for (const auto& [left, turn, number] : free)
       if (steps_.is_free(number, now_)) start(number);
   }

@@ -63,7 +63,7 @@ class Gather {
         happen(event);
       }
       // Whoever lacks most comes first.
-      std::sort(due_.begin(), due_.end());
+      std::ranges::sort(due_);
     }
   }
 
@@ -126,7 +126,7 @@ class Gather {
       const int turn = static_cast<int>((step.from - next_[index(rank)] + 2 * ranks_) % ranks_);
       free.push_back({shares_trunks(rank) ? 0 : choices, turn, number});
     }
-    std::sort(free.begin(), free.end(), [](const Choice& a, const Choice& b) {
+    std::ranges::sort(free, [](const Choice& a, const Choice& b) {
       return std::tie(a.choices, a.turn, a.step) < std::tie(b.choices, b.turn, b.step);
     });
     for (const Choice& choice : free) {
@@ -138,7 +138,7 @@ class Gather {
 
   bool shares_trunks(int rank) const {
     const auto& into = steps_.into(rank);
-    return std::any_of(into.begin(), into.end(), [&](std::int32_t step) {
+    return std::ranges::any_of(into, [&](std::int32_t step) {
       return steps_.over(steps_[step].loads.back().trunk).size() > 1;
     });
   }

@@ -35,7 +35,7 @@ Steps::Steps(Fabric& fabric, std::int64_t chunk_bytes, bool against)
       queue.push_back(next);
     }
   }
-  const auto lost = std::find(reached.begin(), reached.end(), false);
+  const auto lost = std::ranges::find(reached, false);
   if (lost != reached.end()) {
     throw Failure("machine '" + fabric.machine().name + "': rank 0 has no way to rank " +
                   std::to_string(lost - reached.begin()));
@@ -44,8 +44,8 @@ Steps::Steps(Fabric& fabric, std::int64_t chunk_bytes, bool against)
 
 bool Steps::is_free(std::int32_t step, Time now) const {
   const auto& loads = (*this)[step].loads;
-  return std::all_of(loads.begin(), loads.end(),
-                     [&](const Step::Load& load) { return free_[index(load.trunk)] <= now; });
+  return std::ranges::all_of(
+      loads, [&](const Step::Load& load) { return free_[index(load.trunk)] <= now; });
 }
 
 }  // namespace hemiola::plan

@@ -27,24 +27,18 @@ class Steps {
   Steps(Fabric& fabric, std::int64_t chunk_bytes, bool against);
 
   const std::vector<Step>& all() const { return steps_; }
-  const Step& operator[](std::int32_t step) const { return steps_[static_cast<std::size_t>(step)]; }
+  const Step& operator[](std::int32_t step) const { return steps_[index(step)]; }
   /// Into or out of a rank, by number.
-  const std::vector<std::int32_t>& into(int rank) const {
-    return into_[static_cast<std::size_t>(rank)];
-  }
-  const std::vector<std::int32_t>& out_of(int rank) const {
-    return out_of_[static_cast<std::size_t>(rank)];
-  }
-  const std::vector<std::int32_t>& over(std::int32_t trunk) const {
-    return over_[static_cast<std::size_t>(trunk)];
-  }
+  const std::vector<std::int32_t>& into(int rank) const { return into_[index(rank)]; }
+  const std::vector<std::int32_t>& out_of(int rank) const { return out_of_[index(rank)]; }
+  const std::vector<std::int32_t>& over(std::int32_t trunk) const { return over_[index(trunk)]; }
 
   bool is_free(std::int32_t step, Time now) const;
   /// Keeps its trunks busy from now on. Calls `freed(trunk, when)` for each.
   template <class Freed>
   void take(std::int32_t step, Time now, Freed&& freed) {
     for (const Step::Load& load : (*this)[step].loads) {
-      free_[static_cast<std::size_t>(load.trunk)] = now + load.busy;
+      free_[index(load.trunk)] = now + load.busy;
       freed(load.trunk, now + load.busy);
     }
   }

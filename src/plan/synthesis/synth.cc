@@ -120,7 +120,7 @@ class Reduction {
     return complete;
   }
   /// Places for blocks that a rank needs at most.
-  std::int64_t slots() const { return *std::max_element(slots_.begin(), slots_.end()); }
+  std::int64_t slots() const { return *std::ranges::max_element(slots_); }
 
  private:
   struct Sum {
@@ -274,7 +274,7 @@ void fill_all_to_all(Plan& plan, Fabric& fabric, const SynthesisOptions& options
     if (now.arrived) transfer.after.push_back(*now.arrived);
     now = {target, writer.add(move, std::move(transfer))};
   }
-  const std::int64_t most = *std::max_element(slots.begin(), slots.end());
+  const std::int64_t most = *std::ranges::max_element(slots);
   if (most > 0) plan.tensors.push_back({"relayed", Role::scratch, most * blocks.most_units()});
   const std::int64_t share = blocks.units() / ranks;
   for (int rank = 0; rank < ranks; ++rank) {

@@ -76,18 +76,18 @@ Plan make_double_ring_attention_ring(const TemplateArguments& arguments) {
 }
 
 TemplateInfo attention_template(const char* name, const char* description,
-                                std::vector<ParameterInfo> more,
+                                const std::vector<ParameterInfo>& more,
                                 Plan (*make)(const TemplateArguments&)) {
-  std::vector<ParameterInfo> parameters{
-      size_parameter("heads", "32", "heads"),
-      size_parameter("sequence", "32768", "queries and keys, over all ranks"),
-      size_parameter("head", "128", "elements of a head"),
-      size_parameter("tile_q", "128", "queries of a tile"),
-      size_parameter("tile_kv", "128", "keys and values of a tile"),
-      data_type_parameter(),
-      split_parameter()};
-  parameters.insert(parameters.end(), more.begin(), more.end());
-  return {name, Collective::custom, description, std::move(parameters), make, false};
+  return pipeline_template(
+      name, description,
+      both({size_parameter("heads", "32", "heads"),
+            size_parameter("sequence", "32768", "queries and keys, over all ranks"),
+            size_parameter("head", "128", "elements of a head"),
+            size_parameter("tile_q", "128", "queries of a tile"),
+            size_parameter("tile_kv", "128", "keys and values of a tile"), data_type_parameter(),
+            split_parameter()},
+           more),
+      make);
 }
 
 }  // namespace

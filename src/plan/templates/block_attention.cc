@@ -124,21 +124,16 @@ Plan make_attention(const TemplateArguments& arguments) {
 }  // namespace
 
 TemplateInfo block_attention_sequence() {
-  return {"block-attention/sequence",
-          Collective::custom,
-          "attention in steps: all-gather, queries keys and values, attention, output product, "
-          "reduce-scatter",
-          attention_parameters(true),
-          make_attention<true>,
-          false};
+  return pipeline_template(
+      "block-attention/sequence",
+      "attention in steps: all-gather, queries keys and values, attention, output product, "
+      "reduce-scatter",
+      attention_parameters(true), make_attention<true>);
 }
 TemplateInfo block_attention_serial() {
-  return {"block-attention/serial",
-          Collective::custom,
-          "attention at once: each part after the whole of the one before",
-          attention_parameters(false),
-          make_attention<false>,
-          false};
+  return pipeline_template("block-attention/serial",
+                           "attention at once: each part after the whole of the one before",
+                           attention_parameters(false), make_attention<false>);
 }
 
 }  // namespace hemiola::plan

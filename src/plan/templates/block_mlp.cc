@@ -82,20 +82,16 @@ Plan make_mlp(const TemplateArguments& arguments) {
 }  // namespace
 
 TemplateInfo block_mlp_sequence() {
-  return {"block-mlp/sequence",
-          Collective::custom,
-          "an MLP in steps of rows: all-gather, up, activation, down, reduce-scatter",
-          mlp_parameters(true),
-          make_mlp<true>,
-          false};
+  return pipeline_template(
+      "block-mlp/sequence",
+      "an MLP in steps of rows: all-gather, up, activation, down, reduce-scatter",
+      mlp_parameters(true), make_mlp<true>);
 }
 TemplateInfo block_mlp_serial() {
-  return {"block-mlp/serial",
-          Collective::custom,
-          "an MLP at once: a whole all-gather, up, activation, down, a whole reduce-scatter",
-          mlp_parameters(false),
-          make_mlp<false>,
-          false};
+  return pipeline_template(
+      "block-mlp/serial",
+      "an MLP at once: a whole all-gather, up, activation, down, a whole reduce-scatter",
+      mlp_parameters(false), make_mlp<false>);
 }
 
 }  // namespace hemiola::plan

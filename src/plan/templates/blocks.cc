@@ -124,7 +124,7 @@ Stream BlockMaker::gather_over(std::int64_t distance) const {
 Affine BlockMaker::made_by_step() const {
   const std::int64_t first = made_.front();
   return {.constant = first,
-          .loop = {outers_ > 1 ? made_[static_cast<std::size_t>(inners_)] - first : 0,
+          .loop = {outers_ > 1 ? made_[index(inners_)] - first : 0,
                    inners_ > 1 ? made_[1] - first : 0}};
 }
 
@@ -196,9 +196,8 @@ BlockMaker::Piece BlockMaker::of_all_ranks(Piece piece) const {
 }
 
 void BlockMaker::made(std::int64_t outer, std::int64_t inner) {
-  made_.resize(std::max(made_.size(), static_cast<std::size_t>(outer * inners_ + inner + 1)));
-  made_[static_cast<std::size_t>(outer * inners_ + inner)] =
-      static_cast<std::int64_t>(code_.computes.size()) - 1;
+  made_.resize(std::max(made_.size(), index(outer * inners_ + inner + 1)));
+  made_[index(outer * inners_ + inner)] = static_cast<std::int64_t>(code_.computes.size()) - 1;
 }
 
 Compute BlockMaker::launch(const std::string& what, const Piece& piece, const char* kernel,

@@ -45,7 +45,7 @@ class BlockMaker {
   /// The products and what is between them of one step after the other: in the order in which a
   /// stream runs them.
   virtual void add_steps() = 0;
-  /// Of own rows before and behind all steps (`is_hetero()`).
+  /// Of own rows before and behind all steps ("hetero").
   virtual void add_own_first(const Piece& own) = 0;
   virtual std::vector<ComputeAxis> columns_of_input(const Piece& piece) const = 0;
   virtual std::vector<ComputeAxis> sums_of_output() const = 0;
@@ -70,7 +70,6 @@ class BlockMaker {
   std::int64_t outers() const { return outers_; }
   std::int64_t inners() const { return inners_; }
   std::int64_t rows() const { return rows_; }
-  bool is_hetero() const { return hetero_; }
 
   static constexpr std::int32_t kX = 0, kIn = 1, kMiddle = 2, kInner = 3, kOut = 4, kPartial = 5,
                                 kSlots = 6, kY = 7;

@@ -23,28 +23,11 @@ Plan make_all_gather_direct(const TemplateArguments& arguments) {
   return plan;
 }
 
-Plan make_all_to_all_direct(const TemplateArguments& arguments) {
+/// In waves: part w of every chunk goes to all peers before part w + 1 of any.
+Plan all_to_all_in(const TemplateArguments& arguments, std::int64_t waves) {
   const std::int64_t ranks = arguments.ranks;
-  Plan plan = start_plan(arguments, ranks);
-  plan.tensors = {{"input", Role::input, ranks}, {"output", Role::output, ranks}};
-  const std::int32_t input = 0, output = 1;
-  const Affine peer = partners(arguments, is_clockwise(arguments));
-  Stream stream{"exchange", {}};
-  repeat(stream, ranks - 1,
-         arguments.word("transfer") == "push"
-             ? push(peer, chunk_of(input, peer), chunk_of(output, own_rank()))
-             : pull(peer, chunk_of(input, own_rank()), chunk_of(output, peer)));
-  stream.items.push_back(copy(chunk_of(input, own_rank()), chunk_of(output, own_rank())));
-  run_everywhere(plan, stream);
-  return plan;
-}
-
-/// All-to-all in waves: part w of every chunk goes to all peers before part w + 1 of any.
-Plan make_all_to_all_waves(const TemplateArguments& arguments) {
-  const std::int64_t ranks = arguments.ranks, waves = waves_of(arguments);
   Plan plan = start_plan(arguments, ranks * waves);
   plan.tensors = {{"input", Role::input, ranks * waves}, {"output", Role::output, ranks * waves}};
-  const std::int32_t input = 0, output = 1;
   const Affine peer = partners(arguments, is_clockwise(arguments));
   Stream stream{"exchange", {}};
   for (std::int64_t wave = 0; wave < waves; ++wave) {
@@ -53,12 +36,20 @@ Plan make_all_to_all_waves(const TemplateArguments& arguments) {
     };
     repeat(stream, ranks - 1,
            arguments.word("transfer") == "push"
-               ? push(peer, part(input, peer), part(output, own_rank()))
-               : pull(peer, part(input, own_rank()), part(output, peer)));
-    stream.items.push_back(copy(part(input, own_rank()), part(output, own_rank())));
+               ? push(peer, part(kInput, peer), part(kOutput, own_rank()))
+               : pull(peer, part(kInput, own_rank()), part(kOutput, peer)));
+    stream.items.push_back(copy(part(kInput, own_rank()), part(kOutput, own_rank())));
   }
   run_everywhere(plan, stream);
   return plan;
+}
+
+Plan make_all_to_all_direct(const TemplateArguments& arguments) {
+  return all_to_all_in(arguments, 1);
+}
+
+Plan make_all_to_all_waves(const TemplateArguments& arguments) {
+  return all_to_all_in(arguments, waves_of(arguments));
 }
 
 /// Rank r sends its input to rank r + 1, as nccl-tests' sendrecv does.
@@ -75,26 +66,13 @@ Plan make_send_recv_direct(const TemplateArguments& arguments) {
 }
 
 Plan make_reduce_scatter_direct(const TemplateArguments& arguments) {
-  const std::int64_t ranks = arguments.ranks;
-  Plan plan = start_plan(arguments, ranks);
-  plan.tensors = {{"input", Role::input, ranks}, {"output", Role::output, 1}};
+  Plan plan = start_plan(arguments, arguments.ranks);
+  plan.tensors = {{"input", Role::input, arguments.ranks}, {"output", Role::output, 1}};
   plan.in_place_safe = true;
-  const std::int32_t input = 0, output = 1, slots = 2;
-  const Region own = chunk_of(input, own_rank());
-  const Region result = chunk_of(output);
-  const Affine peer = partners(arguments);
   Stream stream{"exchange", {}};
-  if (arguments.word("transfer") == "pull") {
-    stream.items.push_back(copy(own, result));
-    repeat(stream, ranks - 1, accumulating(pull(peer, own, result)));
-  } else {
-    plan.tensors.push_back({"slots", Role::scratch, ranks - 1});
-    repeat(stream, ranks - 1, push(peer, chunk_of(input, peer), chunk_of(slots, counting())));
-    stream.items.push_back(copy(own, result));
-    repeat(stream, ranks - 1,
-           after(accumulating(copy(chunk_of(slots, counting()), result)), partner_of(arguments),
-                 counting()));
-  }
+  reduce_directly(
+      arguments, plan, stream, [](const Affine& rank) { return chunk_of(kInput, rank); },
+      chunk_of(kOutput));
   run_everywhere(plan, stream);
   return plan;
 }
@@ -102,43 +80,31 @@ Plan make_reduce_scatter_direct(const TemplateArguments& arguments) {
 }  // namespace
 
 TemplateInfo all_gather_direct() {
-  return {"all-gather/direct",
-          Collective::all_gather,
-          "each rank exchanges with every other",
-          {transfer_parameter("push"), order_parameter()},
-          make_all_gather_direct};
+  return collective_template("all-gather/direct", "each rank exchanges with every other",
+                             {transfer_parameter("push"), order_parameter()},
+                             make_all_gather_direct);
 }
 
 TemplateInfo all_to_all_direct() {
-  return {"all-to-all/direct",
-          Collective::all_to_all,
-          "each rank exchanges with every other",
-          {transfer_parameter("push"), order_parameter()},
-          make_all_to_all_direct};
+  return collective_template("all-to-all/direct", "each rank exchanges with every other",
+                             {transfer_parameter("push"), order_parameter()},
+                             make_all_to_all_direct);
 }
 
 TemplateInfo all_to_all_waves() {
-  return {"all-to-all/waves",
-          Collective::all_to_all,
-          "each rank exchanges with every other, a part of each chunk at a time",
-          {transfer_parameter("push"), order_parameter(), waves_parameter()},
-          make_all_to_all_waves};
+  return collective_template(
+      "all-to-all/waves", "each rank exchanges with every other, a part of each chunk at a time",
+      {transfer_parameter("push"), order_parameter(), waves_parameter()}, make_all_to_all_waves);
 }
 
 TemplateInfo send_recv_direct() {
-  return {"send-recv/direct",
-          Collective::send_recv,
-          "each rank sends to the next one",
-          {transfer_parameter("push")},
-          make_send_recv_direct};
+  return collective_template("send-recv/direct", "each rank sends to the next one",
+                             {transfer_parameter("push")}, make_send_recv_direct);
 }
 
 TemplateInfo reduce_scatter_direct() {
-  return {"reduce-scatter/direct",
-          Collective::reduce_scatter,
-          "each rank reduces its chunk from all others",
-          {transfer_parameter("pull")},
-          make_reduce_scatter_direct};
+  return collective_template("reduce-scatter/direct", "each rank reduces its chunk from all others",
+                             {transfer_parameter("pull")}, make_reduce_scatter_direct);
 }
 
 }  // namespace hemiola::plan

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <optional>
 #include <string_view>
 
+#include "core/checked.h"
 #include "core/index.h"
 
 namespace hemiola::plan {
@@ -16,11 +16,8 @@ namespace {
 
 /// A positive number, all of the text.
 std::optional<double> weight_of(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !(value > 0) || value > 1e6)
-    return std::nullopt;
-  return value;
+  const std::optional<double> value = finite_number(text);
+  return value > 0.0 && *value <= 1e6 ? value : std::nullopt;
 }
 
 std::vector<double> weights_of(const std::string& load, int ranks, const SourceLocation& where) {
@@ -86,11 +83,11 @@ std::vector<std::int64_t> expert_rows(const std::string& load, int ranks, std::i
   }
   std::vector<std::size_t> order(units.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return remainders[a] > remainders[b]; });
+  std::ranges::stable_sort(
+      order, [&](std::size_t a, std::size_t b) { return remainders[a] > remainders[b]; });
   // Ranks that weigh less than one unit have more than their share, which the heaviest give.
   for (std::size_t i = 0; left > 0; i = (i + 1) % order.size(), --left) ++units[order[i]];
-  for (; left < 0; ++left) --*std::max_element(units.begin(), units.end());
+  for (; left < 0; ++left) --*std::ranges::max_element(units);
   for (std::int64_t& one : units) one = (one + 1) * unit;
   return units;
 }

@@ -3,12 +3,23 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "plan/template.h"
 
 namespace hemiola::plan {
+
+/// An entry of the list: in chunks, of the collective that its name begins with ...
+TemplateInfo collective_template(const char* name, const char* description,
+                                 std::vector<ParameterInfo> parameters,
+                                 Plan (*make)(const TemplateArguments&));
+/// ... or of elements, with the sizes as parameters.
+TemplateInfo pipeline_template(const char* name, const char* description,
+                               std::vector<ParameterInfo> parameters,
+                               Plan (*make)(const TemplateArguments&));
 
 /// The parameter "transfer": who moves the data.
 inline ParameterInfo transfer_parameter(const char* default_value) {
@@ -28,6 +39,13 @@ inline int root_of(const TemplateArguments& arguments) {
   throw Failure("root " + std::to_string(root) + " is not one of " +
                     std::to_string(arguments.ranks) + " ranks",
                 kOption, "ranks are numbered from 0");
+}
+
+/// All ranks, as a group of a plan.
+inline std::vector<int> everybody(int ranks) {
+  std::vector<int> group(static_cast<std::size_t>(ranks));
+  std::iota(group.begin(), group.end(), 0);
+  return group;
 }
 
 /// What a plan proposes whose groups are served by a switch (NVLS).

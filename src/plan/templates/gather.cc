@@ -43,6 +43,25 @@ Affine partner_of(const TemplateArguments& arguments, bool clockwise) {
   return partners(arguments, !clockwise);
 }
 
+void reduce_directly(const TemplateArguments& arguments, Plan& plan, Stream& stream,
+                     const std::function<Region(const Affine& rank)>& source,
+                     const Region& result) {
+  const std::int64_t others = plan.ranks - 1;
+  const Affine peer = partners(arguments);
+  const Region own = source(own_rank());
+  const bool is_push = arguments.word("transfer") == "push";
+  const auto slots = static_cast<std::int32_t>(plan.tensors.size());
+  const Region slot = chunk_of(slots, counting());
+  if (is_push) {
+    plan.tensors.push_back({"slots", Role::scratch, others});
+    repeat(stream, others, push(peer, source(peer), slot));
+  }
+  stream.items.push_back(copy(own, result));
+  repeat(stream, others,
+         is_push ? after(accumulating(copy(slot, result)), partner_of(arguments), counting())
+                 : accumulating(pull(peer, own, result)));
+}
+
 void set_codes_by_inner_index(Plan& plan, std::vector<Code> codes) {
   const auto inner = static_cast<std::int32_t>(codes.size());
   plan.mesh = {{"outer", plan.ranks / inner}, {"inner", inner}};

@@ -26,6 +26,12 @@ Affine partners(const TemplateArguments& arguments, bool clockwise = true);
 /// The rank whose partner this rank is, in the same step.
 Affine partner_of(const TemplateArguments& arguments, bool clockwise = true);
 
+/// Into `result` the sum of what all ranks have for this one, `source(rank)`: the own part, then
+/// those of the partners, which it pulls, or ("transfer" is "push") which they put into a slot
+/// each.
+void reduce_directly(const TemplateArguments& arguments, Plan& plan, Stream& stream,
+                     const std::function<Region(const Affine& rank)>& source, const Region& result);
+
 /// Every rank exchanges with all others directly: transfers (ranks - 1) x parts, in this order.
 Stream exchange_blocks(std::int64_t ranks, const Blocks& blocks, bool push, bool clockwise);
 

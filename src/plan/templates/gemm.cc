@@ -2,26 +2,12 @@
 // tensor-parallel layers (AG-GEMM, GEMM-RS, GEMM-AR) and the change from heads to rows around
 // attention (A2A-GEMM). Sizes m, n and k are those of the whole product; which of them is divided
 // among the ranks is said per family.
-#include <numeric>
-
 #include "plan/build.h"
 #include "plan/templates/families.h"
 #include "plan/templates/pipelines.h"
 
 namespace hemiola::plan {
 namespace {
-
-std::vector<ParameterInfo> gemm_parameters_and(std::vector<ParameterInfo> more) {
-  std::vector<ParameterInfo> all = gemm_parameters();
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
-}
-
-TemplateInfo gemm_template(const char* name, const char* description,
-                           std::vector<ParameterInfo> more,
-                           Plan (*make)(const TemplateArguments&)) {
-  return {name, Collective::custom, description, gemm_parameters_and(std::move(more)), make, false};
-}
 
 // AG-GEMM: c[m, n / ranks] = a[m, k] b[k, n / ranks]; a is divided along m at the start.
 
@@ -91,9 +77,7 @@ Plan start_partial(const TemplateArguments& arguments, bool scatters) {
                   {"b", Role::input, {k, n}, type},
                   {"partial", Role::scratch, {m, n}, type},
                   {"c", Role::output, {rows, n}, type}};
-  std::vector<int> everybody(static_cast<std::size_t>(plan.ranks));
-  std::iota(everybody.begin(), everybody.end(), 0);
-  plan.groups = {std::move(everybody)};
+  plan.groups = {everybody(plan.ranks)};
   return plan;
 }
 

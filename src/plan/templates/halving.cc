@@ -28,9 +28,9 @@ Plan make_all_reduce_halving_doubling(const TemplateArguments& arguments) {
 
   RankByRank code(plan.ranks);
   code.add_stream("exchange");
-  std::vector<std::optional<Dependency>> arrived(static_cast<std::size_t>(powers));  // by place
+  std::vector<std::optional<Dependency>> arrived(index(powers));  // by place
   const auto last_of = [&](std::int64_t place) -> std::optional<Dependency>& {
-    return arrived[static_cast<std::size_t>(place)];
+    return arrived[index(place)];
   };
   for (std::int64_t place = 0; place < folded; ++place) {
     last_of(place) = code.add(2 * place, 0,
@@ -54,7 +54,7 @@ Plan make_all_reduce_halving_doubling(const TemplateArguments& arguments) {
                                    holds(partner));
       for (const std::int64_t who : {place, partner})
         if (last_of(who)) transfer.after.push_back(*last_of(who));
-      next[static_cast<std::size_t>(partner)] = code.add(rank_of(place), 0, std::move(transfer));
+      next[index(partner)] = code.add(rank_of(place), 0, std::move(transfer));
     }
     arrived = std::move(next);
   }
@@ -67,7 +67,7 @@ Plan make_all_reduce_halving_doubling(const TemplateArguments& arguments) {
       const Region held = chunks_of(output, constant(place / have * have), have);
       Transfer transfer = push(constant(rank_of(partner)), held, held);
       transfer.after.push_back(*last_of(place));
-      next[static_cast<std::size_t>(partner)] = code.add(rank_of(place), 0, std::move(transfer));
+      next[index(partner)] = code.add(rank_of(place), 0, std::move(transfer));
     }
     arrived = std::move(next);
   }
@@ -83,11 +83,9 @@ Plan make_all_reduce_halving_doubling(const TemplateArguments& arguments) {
 }  // namespace
 
 TemplateInfo all_reduce_halving_doubling() {
-  return {"all-reduce/halving-doubling",
-          Collective::all_reduce,
-          "recursive halving to reduce, recursive doubling to gather",
-          {},
-          make_all_reduce_halving_doubling};
+  return collective_template("all-reduce/halving-doubling",
+                             "recursive halving to reduce, recursive doubling to gather", {},
+                             make_all_reduce_halving_doubling);
 }
 
 }  // namespace hemiola::plan

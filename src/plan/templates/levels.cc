@@ -99,35 +99,28 @@ Plan make_all_to_all_hierarchical(const TemplateArguments& arguments) {
 }  // namespace
 
 TemplateInfo all_gather_swizzle() {
-  return {"all-gather/swizzle",
-          Collective::all_gather,
-          "each rank exchanges with every other, in parts",
-          {transfer_parameter("push"), order_parameter(), split_parameter()},
-          make_all_gather_swizzle};
+  return collective_template("all-gather/swizzle", "each rank exchanges with every other, in parts",
+                             {transfer_parameter("push"), order_parameter(), split_parameter()},
+                             make_all_gather_swizzle);
 }
 
 TemplateInfo all_gather_double_ring() {
-  return {"all-gather/double-ring",
-          Collective::all_gather,
-          "rings inside groups of ranks pass on what rings across the groups bring",
-          {inner_parameter(), split_parameter()},
-          make_all_gather_double_ring};
+  return collective_template(
+      "all-gather/double-ring",
+      "rings inside groups of ranks pass on what rings across the groups bring",
+      {inner_parameter(), split_parameter()}, make_all_gather_double_ring);
 }
 
 TemplateInfo all_gather_hierarchical() {
-  return {"all-gather/hierarchical",
-          Collective::all_gather,
-          "exchange across groups of ranks, then inside them",
-          {inner_parameter(), split_parameter()},
-          make_all_gather_hierarchical};
+  return collective_template("all-gather/hierarchical",
+                             "exchange across groups of ranks, then inside them",
+                             {inner_parameter(), split_parameter()}, make_all_gather_hierarchical);
 }
 
 TemplateInfo all_to_all_hierarchical() {
-  return {"all-to-all/hierarchical",
-          Collective::all_to_all,
-          "collect inside groups of ranks, then exchange across them",
-          {inner_parameter()},
-          make_all_to_all_hierarchical};
+  return collective_template("all-to-all/hierarchical",
+                             "collect inside groups of ranks, then exchange across them",
+                             {inner_parameter()}, make_all_to_all_hierarchical);
 }
 
 }  // namespace hemiola::plan

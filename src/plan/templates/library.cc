@@ -1,20 +1,12 @@
 // Whole collectives as transfers: left to a library, or done by a switch that multicasts and
 // reduces (NVLS: multimem.ld_reduce and multimem.st of NCCL and of vLLM's and TensorRT-LLM's
 // kernels).
-#include <numeric>
-
 #include "plan/build.h"
 #include "plan/templates/families.h"
 #include "plan/templates/gather.h"
 
 namespace hemiola::plan {
 namespace {
-
-std::vector<int> everybody(int ranks) {
-  std::vector<int> group(static_cast<std::size_t>(ranks));
-  std::iota(group.begin(), group.end(), 0);
-  return group;
-}
 
 Transfer collective_of(Collective collective, const Region& source, const Region& destination) {
   Transfer transfer{.kind = TransferKind::collective, .source = source, .destination = destination};
@@ -84,27 +76,20 @@ Plan make_all_reduce_nvls(const TemplateArguments& arguments) {
 }  // namespace
 
 TemplateInfo all_reduce_partitioned() {
-  return {"all-reduce/partitioned",
-          Collective::all_reduce,
-          "one all-reduce of a library for each part",
-          {split_parameter()},
-          make_all_reduce_partitioned};
+  return collective_template("all-reduce/partitioned", "one all-reduce of a library for each part",
+                             {split_parameter()}, make_all_reduce_partitioned);
 }
 
 TemplateInfo reduce_scatter_collective() {
-  return {"reduce-scatter/collective",
-          Collective::reduce_scatter,
-          "one reduce-scatter of a library for each part",
-          {split_parameter()},
-          make_reduce_scatter_collective};
+  return collective_template("reduce-scatter/collective",
+                             "one reduce-scatter of a library for each part", {split_parameter()},
+                             make_reduce_scatter_collective);
 }
 
 TemplateInfo all_reduce_nvls() {
-  return {"all-reduce/nvls",
-          Collective::all_reduce,
-          "the switch reduces a chunk per rank and multicasts the result",
-          {split_parameter()},
-          make_all_reduce_nvls};
+  return collective_template("all-reduce/nvls",
+                             "the switch reduces a chunk per rank and multicasts the result",
+                             {split_parameter()}, make_all_reduce_nvls);
 }
 
 }  // namespace hemiola::plan

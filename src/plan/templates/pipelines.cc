@@ -1,6 +1,7 @@
 #include "plan/templates/pipelines.h"
 
 #include "plan/build.h"
+#include "plan/templates/families.h"
 
 namespace hemiola::plan {
 
@@ -15,14 +16,26 @@ ParameterInfo data_type_parameter() {
           "type of the elements"};
 }
 
-std::vector<ParameterInfo> gemm_parameters() {
-  return {size_parameter("m", "8192", "rows of the product"),
-          size_parameter("n", "14336", "columns of the product, over all ranks"),
-          size_parameter("k", "4096", "what is summed over, over all ranks"),
-          size_parameter("tile_m", "128", "rows of a tile"),
-          size_parameter("tile_n", "128", "columns of a tile"),
-          size_parameter("tile_k", "64", "what a tile sums over in a step"),
-          data_type_parameter()};
+std::vector<ParameterInfo> both(std::vector<ParameterInfo> first,
+                                const std::vector<ParameterInfo>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+TemplateInfo gemm_template(const char* name, const char* description,
+                           const std::vector<ParameterInfo>& more,
+                           Plan (*make)(const TemplateArguments&)) {
+  return pipeline_template(
+      name, description,
+      both({size_parameter("m", "8192", "rows of the product"),
+            size_parameter("n", "14336", "columns of the product, over all ranks"),
+            size_parameter("k", "4096", "what is summed over, over all ranks"),
+            size_parameter("tile_m", "128", "rows of a tile"),
+            size_parameter("tile_n", "128", "columns of a tile"),
+            size_parameter("tile_k", "64", "what a tile sums over in a step"),
+            data_type_parameter()},
+           more),
+      make);
 }
 
 DataType data_type_of(const TemplateArguments& arguments) {
@@ -48,8 +61,7 @@ std::int64_t divided(const TemplateArguments& arguments, const char* what, std::
 
 Region all_of(const Plan& plan, std::int32_t tensor) {
   Box box;
-  for (const std::int64_t extent : plan.tensors[static_cast<std::size_t>(tensor)].shape)
-    box.push_back({{}, extent});
+  for (const std::int64_t extent : plan.tensors[index(tensor)].shape) box.push_back({{}, extent});
   return {tensor, {std::move(box)}};
 }
 
@@ -62,7 +74,7 @@ Region slab(const Plan& plan, std::int32_t tensor, std::size_t axis, const Affin
 
 Blocks blocks_along(const TemplateArguments& arguments, const Plan& plan, std::int32_t tensor,
                     std::size_t axis, std::int64_t parts) {
-  const Tensor& whole = plan.tensors[static_cast<std::size_t>(tensor)];
+  const Tensor& whole = plan.tensors[index(tensor)];
   const std::int64_t length =
       divided(arguments, whole.name.c_str(), whole.shape[axis], plan.ranks * parts);
   const Blocks::Place place = [region = all_of(plan, tensor), axis, length, parts](
@@ -76,8 +88,8 @@ Blocks blocks_along(const TemplateArguments& arguments, const Plan& plan, std::i
 
 Compute gemm_of(const TemplateArguments& arguments, const Plan& plan, std::int32_t a,
                 std::int32_t b, std::int32_t out) {
-  const auto& left = plan.tensors[static_cast<std::size_t>(a)].shape;
-  const auto& right = plan.tensors[static_cast<std::size_t>(b)].shape;
+  const auto& left = plan.tensors[index(a)].shape;
+  const auto& right = plan.tensors[index(b)].shape;
   Compute gemm{.name = "gemm", .kernel = "gemm", .axes = {}, .operands = {}};
   gemm.axes = {{"m", left[0], positive(arguments, "tile_m"), false},
                {"n", right[1], positive(arguments, "tile_n"), false},

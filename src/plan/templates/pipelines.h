@@ -10,8 +10,14 @@ namespace hemiola::plan {
 
 ParameterInfo size_parameter(const char* name, const char* default_value, const char* description);
 ParameterInfo data_type_parameter();
-/// m, n, k (of the whole product), tile_m, tile_n, tile_k, dtype.
-std::vector<ParameterInfo> gemm_parameters();
+/// All of the first, then those of the second.
+std::vector<ParameterInfo> both(std::vector<ParameterInfo> first,
+                                const std::vector<ParameterInfo>& second);
+/// Of a product: its parameters are m, n, k (of the whole), tile_m, tile_n, tile_k, dtype, and
+/// `more`.
+TemplateInfo gemm_template(const char* name, const char* description,
+                           const std::vector<ParameterInfo>& more,
+                           Plan (*make)(const TemplateArguments&));
 DataType data_type_of(const TemplateArguments& arguments);
 /// At least 1. Failure else.
 std::int64_t positive(const TemplateArguments& arguments, const char* parameter);

@@ -25,7 +25,7 @@ Plan make_all_gather_ring(const TemplateArguments& arguments) {
 /// The root is followed by all others in order: three different codes.
 Plan make_broadcast_ring(const TemplateArguments& arguments) {
   const std::vector<Ring> rings = rings_of(arguments);
-  if (rings.size() > 1 || !std::is_sorted(rings.front().begin(), rings.front().end()))
+  if (rings.size() > 1 || !std::ranges::is_sorted(rings.front()))
     return broadcast_along(arguments, rings);
   const int ranks = arguments.ranks;
   Plan plan = start_plan(arguments, 1);
@@ -42,44 +42,33 @@ Plan make_broadcast_ring(const TemplateArguments& arguments) {
                       {after(push(right, chunk_of(output), chunk_of(output)), left, constant(0))}};
   const Stream last{"last", {}};
   plan.codes = {Code{{root}}, Code{{middle}}, Code{{last}}};
-  plan.code_of.assign(static_cast<std::size_t>(ranks), 1);
-  plan.code_of[static_cast<std::size_t>(plan.root)] = 0;
-  plan.code_of[static_cast<std::size_t>((plan.root + ranks - 1) % ranks)] = 2;
+  plan.code_of.assign(index(ranks), 1);
+  plan.code_of[index(plan.root)] = 0;
+  plan.code_of[index((plan.root + ranks - 1) % ranks)] = 2;
   return plan;
 }
 
 }  // namespace
 
 TemplateInfo all_reduce_ring() {
-  return {"all-reduce/ring",
-          Collective::all_reduce,
-          "reduce around a ring, then gather around it",
-          {rings_parameter()},
-          make_all_reduce_ring};
+  return collective_template("all-reduce/ring", "reduce around a ring, then gather around it",
+                             {rings_parameter()}, make_all_reduce_ring);
 }
 
 TemplateInfo reduce_scatter_ring() {
-  return {"reduce-scatter/ring",
-          Collective::reduce_scatter,
-          "reduce around a ring",
-          {rings_parameter()},
-          make_reduce_scatter_ring};
+  return collective_template("reduce-scatter/ring", "reduce around a ring", {rings_parameter()},
+                             make_reduce_scatter_ring);
 }
 
 TemplateInfo all_gather_ring() {
-  return {"all-gather/ring",
-          Collective::all_gather,
-          "pass chunks around a ring",
-          {rings_parameter()},
-          make_all_gather_ring};
+  return collective_template("all-gather/ring", "pass chunks around a ring", {rings_parameter()},
+                             make_all_gather_ring);
 }
 
 TemplateInfo broadcast_ring() {
-  return {"broadcast/ring",
-          Collective::broadcast,
-          "pass everything along a chain that starts at the root",
-          {root_parameter("sends"), rings_parameter()},
-          make_broadcast_ring};
+  return collective_template("broadcast/ring",
+                             "pass everything along a chain that starts at the root",
+                             {root_parameter("sends"), rings_parameter()}, make_broadcast_ring);
 }
 
 }  // namespace hemiola::plan

@@ -35,7 +35,7 @@ class Colouring {
     std::vector<std::size_t> rings;
     for (int which = 0; which < factors_; ++which) rings.push_back(rings_of(which).size());
     const auto is_done = [&] {
-      return std::all_of(rings.begin(), rings.end(), [](std::size_t count) { return count == 1; });
+      return std::ranges::all_of(rings, [](std::size_t count) { return count == 1; });
     };
     const auto count = [&](int which) { return which == kNone ? 0 : rings_of(which).size(); };
     const auto any_of = [&](int rank) {
@@ -71,12 +71,10 @@ class Colouring {
     int from = 0, to = 0;
   };
 
-  bool is_edge(int a, int b) const {
-    return std::count(neighbours_[index(a)].begin(), neighbours_[index(a)].end(), b) > 0;
-  }
+  bool is_edge(int a, int b) const { return std::ranges::count(neighbours_[index(a)], b) > 0; }
   std::size_t column(int a, int b) const {
     const auto& row = neighbours_[index(a)];
-    return index(std::find(row.begin(), row.end(), b) - row.begin());
+    return index(std::ranges::find(row, b) - row.begin());
   }
   int colour(int a, int b) const { return colours_[index(a)][column(a, b)]; }
   void set(int a, int b, int value) {
@@ -138,7 +136,7 @@ class Colouring {
     for (int start = 0; start < static_cast<int>(neighbours_.size()); ++start) {
       for (int rank = start;;) {  // until it comes back to its start and cannot go on
         const auto& row = colours_[index(rank)];
-        const auto open = std::find(row.begin(), row.end(), kNone);
+        const auto open = std::ranges::find(row, kNone);
         if (open == row.end()) break;
         const int next = neighbours_[index(rank)][index(open - row.begin())];
         set(rank, next, kWalked);
@@ -146,7 +144,7 @@ class Colouring {
         rank = next;
       }
     }
-    for (auto& row : colours_) std::fill(row.begin(), row.end(), kNone);
+    for (auto& row : colours_) std::ranges::fill(row, kNone);
     return edges;
   }
 

@@ -73,7 +73,7 @@ class Lanes {
     for (std::size_t i = 0; i < ring.size(); ++i) take(ring[i], ring[(i + 1) % ring.size()]);
   }
   bool empty() const {
-    return std::all_of(lanes_.begin(), lanes_.end(), [](const auto& row) { return row.empty(); });
+    return std::ranges::all_of(lanes_, [](const auto& row) { return row.empty(); });
   }
   /// No more rings than this.
   std::int64_t most_rings() const {
@@ -88,8 +88,7 @@ class Lanes {
 
  private:
   std::vector<Lane>::const_iterator find(int from, int to) const {
-    return std::find_if(lanes_[index(from)].begin(), lanes_[index(from)].end(),
-                        [&](const Lane& lane) { return lane.to == to; });
+    return std::ranges::find(lanes_[index(from)], to, &Lane::to);
   }
   std::vector<std::vector<Lane>> lanes_;
 };

@@ -47,7 +47,7 @@ class RingSearch {
         ways_on += next.left > 0 && !seen_[index(next.to)] ? 1 : 0;
       choices.push_back({ways_on, static_cast<std::uint32_t>(random_()), lane.to});
     }
-    std::sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
+    std::ranges::sort(choices, [](const Choice& a, const Choice& b) {
       return std::pair(a.ways_on, a.chance) < std::pair(b.ways_on, b.chance);
     });
     for (const Choice& choice : choices) {
@@ -88,7 +88,7 @@ constexpr int kUnreached = -2;
 void grow(Lanes& lanes, int least, int most, Tree& tree, std::vector<int>& reached) {
   for (std::size_t i = 0; i < reached.size(); ++i) {
     const int rank = reached[i];
-    auto children = std::count(tree.begin(), tree.end(), rank);
+    auto children = std::ranges::count(tree, rank);
     for (const Lanes::Lane& lane : std::vector<Lanes::Lane>(lanes.from(rank))) {
       if (children >= most || lane.left < least || tree[index(lane.to)] != kUnreached) continue;
       tree[index(lane.to)] = rank;
@@ -132,7 +132,7 @@ Ring ring_over_nodes(int ranks, const std::vector<int>& path) {
     const int node = place / inner, step = place % inner;
     ring.push_back(node * inner + path[index(node % 2 == 0 ? step : inner - 1 - step)]);
   }
-  std::rotate(ring.begin(), std::find(ring.begin(), ring.end(), 0), ring.end());
+  std::rotate(ring.begin(), std::ranges::find(ring, 0), ring.end());
   return ring;
 }
 
@@ -145,7 +145,7 @@ std::vector<Ring> find_rings(const Fabric& fabric) {
   std::vector<Ring> best = rings_over(lanes);
   if (!best.empty()) {
     // One that is in order comes first.
-    const auto found = std::find(best.begin(), best.end(), in_order);
+    const auto found = std::ranges::find(best, in_order);
     if (found != best.end()) std::rotate(best.begin(), found, found + 1);
     return best;
   }
@@ -179,9 +179,9 @@ std::vector<std::vector<int>> node_paths(const Fabric& fabric, std::vector<int> 
   Ring order;
   if (!lanes.empty()) {
     for (Ring& ring : rings_over(lanes.with_outside(doors))) {
-      std::rotate(ring.begin(), std::find(ring.begin(), ring.end(), inner), ring.end());
+      std::rotate(ring.begin(), std::ranges::find(ring, inner), ring.end());
       ring.erase(ring.begin());
-      const auto door = std::find(doors.begin(), doors.end(), ring.front()) - doors.begin();
+      const auto door = std::ranges::find(doors, ring.front()) - doors.begin();
       paths[index(door)] = std::move(ring);
     }
     std::mt19937 random(1);
@@ -195,8 +195,7 @@ std::vector<std::vector<int>> node_paths(const Fabric& fabric, std::vector<int> 
       std::iota(paths[i].begin(), paths[i].end(), 0);
     else
       paths[i] = order;
-    std::rotate(paths[i].begin(), std::find(paths[i].begin(), paths[i].end(), doors[i]),
-                paths[i].end());
+    std::rotate(paths[i].begin(), std::ranges::find(paths[i], doors[i]), paths[i].end());
   }
   return paths;
 }
@@ -227,7 +226,7 @@ Tree tree_over_nodes(const Fabric& fabric, int root) {
   Tree tree;
   std::vector<int> before(index(inner), -1);  // on the path from the head
   std::vector<int> doors = machine::nic_owners(fabric.machine(), inner);
-  const auto door = std::find(doors.begin(), doors.end(), head) - doors.begin();
+  const auto door = std::ranges::find(doors, head) - doors.begin();
   if (door == std::ssize(doors)) doors.push_back(head);
   const std::vector<int> path = node_paths(fabric, std::move(doors))[index(door)];
   for (std::size_t i = 1; i < path.size(); ++i) before[index(path[i])] = path[i - 1];

@@ -34,7 +34,7 @@ std::int64_t period_of(const std::vector<Ring>& rings) {
     const auto repeats = [&](const std::vector<std::int64_t>& list) {
       return std::equal(list.begin() + period, list.end(), list.begin());
     };
-    if (ranks % period == 0 && std::all_of(steps.begin(), steps.end(), repeats)) return period;
+    if (ranks % period == 0 && std::ranges::all_of(steps, repeats)) return period;
   }
   return ranks;
 }

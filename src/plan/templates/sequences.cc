@@ -1,7 +1,6 @@
 #include "plan/templates/sequences.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "plan/templates/expert_load.h"
@@ -100,7 +99,7 @@ SequenceMaker::SequenceMaker(const TemplateArguments& arguments, const SequenceS
                                : rows_),
       step_length_(shape.by_rows ? length
                                  : divided(arguments, name_of_length, length, shape.degree)) {
-  if (std::adjacent_find(rows.begin(), rows.end(), std::not_equal_to<>()) != rows.end())
+  if (std::ranges::adjacent_find(rows, std::not_equal_to<>()) != rows.end())
     rows_by_expert_ = std::move(rows);
 }
 
@@ -117,13 +116,13 @@ std::vector<std::int64_t> SequenceMaker::rows_for_experts(const TemplateArgument
 
 void SequenceMaker::use_rows_of(std::int64_t rank) {
   if (is_even()) return;
-  rows_ = rows_by_expert_[static_cast<std::size_t>(rank)];
+  rows_ = rows_by_expert_[index(rank)];
   step_rows_ =
       shape_.by_rows ? divided(arguments_, "rows of a block", rows_, shape_.degree) : rows_;
 }
 
 std::int64_t SequenceMaker::most_rows() const {
-  return is_even() ? rows_ : *std::max_element(rows_by_expert_.begin(), rows_by_expert_.end());
+  return is_even() ? rows_ : *std::ranges::max_element(rows_by_expert_);
 }
 
 Region SequenceMaker::rows_of_blocks(std::int32_t tensor) const {
@@ -198,14 +197,6 @@ Compute SequenceMaker::launched_block(std::int64_t step, std::int64_t distance,
   if (shape_.compute_streams > 1)
     product.stream = "compute " + std::to_string(distance % shape_.compute_streams);
   return product;
-}
-
-TemplateInfo sequence_template(const char* name, const char* description,
-                               std::vector<ParameterInfo> more,
-                               Plan (*make)(const TemplateArguments&)) {
-  std::vector<ParameterInfo> all = gemm_parameters();
-  all.insert(all.end(), more.begin(), more.end());
-  return {name, Collective::custom, description, std::move(all), make, false};
 }
 
 }  // namespace hemiola::plan

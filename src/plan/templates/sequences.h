@@ -164,8 +164,4 @@ class SequenceMaker {
   Plan plan_;
 };
 
-TemplateInfo sequence_template(const char* name, const char* description,
-                               std::vector<ParameterInfo> more,
-                               Plan (*make)(const TemplateArguments&));
-
 }  // namespace hemiola::plan

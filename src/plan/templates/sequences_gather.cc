@@ -247,35 +247,35 @@ Plan make_gathered(const TemplateArguments& arguments) {
 }  // namespace
 
 TemplateInfo ag_gemm_sequence() {
-  return sequence_template(
+  return gemm_template(
       "ag-gemm/sequence",
       "an all-gather in steps over all links, each followed by launches of its product",
       sequence_parameters("pull", "k"), make_gathered<Gathers::same_for_all, sequence_shape>);
 }
 TemplateInfo ag_gemm_serial() {
-  return sequence_template("ag-gemm/serial", "a whole all-gather, then one launch of the product",
-                           {transfer_parameter("pull")},
-                           make_gathered<Gathers::same_for_all, serial_shape>);
+  return gemm_template("ag-gemm/serial", "a whole all-gather, then one launch of the product",
+                       {transfer_parameter("pull")},
+                       make_gathered<Gathers::same_for_all, serial_shape>);
 }
 TemplateInfo ag_gemm_shards() {
-  return sequence_template(
+  return gemm_template(
       "ag-gemm/shards", "shards of one peer after the other, each followed by its product",
       shards_parameters("pull"), make_gathered<Gathers::same_for_all, shards_shape>);
 }
 TemplateInfo dispatch_gemm_sequence() {
-  return sequence_template(
+  return gemm_template(
       "dispatch-gemm/sequence",
       "tokens go to the ranks of their experts in steps, each followed by launches of its product",
       with_load(sequence_parameters("pull", "k")),
       make_gathered<Gathers::one_for_each, sequence_shape>);
 }
 TemplateInfo dispatch_gemm_serial() {
-  return sequence_template(
+  return gemm_template(
       "dispatch-gemm/serial", "all tokens go to the ranks of their experts, then one launch",
       with_load({transfer_parameter("pull")}), make_gathered<Gathers::one_for_each, serial_shape>);
 }
 TemplateInfo dispatch_gemm_shards() {
-  return sequence_template(
+  return gemm_template(
       "dispatch-gemm/shards", "tokens of one peer after the other, each followed by its product",
       with_load(shards_parameters("pull")), make_gathered<Gathers::one_for_each, shards_shape>);
 }

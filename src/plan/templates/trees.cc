@@ -5,7 +5,6 @@
 #include "plan/templates/trees.h"
 
 #include <optional>
-#include <string>
 
 #include "plan/templates/families.h"
 #include "plan/templates/gather.h"
@@ -17,8 +16,7 @@ namespace {
 std::vector<std::vector<int>> children_of(const Tree& tree) {
   std::vector<std::vector<int>> children(tree.size());
   for (std::size_t rank = 0; rank < tree.size(); ++rank)
-    if (tree[rank] >= 0)
-      children[static_cast<std::size_t>(tree[rank])].push_back(static_cast<int>(rank));
+    if (tree[rank] >= 0) children[index(tree[rank])].push_back(static_cast<int>(rank));
   return children;
 }
 
@@ -28,7 +26,7 @@ std::vector<int> from_root(const Tree& tree, const std::vector<std::vector<int>>
   for (std::size_t rank = 0; rank < tree.size(); ++rank)
     if (tree[rank] < 0) order.push_back(static_cast<int>(rank));
   for (std::size_t i = 0; i < order.size(); ++i)
-    for (const int child : children[static_cast<std::size_t>(order[i])]) order.push_back(child);
+    for (const int child : children[index(order[i])]) order.push_back(child);
   return order;
 }
 
@@ -99,7 +97,7 @@ Plan make_reduce(const TemplateArguments& arguments, const std::vector<Tree>& tr
   RankByRank code(plan.ranks);
   for (std::int64_t k = 0; k < count; ++k) {
     reduce_along(
-        code, trees[static_cast<std::size_t>(k)],
+        code, trees[index(k)],
         {.input = 0, .partial = 2, .output = 1, .first = k, .count = parts, .stride = count});
   }
   code.finish(plan);
@@ -144,9 +142,8 @@ Tree shifted_tree(const Tree& tree, int shift) {
   const auto ranks = static_cast<int>(tree.size());
   Tree shifted(tree.size());
   for (int place = 0; place < ranks; ++place) {
-    const int parent = tree[static_cast<std::size_t>(place)];
-    shifted[static_cast<std::size_t>((place + shift) % ranks)] =
-        parent < 0 ? -1 : (parent + shift) % ranks;
+    const int parent = tree[index(place)];
+    shifted[index((place + shift) % ranks)] = parent < 0 ? -1 : (parent + shift) % ranks;
   }
   return shifted;
 }
@@ -167,11 +164,11 @@ std::vector<Dependency> reduce_along(RankByRank& code, const Tree& tree, const F
     const std::int64_t chunk = flow.first + i * flow.stride;
     std::vector<std::optional<Dependency>> sum(tree.size());  // the last addition at a rank
     for (auto rank = order.rbegin(); rank != order.rend(); ++rank) {
-      const auto& below = children[static_cast<std::size_t>(*rank)];
+      const auto& below = children[index(*rank)];
       const bool is_root = *rank == order.front();
       for (const int child : below) {
-        std::optional<Dependency>& here = sum[static_cast<std::size_t>(*rank)];
-        const std::optional<Dependency>& there = sum[static_cast<std::size_t>(child)];
+        std::optional<Dependency>& here = sum[index(*rank)];
+        const std::optional<Dependency>& there = sum[index(child)];
         const bool is_last = child == below.back();
         Transfer transfer = reducing(
             push(constant(*rank), chunk_of(there ? flow.partial : flow.input, constant(chunk)),
@@ -182,7 +179,7 @@ std::vector<Dependency> reduce_along(RankByRank& code, const Tree& tree, const F
         here = code.add(child, stream, std::move(transfer));
       }
     }
-    complete.push_back(*sum[static_cast<std::size_t>(order.front())]);
+    complete.push_back(*sum[index(order.front())]);
   }
   return complete;
 }
@@ -196,53 +193,45 @@ void broadcast_along(RankByRank& code, const Tree& tree, const Flow& flow, std::
     while (streams.size() < some.size()) streams.push_back(code.add_stream("down"));
   for (std::int64_t i = 0; i < flow.count; ++i) {
     std::vector<std::optional<Dependency>> arrived(tree.size());
-    if (!complete.empty())
-      arrived[static_cast<std::size_t>(order.front())] = complete[static_cast<std::size_t>(i)];
+    if (!complete.empty()) arrived[index(order.front())] = complete[index(i)];
     const Affine chunk = constant(flow.first + i * flow.stride);
     for (const int rank : order) {
       const std::int32_t held = rank == order.front() ? source : flow.output;
       auto stream = streams.begin();
-      for (const int child : children[static_cast<std::size_t>(rank)]) {
+      for (const int child : children[index(rank)]) {
         Transfer transfer =
             push(constant(child), chunk_of(held, chunk), chunk_of(flow.output, chunk));
-        if (const auto& needed = arrived[static_cast<std::size_t>(rank)])
-          transfer.after.push_back(*needed);
-        arrived[static_cast<std::size_t>(child)] = code.add(rank, *stream++, std::move(transfer));
+        if (const auto& needed = arrived[index(rank)]) transfer.after.push_back(*needed);
+        arrived[index(child)] = code.add(rank, *stream++, std::move(transfer));
       }
     }
   }
 }
 
 TemplateInfo all_reduce_double_binary_tree() {
-  return {"all-reduce/double-binary-tree",
-          Collective::all_reduce,
-          "two complementary trees, half of the data up and down each",
-          {split_parameter("4"), trees_parameter()},
-          make_all_reduce_double_binary_tree};
+  return collective_template(
+      "all-reduce/double-binary-tree", "two complementary trees, half of the data up and down each",
+      {split_parameter("4"), trees_parameter()}, make_all_reduce_double_binary_tree);
 }
 
 TemplateInfo broadcast_tree() {
-  return {"broadcast/tree",
-          Collective::broadcast,
-          "down a binary tree, in parts",
-          {root_parameter("sends"), split_parameter("4"), trees_parameter()},
-          make_broadcast_tree};
+  return collective_template("broadcast/tree", "down a binary tree, in parts",
+                             {root_parameter("sends"), split_parameter("4"), trees_parameter()},
+                             make_broadcast_tree);
 }
 
 TemplateInfo reduce_tree() {
-  return {"reduce/tree",
-          Collective::reduce,
-          "up a binary tree, in parts",
-          {root_parameter("gets the result"), split_parameter("4"), trees_parameter()},
-          make_reduce_tree};
+  return collective_template(
+      "reduce/tree", "up a binary tree, in parts",
+      {root_parameter("gets the result"), split_parameter("4"), trees_parameter()},
+      make_reduce_tree);
 }
 
 TemplateInfo reduce_ring() {
-  return {"reduce/ring",
-          Collective::reduce,
-          "along a chain that ends at the root, in parts",
-          {root_parameter("gets the result"), split_parameter("1"), rings_parameter()},
-          make_reduce_ring};
+  return collective_template(
+      "reduce/ring", "along a chain that ends at the root, in parts",
+      {root_parameter("gets the result"), split_parameter("1"), rings_parameter()},
+      make_reduce_ring);
 }
 
 }  // namespace hemiola::plan

@@ -16,16 +16,15 @@ namespace {
 
 constexpr std::int32_t kX = 0, kIn = 1, kMiddle = 2, kOut = 3;
 
-std::vector<ParameterInfo> layer_parameters(std::vector<ParameterInfo> more) {
-  std::vector<ParameterInfo> all{size_parameter("m", "2048", "rows (tokens)"),
-                                 size_parameter("h", "4096", "columns of a row (hidden size)"),
-                                 size_parameter("f", "14336", "intermediate size, over all ranks"),
-                                 size_parameter("tile_m", "128", "rows of a tile"),
-                                 size_parameter("tile_n", "128", "columns of a tile"),
-                                 size_parameter("tile_k", "64", "what a tile sums over in a step"),
-                                 data_type_parameter()};
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+std::vector<ParameterInfo> layer_parameters(const std::vector<ParameterInfo>& more) {
+  return both(
+      {size_parameter("m", "2048", "rows (tokens)"),
+       size_parameter("h", "4096", "columns of a row (hidden size)"),
+       size_parameter("f", "14336", "intermediate size, over all ranks"),
+       size_parameter("tile_m", "128", "rows of a tile"),
+       size_parameter("tile_n", "128", "columns of a tile"),
+       size_parameter("tile_k", "64", "what a tile sums over in a step"), data_type_parameter()},
+      more);
 }
 
 /// x[m, h] and w_in[h, f / ranks], and what they make: middle[m, f / ranks].
@@ -117,7 +116,7 @@ Plan make_domino(const TemplateArguments& arguments) {
   const std::int32_t partial = kOut + 1, c = kOut + 2;
   plan.tensors.push_back({"partial", Role::scratch, {m, h}, type});
   plan.tensors.push_back({"c", Role::output, {m, h}, type});
-  std::vector<int> everybody(static_cast<std::size_t>(plan.ranks));
+  std::vector<int> everybody(index(plan.ranks));
   std::iota(everybody.begin(), everybody.end(), 0);
   plan.groups = {std::move(everybody)};
   Stream stream{"collectives", {}};
@@ -148,22 +147,19 @@ Plan make_domino(const TemplateArguments& arguments) {
 }  // namespace
 
 TemplateInfo gemm_a2a_gemm_direct() {
-  return {"gemm-a2a-gemm/direct",
-          Collective::custom,
-          "a product, an all-to-all of its rows, and the product of what arrives",
-          layer_parameters({transfer_parameter("push"), waves_parameter()}),
-          make_gemm_a2a_gemm,
-          false};
+  return pipeline_template("gemm-a2a-gemm/direct",
+                           "a product, an all-to-all of its rows, and the product of what arrives",
+                           layer_parameters({transfer_parameter("push"), waves_parameter()}),
+                           make_gemm_a2a_gemm);
 }
 
 TemplateInfo mlp_domino() {
-  return {"mlp/domino",
-          Collective::custom,
-          "two products in parts of rows, each with its all-reduce under the next part (Domino)",
-          layer_parameters({size_parameter("parts", "2", "of the rows, one after the other"),
-                            split_parameter("2")}),
-          make_domino,
-          false};
+  return pipeline_template(
+      "mlp/domino",
+      "two products in parts of rows, each with its all-reduce under the next part (Domino)",
+      layer_parameters(
+          {size_parameter("parts", "2", "of the rows, one after the other"), split_parameter("2")}),
+      make_domino);
 }
 
 }  // namespace hemiola::plan

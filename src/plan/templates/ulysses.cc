@@ -250,23 +250,21 @@ TemplateInfo ulysses_template(const char* name, const char* description, const c
                               Plan (*make)(const TemplateArguments&)) {
   ParameterInfo waves = waves_parameter();
   waves.default_value = "1";
-  return {name,
-          Collective::custom,
-          description,
-          {size_parameter("heads", "32", "heads of queries, over all ranks"),
-           size_parameter("kv_heads", "0",
-                          "heads of keys and values, over all ranks; 0: one for each of queries"),
-           {"causal", "no", {"no", "yes"}, "queries meet keys up to their own only"},
-           size_parameter("sequence", "8192", "queries and keys, over all ranks"),
-           size_parameter("head", "128", "elements of a head"),
-           size_parameter("tile_q", "128", "queries of a tile"),
-           size_parameter("tile_kv", keys, "keys and values of a tile"),
-           data_type_parameter(),
-           transfer_parameter("push"),
-           order_parameter(),
-           std::move(waves)},
-          make,
-          false};
+  return pipeline_template(
+      name, description,
+      {size_parameter("heads", "32", "heads of queries, over all ranks"),
+       size_parameter("kv_heads", "0",
+                      "heads of keys and values, over all ranks; 0: one for each of queries"),
+       {"causal", "no", {"no", "yes"}, "queries meet keys up to their own only"},
+       size_parameter("sequence", "8192", "queries and keys, over all ranks"),
+       size_parameter("head", "128", "elements of a head"),
+       size_parameter("tile_q", "128", "queries of a tile"),
+       size_parameter("tile_kv", keys, "keys and values of a tile"),
+       data_type_parameter(),
+       transfer_parameter("push"),
+       order_parameter(),
+       std::move(waves)},
+      make);
 }
 
 }  // namespace

@@ -14,31 +14,30 @@ constexpr int kFewPairs = 16;  ///< ranks whose pairs are looked at one by one
 /// load and store each other's memory, without a look at every pair.
 bool joined_by_switches(const machine::Machine& machine, int ranks) {
   const auto is_switch = [&](machine::NodeId node) {
-    return machine.nodes[static_cast<std::size_t>(node)].kind == machine::NodeKind::switch_;
+    return machine.nodes[index(node)].kind == machine::NodeKind::switch_;
   };
   // All nodes that are reached from `from`; `back`: that reach it.
   const auto reached = [&](machine::NodeId from, bool back) {
     std::vector<std::vector<machine::NodeId>> next(machine.nodes.size());
     for (const machine::Link& link : machine.links)
-      next[static_cast<std::size_t>(back ? link.to : link.from)].push_back(back ? link.from
-                                                                                : link.to);
+      next[index(back ? link.to : link.from)].push_back(back ? link.from : link.to);
     std::vector<bool> seen(machine.nodes.size(), false);
     std::vector<machine::NodeId> open{from};
-    seen[static_cast<std::size_t>(from)] = true;
+    seen[index(from)] = true;
     while (!open.empty()) {
       const machine::NodeId node = open.back();
       open.pop_back();
       if (!is_switch(node)) continue;
-      for (const machine::NodeId other : next[static_cast<std::size_t>(node)]) {
-        if (!seen[static_cast<std::size_t>(other)]) open.push_back(other);
-        seen[static_cast<std::size_t>(other)] = true;
+      for (const machine::NodeId other : next[index(node)]) {
+        if (!seen[index(other)]) open.push_back(other);
+        seen[index(other)] = true;
       }
     }
     return seen;
   };
   const auto all = [&](const std::vector<bool>& seen) {
     return std::all_of(machine.gpus.begin(), machine.gpus.begin() + ranks,
-                       [&](machine::NodeId gpu) { return seen[static_cast<std::size_t>(gpu)]; });
+                       [&](machine::NodeId gpu) { return seen[index(gpu)]; });
   };
   for (const machine::Link& link : machine.links) {
     if (link.from != machine.gpus.front() || !is_switch(link.to)) continue;
@@ -89,7 +88,7 @@ bool is_alike(const Program& program, const Operand& operand, const Indices& las
   if (operand.column >= 0 && (table == nullptr || operand.column >= table->columns())) return false;
   if (operand.group >= 0 || !is_rank_everywhere(operand.rank, program.ranks)) return false;
   if (operand.buffer < 0 || operand.buffer >= std::ssize(program.buffers)) return false;
-  const Buffer& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];
+  const Buffer& buffer = program.buffers[index(operand.buffer)];
   if (buffer.chunks.size() != 1 || buffer.alias >= 0) return false;
   const std::int64_t extent =
       operand.run == 0 ? operand.chunks
@@ -108,11 +107,10 @@ bool is_alike_everywhere(const Program& program, const Op& op, const Indices& la
     return is_rank_everywhere(ref.rank, program.ranks);
   };
   const auto no_connection = [](const ConnectionRef& c) { return c.inbound < 0 && c.outbound < 0; };
-  return std::all_of(op.src.begin(), op.src.end(), operand) &&
-         std::all_of(op.dst.begin(), op.dst.end(), operand) &&
-         std::all_of(op.semaphores.begin(), op.semaphores.end(), semaphore) &&
-         no_connection(op.send_to) && no_connection(op.recv_from) && op.more_to.empty() &&
-         op.more_from.empty() && op.kind != OpKind::barrier;
+  return std::ranges::all_of(op.src, operand) && std::ranges::all_of(op.dst, operand) &&
+         std::ranges::all_of(op.semaphores, semaphore) && no_connection(op.send_to) &&
+         no_connection(op.recv_from) && op.more_to.empty() && op.more_from.empty() &&
+         op.kind != OpKind::barrier;
 }
 
 bool is_alike_in_loops(const Program& program, const Op& op, const Indices& at) {
@@ -138,11 +136,11 @@ bool is_alike_in_loops(const Program& program, const Op& op, const Indices& at) 
     }
   }
   const auto peer_varies = [&](const ConnectionRef& one) { return varies(one.peer); };
-  return std::none_of(op.semaphores.begin(), op.semaphores.end(),
-                      [&](const SemaphoreRef& ref) { return varies(ref.rank); }) &&
+  return std::ranges::none_of(op.semaphores,
+                              [&](const SemaphoreRef& ref) { return varies(ref.rank); }) &&
          !peer_varies(op.send_to) && !peer_varies(op.recv_from) &&
-         std::none_of(op.more_to.begin(), op.more_to.end(), peer_varies) &&
-         std::none_of(op.more_from.begin(), op.more_from.end(), peer_varies);
+         std::ranges::none_of(op.more_to, peer_varies) &&
+         std::ranges::none_of(op.more_from, peer_varies);
 }
 
 std::int64_t iterations_of(const Bound& bound, const Op& loop) {

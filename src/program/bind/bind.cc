@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <limits>
 #include <optional>
 #include <set>
 

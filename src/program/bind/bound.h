@@ -36,13 +36,12 @@ struct Frame {
   std::int32_t call = 0, calls = 1;
 
   std::int32_t rank_of(std::int64_t own) const {
-    return ranks == nullptr ? static_cast<std::int32_t>(own)
-                            : (*ranks)[static_cast<std::size_t>(own)];
+    return ranks == nullptr ? static_cast<std::int32_t>(own) : (*ranks)[index(own)];
   }
   /// The own rank that is this one of the whole; -1: it takes no part.
   std::int32_t own_of(int rank) const;
   std::int32_t buffer_of(std::int32_t own) const {
-    return buffers == nullptr ? own : (*buffers)[static_cast<std::size_t>(own)];
+    return buffers == nullptr ? own : (*buffers)[index(own)];
   }
 
   /// Bytes from one chunk of a buffer to the next: chunk_bytes, or less in a folded buffer.
@@ -106,7 +105,7 @@ class Bound {
   const Frame& frame() const { return frame_; }
   /// Of an item of a stream (StreamItem::frame).
   const Frame& frame(std::int32_t number) const {
-    return linked_ == nullptr ? frame_ : linked_->frames[static_cast<std::size_t>(number)];
+    return linked_ == nullptr ? frame_ : linked_->frames[index(number)];
   }
   /// Null: a program alone.
   const Linked* linked() const { return linked_.get(); }

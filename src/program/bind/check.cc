@@ -44,10 +44,10 @@ class Checker {
       const std::vector<bool> alike =
           all_reach ? alike_in(bound_, ops) : std::vector<bool>(ops.size(), false);
       const auto is_same = [&](const Op& op) {
-        return alike[static_cast<std::size_t>(&op - ops.data())] || op.kind == OpKind::loop ||
+        return alike[index(&op - ops.data())] || op.kind == OpKind::loop ||
                op.kind == OpKind::end_loop;
       };
-      const bool one_is_all = all_reach && std::all_of(ops.begin(), ops.end(), is_same);
+      const bool one_is_all = all_reach && std::ranges::all_of(ops, is_same);
       for (const int rank : ranks_of_[body]) {
         const bool first = rank == ranks_of_[body].front();
         if (first || !one_is_all) check_ops(rank, ops, alike, first);
@@ -79,12 +79,10 @@ class Checker {
       if (buffer.alias >= static_cast<std::int32_t>(program_.buffers.size()))
         error(
             fmt::format("buffer {} shares the memory of a buffer that is not there", buffer.name));
-      else if (buffer.alias >= 0 &&
-               program_.buffers[static_cast<std::size_t>(buffer.alias)].alias >= 0)
+      else if (buffer.alias >= 0 && program_.buffers[index(buffer.alias)].alias >= 0)
         error(fmt::format("buffer {} shares the memory of a buffer that itself shares another's",
                           buffer.name));
-      if (buffer.chunks.size() > 1 &&
-          buffer.chunks.size() != static_cast<std::size_t>(program_.ranks))
+      if (buffer.chunks.size() > 1 && buffer.chunks.size() != index(program_.ranks))
         error(fmt::format("buffer {} has sizes for {} ranks of {}", buffer.name,
                           buffer.chunks.size(), program_.ranks));
     }
@@ -109,16 +107,16 @@ class Checker {
 
   void check_codes() {
     if (program_.ranks <= 0) error("the program has no ranks");
-    if (program_.code_of.size() != static_cast<std::size_t>(program_.ranks))
+    if (program_.code_of.size() != index(program_.ranks))
       error(fmt::format("the program has code for {} ranks of {}", program_.code_of.size(),
                         program_.ranks));
     stop_if_wrong();
     ranks_of_.resize(program_.bodies.size());
     for (int rank = 0; rank < program_.ranks; ++rank) {
-      const auto code = program_.code_of[static_cast<std::size_t>(rank)];
+      const auto code = program_.code_of[index(rank)];
       if (!in_range(code, program_.codes.size()))
         return error(fmt::format("rank {} has no code", rank));
-      for (const Stream& stream : program_.codes[static_cast<std::size_t>(code)].streams)
+      for (const Stream& stream : program_.codes[index(code)].streams)
         for (const StreamItem& item : stream) collect_bodies(rank, item);
     }
   }
@@ -127,13 +125,13 @@ class Checker {
     if (item.kind == StreamItem::Kind::engine) {
       if (!in_range(item.index, program_.bodies.size()))
         return error(fmt::format("rank {} gives its copy engines a body that is not there", rank));
-      check_engine(rank, program_.bodies[static_cast<std::size_t>(item.index)]);
+      check_engine(rank, program_.bodies[index(item.index)]);
       runs(rank, item.index);
     }
     if (item.kind != StreamItem::Kind::kernel) return;
     if (!in_range(item.index, program_.kernels.size()))
       return error(fmt::format("rank {} starts a kernel that is not there", rank));
-    for (std::int32_t body : program_.kernels[static_cast<std::size_t>(item.index)].bodies) {
+    for (std::int32_t body : program_.kernels[index(item.index)].bodies) {
       if (!in_range(body, program_.bodies.size()))
         return error(fmt::format("rank {} has a workgroup without a body", rank));
       runs(rank, body);
@@ -142,7 +140,7 @@ class Checker {
 
   /// Ranks come in order.
   void runs(int rank, std::int32_t body) {
-    std::vector<int>& ranks = ranks_of_[static_cast<std::size_t>(body)];
+    std::vector<int>& ranks = ranks_of_[index(body)];
     if (ranks.empty() || ranks.back() != rank) ranks.push_back(rank);
   }
 
@@ -187,9 +185,8 @@ class Checker {
     if (bound_.machine() == nullptr || program_.ranks > bound_.machine()->ranks()) return;
     const bool asks = op.dst.size() > 1 || !has_engines();
     if (!asks) return;
-    const bool is_local = std::all_of(op.dst.begin(), op.dst.end(), [&](const Operand& operand) {
-      return !is_network(operand.rank(at_));
-    });
+    const bool is_local = std::ranges::all_of(
+        op.dst, [&](const Operand& operand) { return !is_network(operand.rank(at_)); });
     if (op.dst.size() > 1 && !is_local)
       op_error("a copy engine does not reach beyond a NIC",
                "broadcasts and swaps are for the GPUs of a node: choose command=copy");
@@ -313,8 +310,8 @@ class Checker {
 
   static bool is_rows(const Operand& operand, const std::vector<const Op*>& loops) {
     const bool plain = operand.access == Access::plain || operand.access == Access::multicast;
-    const bool in_pieces = std::any_of(loops.begin(), loops.end(),
-                                       [](const Op* loop) { return loop->unit.count > 0; });
+    const bool in_pieces =
+        std::ranges::any_of(loops, [](const Op* loop) { return loop->unit.count > 0; });
     return operand.run > 0 && operand.pitch >= operand.run && operand.chunks % operand.run == 0 &&
            plain && !in_pieces;
   }
@@ -339,7 +336,7 @@ class Checker {
     const bool named =
         op_->src.size() == 1 && in_range(op_->src.front().buffer, program_.buffers.size());
     const std::int64_t present =
-        named ? program_.buffers[static_cast<std::size_t>(op_->src.front().buffer)].bytes.count : 0;
+        named ? program_.buffers[index(op_->src.front().buffer)].bytes.count : 0;
     if (op_->bytes.count < 1 || present / op_->bytes.count < op_->slices)
       op_error(fmt::format("a load of {} for each of {} workgroups from memory of {}",
                            to_string(op_->bytes), op_->slices, to_string(Bytes{present})));
@@ -408,14 +405,13 @@ class Checker {
         begin <= present - extent - (places.second - places.first))
       return;
     op_error(fmt::format("chunks [{}, {}) of {} of rank {}, which has {}", begin, begin + extent,
-                         program_.buffers[static_cast<std::size_t>(operand.buffer)].name, owner,
-                         present));
+                         program_.buffers[index(operand.buffer)].name, owner, present));
   }
 
   void check_group(const Operand& operand) {
     if (!in_range(operand.group, program_.groups.size()))
       return op_error(fmt::format("multicast group {} is not there", operand.group));
-    const std::vector<int>& group = program_.groups[static_cast<std::size_t>(operand.group)];
+    const std::vector<int>& group = program_.groups[index(operand.group)];
     for (int member : group) {
       if (member < 0 || member >= program_.ranks)
         return op_error(fmt::format("rank {} is not there", member));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "program/semantics/streams.h"
+
 namespace hemiola::program {
 namespace {
 
@@ -35,21 +37,11 @@ std::int64_t length_of(const Body& body, std::int64_t chunk_bytes) {
 }  // namespace
 
 std::int64_t length_of(const Bound& program, int rank) {
-  const auto code = static_cast<std::size_t>(program.code_of()[static_cast<std::size_t>(rank)]);
   std::int64_t sum = 0;
-  const auto add = [&](std::int32_t body) {
-    sum =
-        limited(static_cast<__int128>(sum) +
-                length_of(program.bodies()[static_cast<std::size_t>(body)], program.chunk_bytes()));
-  };
-  for (const Stream& stream : program.codes()[code].streams) {
-    for (const StreamItem& item : stream) {
-      if (item.kind == StreamItem::Kind::engine) add(item.index);
-      if (item.kind != StreamItem::Kind::kernel) continue;
-      for (const std::int32_t body : program.kernels()[static_cast<std::size_t>(item.index)].bodies)
-        add(body);
-    }
-  }
+  each_body(program.code(rank), program.kernels(), [&](std::int32_t body) {
+    sum = limited(static_cast<__int128>(sum) +
+                  length_of(program.bodies()[index(body)], program.chunk_bytes()));
+  });
   return sum;
 }
 

@@ -71,13 +71,9 @@ class JobOrder {
   /// Whether `first` is over before `second` begins, on a rank that both have.
   bool is_before_on(int rank, std::int32_t first, std::int32_t second) const;
   /// Launches of a rank, in the sequence.
-  const std::vector<std::int32_t>& of_rank(int rank) const {
-    return of_rank_[static_cast<std::size_t>(rank)];
-  }
+  const std::vector<std::int32_t>& of_rank(int rank) const { return of_rank_[index(rank)]; }
   /// Names of a rank's streams, in the order of their first launches.
-  const std::vector<std::string>& streams_of(int rank) const {
-    return streams_[static_cast<std::size_t>(rank)];
-  }
+  const std::vector<std::string>& streams_of(int rank) const { return streams_[index(rank)]; }
 
  private:
   struct Place {                       ///< of a launch on one of its ranks

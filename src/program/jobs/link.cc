@@ -133,9 +133,8 @@ class Linker {
     Numbers& candidates = by_communicator_[{launch.communicator, ranks, layout}];
     for (const std::int32_t candidate : candidates) {
       Instance& instance = instances_[index(candidate)];
-      const bool is_over = std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
-        return order_.is_before_on(rank, instance.last_launch, number);
-      });
+      const bool is_over = std::ranges::all_of(
+          ranks, [&](int rank) { return order_.is_before_on(rank, instance.last_launch, number); });
       if (!is_over) continue;
       instance.last_launch = number;
       grow_shared(bound_of(number), slots_[index(instance.slot)]);
@@ -285,12 +284,11 @@ class Linker {
   static void check_memory_names(const Launch& launch, const Bound& bound) {
     for (const auto& [buffer, name] : launch.memory) {
       std::string known;
-      const bool is_there =
-          std::any_of(bound.buffers().begin(), bound.buffers().end(), [&](const Buffer& other) {
-            if (!is_of_caller(other.kind) || other.alias >= 0) return false;
-            known += (known.empty() ? "" : ", ") + other.name;
-            return other.name == buffer;
-          });
+      const bool is_there = std::ranges::any_of(bound.buffers(), [&](const Buffer& other) {
+        if (!is_of_caller(other.kind) || other.alias >= 0) return false;
+        known += (known.empty() ? "" : ", ") + other.name;
+        return other.name == buffer;
+      });
       if (!is_there)
         throw Failure(fmt::format("launch '{}': {} has no memory '{}' of its caller", launch.name,
                                   bound.name(), buffer),
@@ -323,8 +321,7 @@ class Linker {
   /// A frame's own number of a rank.
   std::pair<std::int32_t, int> frame_on(std::int32_t number, int rank) const {
     const Launch& launch = job_.launches[index(number)];
-    const auto own = static_cast<int>(std::find(launch.ranks.begin(), launch.ranks.end(), rank) -
-                                      launch.ranks.begin());
+    const auto own = static_cast<int>(std::ranges::find(launch.ranks, rank) - launch.ranks.begin());
     const std::int32_t first = first_frame_[index(number)];
     return launch.alone ? std::pair(first + own, 0) : std::pair(first, own);
   }
@@ -344,8 +341,7 @@ class Linker {
     void write(std::int32_t number, bool is_recorded) {
       const Launch& launch = linker.job_.launches[index(number)];
       const std::vector<std::string>& names = linker.order_.streams_of(rank);
-      const auto main = static_cast<std::size_t>(
-          std::find(names.begin(), names.end(), launch.stream) - names.begin());
+      const auto main = index(std::ranges::find(names, launch.stream) - names.begin());
       for (const std::int32_t other : launch.after) {
         const auto event = events.find(other);
         if (event != events.end() && linker.job_.launches[index(other)].stream != launch.stream)

@@ -35,9 +35,8 @@ void check_ranks(const Launch& launch, int ranks) {
 }
 
 bool have_common_rank(const Launch& a, const Launch& b) {
-  return std::any_of(a.ranks.begin(), a.ranks.end(), [&](int rank) {
-    return std::find(b.ranks.begin(), b.ranks.end(), rank) != b.ranks.end();
-  });
+  return std::ranges::any_of(
+      a.ranks, [&](int rank) { return std::ranges::find(b.ranks, rank) != b.ranks.end(); });
 }
 
 /// "a -> b -> a", of launches none of which can be sorted.
@@ -45,12 +44,12 @@ std::string circle_of(const Job& job, const std::vector<std::vector<std::int32_t
                       std::int32_t start, const std::vector<std::int32_t>& missing) {
   std::vector<std::int32_t> way;
   std::int32_t at = start;
-  while (std::find(way.begin(), way.end(), at) == way.end()) {
+  while (std::ranges::find(way, at) == way.end()) {
     way.push_back(at);
     for (const std::int32_t other : before[index(at)])
       if (missing[index(other)] > 0) at = other;
   }
-  const auto begin = std::find(way.begin(), way.end(), at);
+  const auto begin = std::ranges::find(way, at);
   std::string text = job.launches[index(at)].name;
   for (auto it = std::make_reverse_iterator(way.end()); it != std::make_reverse_iterator(begin);
        ++it)
@@ -103,7 +102,7 @@ void JobOrder::sort(const Job& job, int ranks) {
       before[i].push_back(known->second);
       known->second = static_cast<std::int32_t>(i);
     }
-    std::sort(before[i].begin(), before[i].end());
+    std::ranges::sort(before[i]);
     before[i].erase(std::unique(before[i].begin(), before[i].end()), before[i].end());
     for (const std::int32_t other : before[i])
       behind[index(other)].push_back(static_cast<std::int32_t>(i));
@@ -122,8 +121,7 @@ void JobOrder::sort(const Job& job, int ranks) {
       if (--missing[index(other)] == 0) free.push(other);
   }
   if (sequence_.size() == count) return;
-  const auto stuck =
-      std::find_if(missing.begin(), missing.end(), [](std::int32_t left) { return left > 0; });
+  const auto stuck = std::ranges::find_if(missing, [](std::int32_t left) { return left > 0; });
   const auto first = static_cast<std::int32_t>(stuck - missing.begin());
   throw Failure(
       "launches wait for each other in a circle: " + circle_of(job, before, first, missing),
@@ -143,7 +141,7 @@ void JobOrder::place(const Job& job, int ranks) {
     for (const int rank : launch.ranks) {
       of_rank_[index(rank)].push_back(number);
       std::vector<std::string>& names = streams_[index(rank)];
-      const auto found = std::find(names.begin(), names.end(), launch.stream);
+      const auto found = std::ranges::find(names, launch.stream);
       Place place{.stream = static_cast<std::int32_t>(found - names.begin())};
       if (found == names.end()) {
         names.push_back(launch.stream);
@@ -167,12 +165,11 @@ void JobOrder::place(const Job& job, int ranks) {
       previous = number;
       for (const std::int32_t other : launch.after) {
         const std::vector<int>& there = job.launches[index(other)].ranks;
-        if (std::find(there.begin(), there.end(), rank) != there.end()) add(other);
+        if (std::ranges::find(there, rank) != there.end()) add(other);
       }
       places.emplace_back(rank, std::move(place));
     }
-    std::sort(places.begin(), places.end(),
-              [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::sort(places, {}, [](const auto& one) { return one.first; });
   }
 }
 

@@ -18,9 +18,9 @@ namespace {
 /// Whether a call of the program goes on from the number of calls before it, not from counters.
 bool counts_calls(const Program& program) {
   const auto rotates = [](const Buffer& buffer) { return buffer.rotation > 1; };
-  if (std::any_of(program.buffers.begin(), program.buffers.end(), rotates)) return true;
-  return std::any_of(program.bodies.begin(), program.bodies.end(), [](const Body& body) {
-    return std::any_of(body.ops.begin(), body.ops.end(), [](const Op& op) {
+  if (std::ranges::any_of(program.buffers, rotates)) return true;
+  return std::ranges::any_of(program.bodies, [](const Body& body) {
+    return std::ranges::any_of(body.ops, [](const Op& op) {
       return op.kind == OpKind::dep_wait || op.kind == OpKind::compare_swap ||
              op.kind == OpKind::clear;
     });

@@ -41,7 +41,7 @@ class EmbeddingWriter {
     if (slice_tiles_ > 1) {
       done_ = static_cast<std::int32_t>(writer_.program().semaphores.size());
       for (std::int64_t s = 0; s < (n_ - 1) * slices_; ++s)
-        writer_.counter(fmt::format("tiles of slice {}", s));
+        writer_.semaphore(fmt::format("tiles of slice {}", s), true);
     }
     writer_.begin_kernel("embedding + all-to-all", static_cast<int>(threads_of(arguments_)), 128);
     for (std::int64_t w = 0; w < dealing.workgroups; ++w) {
@@ -104,8 +104,7 @@ class EmbeddingWriter {
   void pool(std::int64_t tile, int d, std::int32_t buffer, const Affine& chunk) {
     Op op{.kind = OpKind::compute};
     for (std::int64_t bag = tile * tile_; bag < (tile + 1) * tile_; ++bag) {
-      const std::int64_t first =
-          computation_->first_rows[static_cast<std::size_t>(d * bags_ + bag)];
+      const std::int64_t first = computation_->first_rows[index(d * bags_ + bag)];
       op.src.push_back(writer_.rows(
           writer_.memory(own_rank(), table_, writer_.place(first * row_), lookups_ * row_), row_,
           computation_->pitch * row_));

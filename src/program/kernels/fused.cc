@@ -49,20 +49,13 @@ int Dealing::position(std::int64_t workgroup, int i) const {
 
 FusedWriter::FusedWriter(const KernelArguments& arguments, Collective collective, DataType type,
                          Bytes unit, Bytes size)
-    : unit_(unit.count), padded_(arguments.word("flags") == "padded") {
-  program_.name = program_.source = arguments.name;
-  program_.format = "kernel";
-  program_.collective = collective;
-  program_.ranks = arguments.ranks;
+    : ProgramWriter(arguments, collective),
+      unit_(unit.count),
+      padded_(arguments.word("flags") == "padded") {
   program_.fixed_size = size;
   program_.fixed_type = type;
   program_.chunks_per_size = size.count / unit.count;
   program_.alignment = {std::gcd(unit.count, std::int64_t{16})};
-}
-
-std::int32_t FusedWriter::buffer(const std::string& name, BufferKind kind, std::int64_t bytes) {
-  program_.buffers.push_back({.name = name, .kind = kind, .chunks = {chunks(bytes)}});
-  return static_cast<std::int32_t>(program_.buffers.size()) - 1;
 }
 
 Operand FusedWriter::memory(const Affine& rank, std::int32_t buffer, const Affine& chunk,
@@ -109,23 +102,8 @@ FusedWriter::Flags FusedWriter::flags(const std::string& name, std::int64_t grou
   return made;
 }
 
-std::int32_t FusedWriter::counter(const std::string& name) {
-  program_.semaphores.push_back({.name = name, .local = true});
-  return static_cast<std::int32_t>(program_.semaphores.size()) - 1;
-}
-
 void FusedWriter::begin_kernel(const std::string& name, int threads, std::int32_t grain) {
   program_.kernels.push_back({.name = name, .threads = threads, .grain = grain});
-}
-
-void FusedWriter::begin_workgroup() {
-  program_.kernels.back().bodies.push_back(static_cast<std::int32_t>(program_.bodies.size()));
-  program_.bodies.emplace_back();
-}
-
-void FusedWriter::add(Op op) {
-  op.where = fmt::format("/{}", program_.bodies.back().ops.size());
-  program_.bodies.back().ops.push_back(std::move(op));
 }
 
 void FusedWriter::loop(std::int64_t count, const std::vector<Op>& ops) {
@@ -146,20 +124,12 @@ void FusedWriter::tell(const Flags& flags, std::int64_t group, int distance) {
        .semaphores = {flag(flags, group, distance, neighbour(distance, ranks()))}});
 }
 
-void FusedWriter::tell_all(const Flags& flags, std::int64_t group) {
+void FusedWriter::all_flags(OpKind kind, const Flags& flags, std::int64_t group) {
   for (int first = 1; first < ranks(); first += kWaitsInOperation) {
-    Op op{.kind = OpKind::signal, .channel = Channel::memory};
+    Op op{.kind = kind, .channel = Channel::memory};
     for (int d = first; d < std::min<std::int64_t>(ranks(), first + kWaitsInOperation); ++d)
-      op.semaphores.push_back(flag(flags, group, d, neighbour(d, ranks())));
-    add(std::move(op));
-  }
-}
-
-void FusedWriter::hear_all(const Flags& flags, std::int64_t group) {
-  for (int first = 1; first < ranks(); first += kWaitsInOperation) {
-    Op op{.kind = OpKind::wait, .channel = Channel::memory};
-    for (int d = first; d < std::min<std::int64_t>(ranks(), first + kWaitsInOperation); ++d)
-      op.semaphores.push_back(flag(flags, group, d, own_rank()));
+      op.semaphores.push_back(
+          flag(flags, group, d, kind == OpKind::wait ? own_rank() : neighbour(d, ranks())));
     add(std::move(op));
   }
 }
@@ -168,7 +138,7 @@ Program FusedWriter::finish(const KernelArguments& arguments) {
   std::vector<Time> delays;  // by code
   for (int rank = 0; rank < ranks(); ++rank) {
     const Time delay = delay_of(arguments, rank);
-    auto code = std::find(delays.begin(), delays.end(), delay);
+    auto code = std::ranges::find(delays, delay);
     if (code == delays.end()) {
       Stream stream;
       if (delay.fs > 0) stream.push_back({.kind = StreamItem::Kind::host, .duration = delay});

@@ -54,15 +54,14 @@ struct Dealing {
 
 /// Writes programs whose ranks all run the same kernels, one after the other on one stream, in
 /// chunks of `unit` bytes; `size` is what the collective moves. Regions are given in bytes.
-class FusedWriter {
+class FusedWriter : public ProgramWriter {
  public:
   FusedWriter(const KernelArguments& arguments, Collective collective, DataType type, Bytes unit,
               Bytes size);
 
-  int ranks() const { return program_.ranks; }
-  Program& program() { return program_; }
-
-  std::int32_t buffer(const std::string& name, BufferKind kind, std::int64_t bytes);
+  std::int32_t buffer(const std::string& name, BufferKind kind, std::int64_t bytes) {
+    return add_buffer({.name = name, .kind = kind, .chunks = {chunks(bytes)}});
+  }
   /// Memory of a rank.
   Operand memory(const Affine& rank, std::int32_t buffer, const Affine& chunk,
                  std::int64_t bytes) const;
@@ -83,27 +82,23 @@ class FusedWriter {
     std::int64_t stride = 1;
   };
   Flags flags(const std::string& name, std::int64_t groups);
-  /// A counter of its own rank.
-  std::int32_t counter(const std::string& name);
 
   void begin_kernel(const std::string& name, int threads, std::int32_t grain);
-  void begin_workgroup();
-  void add(Op op);
-  void sync() { add({.kind = OpKind::sync}); }
+  void begin_workgroup() { program_.kernels.back().bodies.push_back(begin_body()); }
   void loop(std::int64_t count, const std::vector<Op>& ops);
   /// The flag of this workgroup at the rank so far behind, with release; of all others.
   void tell(const Flags& flags, std::int64_t group, int distance);
-  void tell_all(const Flags& flags, std::int64_t group);
+  void tell_all(const Flags& flags, std::int64_t group) { all_flags(OpKind::signal, flags, group); }
   /// All others have told, with acquire.
-  void hear_all(const Flags& flags, std::int64_t group);
+  void hear_all(const Flags& flags, std::int64_t group) { all_flags(OpKind::wait, flags, group); }
 
   Program finish(const KernelArguments& arguments);
 
  private:
   std::int64_t chunks(std::int64_t bytes) const { return bytes / unit_; }
+  void all_flags(OpKind kind, const Flags& flags, std::int64_t group);
   SemaphoreRef flag(const Flags& flags, std::int64_t group, int distance, const Affine& rank) const;
 
-  Program program_;
   std::int64_t unit_;
   bool padded_;
 };

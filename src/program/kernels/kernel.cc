@@ -24,14 +24,14 @@ plan::Parameters complete(const KernelInfo& info, const plan::Parameters& given)
     names.push_back(parameter.name);
   }
   for (const auto& [name, value] : given) {
-    const auto at = std::find(names.begin(), names.end(), name);
+    const auto at = std::ranges::find(names, name);
     if (at == names.end()) {
       throw Failure(fmt::format("'{}' has no parameter '{}'", info.name, name), kOption,
                     suggest(name, names, "its parameters are " + joined(names)));
     }
-    const auto which = static_cast<std::size_t>(at - names.begin());
+    const auto which = index(at - names.begin());
     const std::vector<std::string>& choices = info.parameters[which].choices;
-    if (!choices.empty() && std::find(choices.begin(), choices.end(), value) == choices.end())
+    if (!choices.empty() && std::ranges::find(choices, value) == choices.end())
       throw Failure(fmt::format("parameter '{}' cannot be '{}'", name, value), kOption,
                     fmt::format("it is {}", fmt::join(choices, ", ")));
     all[which].second = value;
@@ -42,8 +42,8 @@ plan::Parameters complete(const KernelInfo& info, const plan::Parameters& given)
 }  // namespace
 
 const std::string& KernelArguments::word(std::string_view parameter) const {
-  const auto at = std::find_if(parameters.begin(), parameters.end(),
-                               [&](const auto& p) { return p.first == parameter; });
+  const auto at =
+      std::ranges::find_if(parameters, [&](const auto& p) { return p.first == parameter; });
   return at->second;
 }
 
@@ -73,8 +73,7 @@ const std::vector<KernelInfo>& kernels() {
 }
 
 const KernelInfo* find_kernel(std::string_view name) {
-  const auto at = std::find_if(kernels().begin(), kernels().end(),
-                               [&](const KernelInfo& info) { return info.name == name; });
+  const auto at = std::ranges::find(kernels(), name, &KernelInfo::name);
   return at == kernels().end() ? nullptr : &*at;
 }
 
@@ -105,37 +104,57 @@ std::optional<Program> make_kernel(const std::string& name, const LoadOptions& o
 Program make_other(const std::string& name, KernelArguments arguments) {
   const KernelInfo& info = *find_kernel(name);
   std::erase_if(arguments.parameters, [&](const auto& given) {
-    return std::none_of(info.parameters.begin(), info.parameters.end(),
-                        [&](const auto& known) { return known.name == given.first; });
+    return std::ranges::none_of(info.parameters,
+                                [&](const auto& known) { return known.name == given.first; });
   });
   arguments.parameters = complete(info, arguments.parameters);
   arguments.name = name;
   return info.make(arguments);
 }
 
-ProgramWriter::ProgramWriter(const KernelArguments& arguments, Collective collective,
-                             std::int64_t input_chunks, std::int64_t output_chunks) {
+KernelInfo collective_kernel(const char* name, const char* description,
+                             std::vector<plan::ParameterInfo> parameters,
+                             Program (*make)(const KernelArguments&)) {
+  const std::string_view all = name;
+  return {.name = name,
+          .collective = parse_collective(all.substr(0, all.find('/'))).value(),
+          .description = description,
+          .parameters = std::move(parameters),
+          .make = make};
+}
+
+ProgramWriter::ProgramWriter(const KernelArguments& arguments, Collective collective) {
   program_.name = program_.source = arguments.name;
   program_.format = "kernel";
   program_.collective = collective;
   program_.ranks = arguments.ranks;
+}
+
+ProgramWriter::ProgramWriter(const KernelArguments& arguments, Collective collective,
+                             std::int64_t input_chunks, std::int64_t output_chunks)
+    : ProgramWriter(arguments, collective) {
   program_.buffers = {{.name = "input", .kind = BufferKind::input, .chunks = {input_chunks}},
                       {.name = "output", .kind = BufferKind::output, .chunks = {output_chunks}}};
 }
 
-std::int32_t ProgramWriter::scratch(const std::string& name, std::int64_t chunks) {
-  program_.buffers.push_back({.name = name, .chunks = {chunks}});
+std::int32_t ProgramWriter::add_buffer(Buffer buffer) {
+  program_.buffers.push_back(std::move(buffer));
   return static_cast<std::int32_t>(program_.buffers.size()) - 1;
 }
 
-std::int32_t ProgramWriter::fixed(const std::string& name, Bytes bytes) {
-  program_.buffers.push_back({.name = name, .bytes = bytes});
-  return static_cast<std::int32_t>(program_.buffers.size()) - 1;
-}
-
-std::int32_t ProgramWriter::semaphore(const std::string& name) {
-  program_.semaphores.push_back({.name = name});
+std::int32_t ProgramWriter::semaphore(const std::string& name, bool local) {
+  program_.semaphores.push_back({.name = name, .local = local});
   return static_cast<std::int32_t>(program_.semaphores.size()) - 1;
+}
+
+std::int32_t ProgramWriter::begin_body() {
+  program_.bodies.emplace_back();
+  return static_cast<std::int32_t>(program_.bodies.size()) - 1;
+}
+
+void ProgramWriter::add(Op op) {
+  op.where = fmt::format("/{}", program_.bodies.back().ops.size());
+  program_.bodies.back().ops.push_back(std::move(op));
 }
 
 KernelWriter::KernelWriter(const KernelArguments& arguments, Collective collective,
@@ -159,15 +178,9 @@ void KernelWriter::begin(int workgroup, int workgroups, int threads) {
 }
 
 void KernelWriter::begin_part(int threads) {
-  kernel_.bodies.push_back(static_cast<std::int32_t>(program_.bodies.size()));
+  kernel_.bodies.push_back(begin_body());
   kernel_.threads_of.push_back(threads);
   kernel_.blocks.push_back(blocks_ - 1);
-  program_.bodies.emplace_back();
-}
-
-void KernelWriter::add(Op op) {
-  op.where = fmt::format("/{}", program_.bodies.back().ops.size());
-  program_.bodies.back().ops.push_back(std::move(op));
 }
 
 void KernelWriter::load(std::int32_t buffer) {
@@ -220,7 +233,7 @@ Program KernelWriter::finish(const std::string& name, int threads, int unroll) {
   std::replace(kernel_.threads_of.begin(), kernel_.threads_of.end(), 0, threads);
   program_.kernels = {std::move(kernel_)};
   program_.codes = {{{{StreamItem{.kind = StreamItem::Kind::kernel, .index = 0}}}}};
-  program_.code_of.assign(static_cast<std::size_t>(program_.ranks), 0);
+  program_.code_of.assign(index(program_.ranks), 0);
   program_.finish();
   return std::move(program_);
 }

@@ -46,22 +46,40 @@ const KernelInfo* find_kernel(std::string_view name);
 /// ranks than it needs, what the library refuses.
 std::optional<Program> make_kernel(const std::string& name, const LoadOptions& options);
 
+/// An entry of the list: of the collective that its name begins with, all by `--size`.
+KernelInfo collective_kernel(const char* name, const char* description,
+                             std::vector<plan::ParameterInfo> parameters,
+                             Program (*make)(const KernelArguments&));
+
 /// The kernel of that name instead, with those of the arguments' parameters that it has.
 Program make_other(const std::string& name, KernelArguments arguments);
 
-/// What is declared before any code: buffers 0 (input) and 1 (output), other memory, semaphores.
+/// What is declared before any code: memory and semaphores of every rank; bodies, one after the
+/// other.
 class ProgramWriter {
  public:
-  /// Input and output hold what `--size` says, cut into chunks.
+  ProgramWriter(const KernelArguments& arguments, Collective collective);
+  /// Buffers 0 (input) and 1 (output) hold what `--size` says, cut into chunks.
   ProgramWriter(const KernelArguments& arguments, Collective collective, std::int64_t input_chunks,
                 std::int64_t output_chunks);
 
   std::int32_t input() const { return 0; }
   std::int32_t output() const { return 1; }
-  /// Memory of every rank: chunks, or bytes whatever the size.
-  std::int32_t scratch(const std::string& name, std::int64_t chunks);
-  std::int32_t fixed(const std::string& name, Bytes bytes);
-  std::int32_t semaphore(const std::string& name);
+  std::int32_t add_buffer(Buffer buffer);
+  /// Chunks, or bytes whatever the size.
+  std::int32_t scratch(const std::string& name, std::int64_t chunks) {
+    return add_buffer({.name = name, .chunks = {chunks}});
+  }
+  std::int32_t fixed(const std::string& name, Bytes bytes) {
+    return add_buffer({.name = name, .bytes = bytes});
+  }
+  /// `local`: a counter of its own rank.
+  std::int32_t semaphore(const std::string& name, bool local = false);
+
+  /// Its number; what is added goes there.
+  std::int32_t begin_body();
+  void add(Op op);
+  void sync() { add({.kind = OpKind::sync}); }
 
   Program& program() { return program_; }
   int ranks() const { return program_.ranks; }
@@ -83,8 +101,6 @@ class KernelWriter : public ProgramWriter {
   void begin(int workgroup, int workgroups, int threads = 0);
   /// Another part of the block begun last, with the same share of moves (Kernel::blocks).
   void begin_part(int threads = 0);
-  void add(Op op);
-  void sync() { add({.kind = OpKind::sync}); }
   /// 16 B of fixed memory that this workgroup alone reads: a counter, a pointer.
   void load(std::int32_t buffer);
   /// All other ranks' counterparts are told, and told of.

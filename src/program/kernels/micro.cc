@@ -5,18 +5,28 @@
 #include "machine/machine.h"
 
 namespace hemiola::program {
-namespace {}  // namespace
+
+KernelInfo micro_kernel(const char* name, const char* description,
+                        std::vector<plan::ParameterInfo> parameters,
+                        Program (*make)(const KernelArguments&)) {
+  return {.name = name,
+          .collective = Collective::custom,
+          .description = description,
+          .parameters = std::move(parameters),
+          .make = make,
+          .least_ranks = 1};
+}
 
 MicroWriter::MicroWriter(const KernelArguments& arguments, std::int64_t output_chunks)
     : ProgramWriter(arguments, Collective::custom, 1, output_chunks) {
   program_.codes = {{}};
-  program_.code_of.assign(static_cast<std::size_t>(arguments.ranks), 0);
+  program_.code_of.assign(index(arguments.ranks), 0);
 }
 
 std::int32_t MicroWriter::body(std::vector<Op> ops) {
-  for (std::size_t i = 0; i < ops.size(); ++i) ops[i].where = fmt::format("/{}", i);
-  program_.bodies.push_back({std::move(ops)});
-  return static_cast<std::int32_t>(program_.bodies.size()) - 1;
+  const std::int32_t number = begin_body();
+  for (Op& op : ops) add(std::move(op));
+  return number;
 }
 
 Stream MicroWriter::kernel(std::vector<std::int32_t> bodies, int threads, int unroll) {
@@ -30,8 +40,7 @@ Stream MicroWriter::kernel(std::vector<std::int32_t> bodies, int threads, int un
 }
 
 void MicroWriter::run_on(int rank, std::vector<Stream> streams) {
-  program_.code_of.at(static_cast<std::size_t>(rank)) =
-      static_cast<std::int32_t>(program_.codes.size());
+  program_.code_of.at(index(rank)) = static_cast<std::int32_t>(program_.codes.size());
   program_.codes.push_back({std::move(streams)});
 }
 

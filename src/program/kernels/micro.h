@@ -7,6 +7,11 @@
 
 namespace hemiola::program {
 
+/// An entry of the list: one rank is enough.
+KernelInfo micro_kernel(const char* name, const char* description,
+                        std::vector<plan::ParameterInfo> parameters,
+                        Program (*make)(const KernelArguments&));
+
 /// Builds a program of Collective::custom whose ranks run what run_on() gives them; others nothing.
 class MicroWriter : public ProgramWriter {
  public:

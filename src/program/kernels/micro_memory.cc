@@ -117,42 +117,37 @@ const std::vector<std::string> kMemories{"own", "peer"};
 }  // namespace
 
 KernelInfo micro_pointer_chase() {
-  return {.name = "micro/pointer-chase",
-          .collective = Collective::custom,
-          .description = "rank 0 loads, each load once the one before has returned",
-          .parameters = {{"memory", "own", kMemories, "whose: of rank 0, or of rank 1"},
-                         {"footprint", "0", {}, "bytes that are visited in a circle; 0: --size"},
-                         {"hops", "0", {}, "loads; 0: once around"},
-                         {"stride", "128", {}, "bytes from one load to the next"},
-                         {"start", "0", {}, "byte of the first load"},
-                         {"cache", "l1", {"l1", "l2"}, "l2: loads that bypass the L1"},
-                         {"first",
-                          "none",
-                          {"none", "other"},
-                          "other: the next compute unit goes once around before"}},
-          .make = chase,
-          .least_ranks = 1};
+  return micro_kernel("micro/pointer-chase",
+                      "rank 0 loads, each load once the one before has returned",
+                      {{"memory", "own", kMemories, "whose: of rank 0, or of rank 1"},
+                       {"footprint", "0", {}, "bytes that are visited in a circle; 0: --size"},
+                       {"hops", "0", {}, "loads; 0: once around"},
+                       {"stride", "128", {}, "bytes from one load to the next"},
+                       {"start", "0", {}, "byte of the first load"},
+                       {"cache", "l1", {"l1", "l2"}, "l2: loads that bypass the L1"},
+                       {"first",
+                        "none",
+                        {"none", "other"},
+                        "other: the next compute unit goes once around before"}},
+                      chase);
 }
 
 KernelInfo micro_copy() {
-  return {.name = "micro/copy",
-          .collective = Collective::custom,
-          .description = "--size bytes from GPU to GPU, or inside one",
-          .parameters = {{"engine",
-                          "cu",
-                          {"cu", "dma", "proxy"},
-                          "compute units, copy engines, or copy engines through a host proxy"},
-                         {"direction", "write", {"write", "read"}, "who copies: source or target"},
-                         {"ways",
-                          "one",
-                          {"one", "both", "all"},
-                          "rank 0 with rank 1; both at once; all ranks, each with all others"},
-                         {"memory", "peer", kMemories, "own: inside rank 0"},
-                         {"blocks", "0", {}, "workgroups per pair; 0: one per compute unit"},
-                         {"threads", "512", {}, "per workgroup"},
-                         {"unroll", "0", {}, "loads in flight per thread; 0: the device's"}},
-          .make = copy,
-          .least_ranks = 1};
+  return micro_kernel("micro/copy", "--size bytes from GPU to GPU, or inside one",
+                      {{"engine",
+                        "cu",
+                        {"cu", "dma", "proxy"},
+                        "compute units, copy engines, or copy engines through a host proxy"},
+                       {"direction", "write", {"write", "read"}, "who copies: source or target"},
+                       {"ways",
+                        "one",
+                        {"one", "both", "all"},
+                        "rank 0 with rank 1; both at once; all ranks, each with all others"},
+                       {"memory", "peer", kMemories, "own: inside rank 0"},
+                       {"blocks", "0", {}, "workgroups per pair; 0: one per compute unit"},
+                       {"threads", "512", {}, "per workgroup"},
+                       {"unroll", "0", {}, "loads in flight per thread; 0: the device's"}},
+                      copy);
 }
 
 }  // namespace hemiola::program

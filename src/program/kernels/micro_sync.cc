@@ -1,5 +1,4 @@
 // Microbenchmarks of synchronisation: flags, compare-and-swap, fences, barriers, launches.
-#include <fmt/format.h>
 
 #include "program/kernels/micro.h"
 
@@ -85,15 +84,14 @@ Program barrier(const KernelArguments& arguments) {
   const std::int32_t body = writer.body(
       repeated(rounds_of(arguments), {{.kind = OpKind::barrier, .workgroups = blocks}}));
   const auto threads = static_cast<int>(number_from(arguments, "threads", 1, 1024));
-  writer.run_on(0, {writer.kernel(std::vector<std::int32_t>(static_cast<std::size_t>(blocks), body),
-                                  threads)});
+  writer.run_on(0, {writer.kernel(std::vector<std::int32_t>(index(blocks), body), threads)});
   return writer.finish();
 }
 
 Program launch(const KernelArguments& arguments) {
   MicroWriter writer(arguments);
   const std::int32_t body = writer.body({});
-  const auto blocks = static_cast<std::size_t>(number_from(arguments, "blocks", 1, 1'000'000));
+  const auto blocks = index(number_from(arguments, "blocks", 1, 1'000'000));
   const auto threads = static_cast<int>(number_from(arguments, "threads", 1, 1024));
   writer.run_on(0, {writer.kernel(std::vector<std::int32_t>(blocks, body), threads)});
   return writer.finish();
@@ -104,52 +102,35 @@ const plan::ParameterInfo kRounds{"rounds", "16", {}, "how often"};
 }  // namespace
 
 KernelInfo micro_ping_pong() {
-  return {.name = "micro/ping-pong",
-          .collective = Collective::custom,
-          .description = "two workgroups set each other's flag in turn",
-          .parameters = {{"memory", "own", {"own", "peer"}, "own: of one GPU; peer: of two"},
-                         {"release", "0", {"0", "1"}, "1: a fence before each flag"},
-                         kRounds},
-          .make = ping_pong,
-          .least_ranks = 1};
+  return micro_kernel("micro/ping-pong", "two workgroups set each other's flag in turn",
+                      {{"memory", "own", {"own", "peer"}, "own: of one GPU; peer: of two"},
+                       {"release", "0", {"0", "1"}, "1: a fence before each flag"},
+                       kRounds},
+                      ping_pong);
 }
 
 KernelInfo micro_hand_over() {
-  return {.name = "micro/hand-over",
-          .collective = Collective::custom,
-          .description = "workgroups pass a turn round by compare-and-swap",
-          .parameters = {{"blocks", "2", {}, "workgroups"}, kRounds},
-          .make = hand_over,
-          .least_ranks = 1};
+  return micro_kernel("micro/hand-over", "workgroups pass a turn round by compare-and-swap",
+                      {{"blocks", "2", {}, "workgroups"}, kRounds}, hand_over);
 }
 
 KernelInfo micro_fence() {
-  return {.name = "micro/fence",
-          .collective = Collective::custom,
-          .description = "pairs of atomic updates with a fence after each",
-          .parameters = {kRounds},
-          .make = fence,
-          .least_ranks = 1};
+  return micro_kernel("micro/fence", "pairs of atomic updates with a fence after each", {kRounds},
+                      fence);
 }
 
 KernelInfo micro_barrier() {
-  return {.name = "micro/barrier",
-          .collective = Collective::custom,
-          .description = "barriers among the workgroups of a GPU",
-          .parameters = {{"blocks", "0", {}, "workgroups; 0: one per compute unit"},
-                         {"threads", "32", {}, "per workgroup"},
-                         kRounds},
-          .make = barrier,
-          .least_ranks = 1};
+  return micro_kernel("micro/barrier", "barriers among the workgroups of a GPU",
+                      {{"blocks", "0", {}, "workgroups; 0: one per compute unit"},
+                       {"threads", "32", {}, "per workgroup"},
+                       kRounds},
+                      barrier);
 }
 
 KernelInfo micro_launch() {
-  return {.name = "micro/launch",
-          .collective = Collective::custom,
-          .description = "a kernel that does nothing",
-          .parameters = {{"blocks", "1", {}, "workgroups"}, {"threads", "32", {}, "per workgroup"}},
-          .make = launch,
-          .least_ranks = 1};
+  return micro_kernel("micro/launch", "a kernel that does nothing",
+                      {{"blocks", "1", {}, "workgroups"}, {"threads", "32", {}, "per workgroup"}},
+                      launch);
 }
 
 }  // namespace hemiola::program

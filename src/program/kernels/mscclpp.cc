@@ -103,34 +103,25 @@ Program port(const KernelArguments& arguments) {
 }  // namespace
 
 KernelInfo send_recv_mscclpp_put() {
-  return {.name = "send-recv/mscclpp-put",
-          .collective = Collective::send_recv,
-          .description = "MSCCL++ memory channel: put, then signal and wait",
-          .parameters = mscclpp_parameters(),
-          .make = put};
+  return collective_kernel("send-recv/mscclpp-put",
+                           "MSCCL++ memory channel: put, then signal and wait",
+                           mscclpp_parameters(), put);
 }
 
 KernelInfo send_recv_mscclpp_get() {
-  return {.name = "send-recv/mscclpp-get",
-          .collective = Collective::send_recv,
-          .description = "MSCCL++ memory channel: get",
-          .parameters = mscclpp_parameters(),
-          .make = get};
+  return collective_kernel("send-recv/mscclpp-get", "MSCCL++ memory channel: get",
+                           mscclpp_parameters(), get);
 }
 
 KernelInfo send_recv_mscclpp_packets() {
-  return {.name = "send-recv/mscclpp-packets",
-          .collective = Collective::send_recv,
-          .description = "MSCCL++ memory channel: LL packets",
-          .parameters = mscclpp_parameters(),
-          .make = packets};
+  return collective_kernel("send-recv/mscclpp-packets", "MSCCL++ memory channel: LL packets",
+                           mscclpp_parameters(), packets);
 }
 
 KernelInfo send_recv_mscclpp_port() {
-  return {.name = "send-recv/mscclpp-port",
-          .collective = Collective::send_recv,
-          .description = "MSCCL++ port channel: put with signal through proxy and copy engine",
-          .make = port};
+  return collective_kernel("send-recv/mscclpp-port",
+                           "MSCCL++ port channel: put with signal through proxy and copy engine",
+                           {}, port);
 }
 
 }  // namespace hemiola::program

@@ -178,7 +178,7 @@ void finish_nccl_kernels(Program& program) {
   program.buffers.push_back({.name = "work", .bytes = {workgroups * kPrologue * kNcclLine}});
   for (const Kernel& kernel : program.kernels) {
     for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
-      std::vector<Op>& ops = program.bodies[static_cast<std::size_t>(kernel.bodies[w])].ops;
+      std::vector<Op>& ops = program.bodies[index(kernel.bodies[w])].ops;
       std::vector<Op> prologue;
       for (int i = 0; i < kPrologue; ++i) {
         Op load{.kind = OpKind::load, .src = {{.buffer = buffer}}};
@@ -219,11 +219,9 @@ KernelInfo reduce_nccl() {
 }
 
 KernelInfo all_to_all_nccl() {
-  return {.name = "all-to-all/nccl",
-          .collective = Collective::all_to_all,
-          .description = "grouped sends and receives of NCCL, as nccl-tests does all-to-all",
-          .parameters = nccl_parameters(false, false),
-          .make = all_to_all};
+  return collective_kernel("all-to-all/nccl",
+                           "grouped sends and receives of NCCL, as nccl-tests does all-to-all",
+                           nccl_parameters(false, false), all_to_all);
 }
 
 }  // namespace hemiola::program

@@ -98,7 +98,7 @@ class NvlsWriter : public ProgramWriter {
   static std::vector<int> heads_of(const NcclNodes& nodes) {
     std::vector<int> heads = nodes.heads;
     if (nodes.count == 1) {
-      heads.resize(static_cast<std::size_t>(nodes.size));
+      heads.resize(index(nodes.size));
       std::iota(heads.begin(), heads.end(), 0);
     }
     heads.resize(std::min(heads.size(), kMostNvlsHeads));
@@ -107,12 +107,12 @@ class NvlsWriter : public ProgramWriter {
 
   /// Heads of the same number on all nodes are a tree, every other channel in the other one.
   std::vector<TreePlace> places_of(int channel) const {
-    std::vector<TreePlace> places(static_cast<std::size_t>(ranks()));
+    std::vector<TreePlace> places(index(ranks()));
     for (int node = 0; node < nodes_.count; ++node) {
       const TreePlace across = tree_place(node, nodes_.count, channel % 2 == 1);
       for (const int head : heads_) {
         const auto rank_at = [&](int other) { return other * nodes_.size + head; };
-        TreePlace& place = places[static_cast<std::size_t>(rank_at(node))];
+        TreePlace& place = places[index(rank_at(node))];
         if (across.up != TreePlace::kNone) place.up = rank_at(across.up);
         for (const int child : across.down) place.down.push_back(rank_at(child));
       }
@@ -130,9 +130,7 @@ class NvlsWriter : public ProgramWriter {
 
   /// All ranks run the same code, and name themselves and each other by their numbers.
   bool all_alike() const { return nodes_.count == 1 && std::ssize(heads_) == nodes_.size; }
-  bool is_head(int position) const {
-    return std::find(heads_.begin(), heads_.end(), position) != heads_.end();
-  }
+  bool is_head(int position) const { return std::ranges::find(heads_, position) != heads_.end(); }
 
   void write_kernel(int rank) {
     rank_ = rank;
@@ -149,8 +147,7 @@ class NvlsWriter : public ProgramWriter {
   }
 
   void write_channel(int channel) {
-    const TreeRole& tree =
-        roles_[static_cast<std::size_t>(channel)][static_cast<std::size_t>(rank_)];
+    const TreeRole& tree = roles_[index(channel)][index(rank_)];
     const bool has_parent = !tree.to_parent.empty();
     const Roles threads = roles_of(ranks(), has_parent);
     const int position = rank_ % nodes_.size;
@@ -219,7 +216,7 @@ class NvlsWriter : public ProgramWriter {
   }
   /// The own part, of all GPUs of the node.
   Operand through_switch(std::int32_t buffer) const {
-    const auto head = std::find(heads_.begin(), heads_.end(), rank_ % nodes_.size);
+    const auto head = std::ranges::find(heads_, rank_ % nodes_.size);
     return {.buffer = buffer,
             .chunk = all_alike() ? own_rank() : constant(head - heads_.begin()),
             .access = Access::multicast,
@@ -237,8 +234,7 @@ class NvlsWriter : public ProgramWriter {
     Op op{.kind = OpKind::signal, .channel = Channel::memory};
     for (int distance = 0; distance < nodes_.size; ++distance) {
       if (!is_one((rank_ + distance) % nodes_.size)) continue;
-      op.semaphores.push_back(
-          {at_distance(distance), counters[static_cast<std::size_t>(channel_)] + distance});
+      op.semaphores.push_back({at_distance(distance), counters[index(channel_)] + distance});
     }
     add(std::move(op));
   }
@@ -247,8 +243,7 @@ class NvlsWriter : public ProgramWriter {
     Op op{.kind = OpKind::wait, .channel = Channel::memory};
     for (int distance = 0; distance < nodes_.size; ++distance) {
       if (!is_one((rank_ + nodes_.size - distance) % nodes_.size)) continue;
-      op.semaphores.push_back(
-          {own_rank(), counters[static_cast<std::size_t>(channel_)] + distance});
+      op.semaphores.push_back({own_rank(), counters[index(channel_)] + distance});
     }
     add(std::move(op));
   }

@@ -48,11 +48,11 @@ std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const Nc
   const int turn = channel % (2 * choice.trees);
   const bool mirrored = turn >= choice.trees;
   const std::vector<int> heads = nodes.heads.empty() ? std::vector{0} : nodes.heads;
-  const auto at = [](const auto& list, int i) { return list[static_cast<std::size_t>(i)]; };
+  const auto at = [](const auto& list, int i) { return list[index(i)]; };
   std::vector<TreePlace> across;
   for (int node = 0; node < nodes.count; ++node)
     across.push_back(tree_place(node, nodes.count, mirrored));
-  std::vector<int> begins(static_cast<std::size_t>(nodes.count),
+  std::vector<int> begins(index(nodes.count),
                           TreePlace::kNone);  // by node: number of a chain
   const auto inner = [&](int begin, int position) {
     if (!paths.empty()) return at(at(paths, begin % static_cast<int>(paths.size())), position);
@@ -63,19 +63,18 @@ std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const Nc
   std::vector<int> next(heads.size());
   std::vector<bool> taken(heads.size());
   for (std::size_t i = 0; i < heads.size(); ++i) {
-    const auto second = std::find(heads.begin(), heads.end(),
-                                  nodes.size > 1 ? inner(static_cast<int>(i), 1) : heads[i]);
+    const auto second =
+        std::ranges::find(heads, nodes.size > 1 ? inner(static_cast<int>(i), 1) : heads[i]);
     next[i] =
         second == heads.end() ? static_cast<int>(i) : static_cast<int>(second - heads.begin());
-    taken[static_cast<std::size_t>(next[i])] = true;
+    taken[index(next[i])] = true;
   }
-  if (std::find(taken.begin(), taken.end(), false) != taken.end())
-    std::iota(next.begin(), next.end(), 0);
+  if (std::ranges::find(taken, false) != taken.end()) std::iota(next.begin(), next.end(), 0);
   // Of a node, once its parent has one.
   const auto begin_of = [&](const auto& self, int node) -> int {
-    int& begin = begins[static_cast<std::size_t>(node)];
+    int& begin = begins[index(node)];
     if (begin != TreePlace::kNone) return begin;
-    const TreePlace& place = across[static_cast<std::size_t>(node)];
+    const TreePlace& place = across[index(node)];
     if (place.up == TreePlace::kNone) return begin = turn;
     begin = self(self, place.up);
     if (!place.second) begin = at(next, begin % static_cast<int>(next.size()));
@@ -84,15 +83,15 @@ std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const Nc
   const auto rank_at = [&](int node, int position) {
     return node * nodes.size + inner(begin_of(begin_of, node), position);
   };
-  std::vector<TreePlace> places(static_cast<std::size_t>(nodes.count * nodes.size));
+  std::vector<TreePlace> places(index(nodes.count * nodes.size));
   const auto join = [&](int parent, int child) {
-    places[static_cast<std::size_t>(child)].up = parent;
-    places[static_cast<std::size_t>(parent)].down.push_back(child);
+    places[index(child)].up = parent;
+    places[index(parent)].down.push_back(child);
   };
   for (int node = 0; node < nodes.count; ++node)
     for (int i = 1; i < nodes.size; ++i) join(rank_at(node, i - 1), rank_at(node, i));
   for (int node = 0; node < nodes.count; ++node) {
-    const TreePlace& place = across[static_cast<std::size_t>(node)];
+    const TreePlace& place = across[index(node)];
     if (place.up == TreePlace::kNone) continue;
     // With the GPU on the rail of the child's head: the first of its chain, or the second.
     const int head = rank_at(node, 0);
@@ -154,8 +153,7 @@ class TreeWriter : public ProgramWriter {
       kernel_.posts_apart = simple;
       kernel_.large_code = nccl_large_code(choice_.protocol);
       for (int channel = 0; channel < choice_.channels; ++channel)
-        write_channel(channel,
-                      roles_[static_cast<std::size_t>(channel)][static_cast<std::size_t>(rank)]);
+        write_channel(channel, roles_[index(channel)][index(rank)]);
       program_.kernels.push_back(std::move(kernel_));
       program_.codes.push_back({{{StreamItem{.kind = StreamItem::Kind::kernel, .index = rank}}}});
       program_.code_of.push_back(rank);
@@ -241,9 +239,9 @@ std::vector<TreeRole> tree_roles(const std::vector<TreePlace>& places, int chann
                                  TreeConnections& connections) {
   std::vector<TreeRole> roles(places.size());
   for (int rank = 0; rank < static_cast<int>(places.size()); ++rank) {
-    TreeRole& parent = roles[static_cast<std::size_t>(rank)];
-    for (const int child : places[static_cast<std::size_t>(rank)].down) {
-      TreeRole& other = roles[static_cast<std::size_t>(child)];
+    TreeRole& parent = roles[index(rank)];
+    for (const int child : places[index(rank)].down) {
+      TreeRole& other = roles[index(child)];
       const auto [up_out, up_in] = connections.connect(child, rank, channel);
       other.to_parent = {up_out};
       parent.from_children.push_back(up_in);

@@ -23,19 +23,16 @@ TreePlace tree_place(int node, int nodes, bool mirrored);
 /// Ends of connections, numbered by rank.
 class TreeConnections {
  public:
-  explicit TreeConnections(int ranks)
-      : inbound_(static_cast<std::size_t>(ranks)), outbound_(static_cast<std::size_t>(ranks)) {}
+  explicit TreeConnections(int ranks) : inbound_(index(ranks)), outbound_(index(ranks)) {}
 
   /// A connection from one rank to another: as the sender and as the receiver see it.
   std::pair<ConnectionRef, ConnectionRef> connect(int from, int to, int channel) {
-    const std::int32_t in = inbound_[static_cast<std::size_t>(to)]++;
-    const std::int32_t out = outbound_[static_cast<std::size_t>(from)]++;
+    const std::int32_t in = inbound_[index(to)]++;
+    const std::int32_t out = outbound_[index(from)]++;
     return {{constant(to), in, out, channel}, {constant(from), in, out, channel}};
   }
-  std::int32_t most_inbound() const { return *std::max_element(inbound_.begin(), inbound_.end()); }
-  std::int32_t most_outbound() const {
-    return *std::max_element(outbound_.begin(), outbound_.end());
-  }
+  std::int32_t most_inbound() const { return *std::ranges::max_element(inbound_); }
+  std::int32_t most_outbound() const { return *std::ranges::max_element(outbound_); }
 
  private:
   std::vector<std::int32_t> inbound_, outbound_;

@@ -105,9 +105,7 @@ constexpr std::array<std::pair<NcclAlgorithm, std::string_view>, 4> kAlgorithms{
      {NcclAlgorithm::nvls_tree, "nvlstree"}}};
 
 std::size_t column(Protocol protocol) {
-  return static_cast<std::size_t>(
-      std::find(kTunedProtocols.begin(), kTunedProtocols.end(), protocol) -
-      kTunedProtocols.begin());
+  return index(std::ranges::find(kTunedProtocols, protocol) - kTunedProtocols.begin());
 }
 
 /// Whether the switch of every node can multicast, among more than two ranks.
@@ -115,7 +113,7 @@ bool has_nvls(const KernelArguments& arguments, const NcclNodes& nodes) {
   if (arguments.ranks <= 2 || generation(arguments.machine.get()).nvls_channels == 0) return false;
   if (arguments.machine == nullptr || arguments.machine->ranks() < arguments.ranks) return false;
   for (int node = 0; node < nodes.count; ++node) {
-    std::vector<int> all(static_cast<std::size_t>(nodes.size));
+    std::vector<int> all(index(nodes.size));
     std::iota(all.begin(), all.end(), node * nodes.size);
     if (nodes.size == 1 || arguments.machine->multicast_switches(all).empty()) return false;
   }
@@ -155,7 +153,7 @@ int channels_of(const KernelArguments& arguments, const NcclNodes& nodes) {
 }
 
 std::size_t scale_of(const NcclNodes& nodes) {
-  return static_cast<std::size_t>(std::min(nodes.count, 3) - 1);
+  return index(std::min(nodes.count, 3) - 1);
 }
 
 double bus_bandwidth(const Generation& found, const NcclNodes& nodes) {
@@ -184,8 +182,7 @@ double ring_latency(const Generation& found, const NcclNodes& nodes, Protocol pr
 
 /// The share of trees at a size, as far as `sizes` powers of two from 64 B go; then all.
 double tree_share(std::int64_t size, Protocol protocol, std::size_t sizes) {
-  const auto power =
-      static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(size) >> 6));
+  const auto power = index(std::bit_width(static_cast<std::uint64_t>(size) >> 6));
   const auto& shares = kTreeShare.at(column(protocol));
   return power >= 1 && power <= sizes ? shares.at(std::min(power, shares.size()) - 1) : 1;
 }

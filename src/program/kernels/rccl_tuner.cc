@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <initializer_list>
 #include <string>
 
@@ -100,8 +99,7 @@ constexpr RcclModel kMi350{
     .unroll_alone = 1};
 
 double share_at(const std::array<double, 27>& shares, std::int64_t bytes) {
-  const auto powers =
-      static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(bytes) >> 6));
+  const auto powers = index(std::bit_width(static_cast<std::uint64_t>(bytes) >> 6));
   return shares[std::min(std::max<std::size_t>(powers, 1) - 1, shares.size() - 1)];
 }
 

@@ -98,12 +98,6 @@ void count_call(KernelWriter& writer, std::int32_t counter, int workgroup, int w
               .count = workgroups});
 }
 
-std::int32_t add_counter(KernelWriter& writer) {
-  const std::int32_t counter = writer.semaphore("workgroups that started");
-  writer.program().semaphores.back().local = true;
-  return counter;
-}
-
 void note_start(KernelWriter& writer, std::int32_t counter) {
   writer.add({.kind = OpKind::dep_signal, .semaphores = {{own_rank(), counter}}, .relaxed = true});
 }
@@ -118,7 +112,7 @@ Program one_shot(const KernelArguments& arguments) {
   const std::int32_t workspace = writer.fixed("workspace", {grid.blocks * kTokenAccess});
   const std::int32_t slots = writer.scratch("slots", n);
   writer.program().buffers.back().rotation = 3;
-  const std::int32_t started = add_counter(writer);
+  const std::int32_t started = writer.semaphore("workgroups that started", true);
   for (int w = 0; w < grid.blocks; ++w) {
     begin(writer, workspace, w, grid.blocks);
     note_start(writer, started);
@@ -165,7 +159,7 @@ Program two_shot(const KernelArguments& arguments) {
   writer.stride_over_grid(grid.threads);
   const std::int32_t workspace = writer.fixed("workspace", {grid.blocks * kTokenAccess});
   const std::int32_t copies = writer.scratch("copies", n), sums = writer.scratch("sums", n);
-  const std::int32_t started = add_counter(writer);
+  const std::int32_t started = writer.semaphore("workgroups that started", true);
   const auto pairs = [&](std::int32_t from, std::int32_t to) {
     std::vector<Operand> sources, results;
     for (int part = 0; part < n; ++part) {
@@ -218,8 +212,7 @@ const char* strategy(const KernelArguments& arguments) {
   const int hidden = log2_of(shape.hidden) - log2_of(kSmallestHidden);
   if (arguments.size.count > workspace || !known || hidden >= 7) return "all-reduce/nccl";
   const Table& table = is_blackwell(arguments) ? kBlackwellStrategies : kHopperStrategies;
-  const StrategyRow& row =
-      table.at(static_cast<std::size_t>(log2_of(n) - 1)).at(static_cast<std::size_t>(hidden));
+  const StrategyRow& row = table.at(index(log2_of(n) - 1)).at(index(hidden));
   int at = log2_of(shape.tokens);
   if (at < row.one_shot) return "all-reduce/trtllm-one-shot";
   at -= row.one_shot + row.nccl;
@@ -232,12 +225,9 @@ Program by_table(const KernelArguments& arguments) {
 
 KernelInfo trtllm_info(const char* name, const char* description,
                        Program (*make)(const KernelArguments&)) {
-  return {
-      .name = name,
-      .collective = Collective::all_reduce,
-      .description = description,
-      .parameters = {{"hidden", "4096", {}, "elements of a token: the grid follows the tokens"}},
-      .make = make};
+  return collective_kernel(
+      name, description,
+      {{"hidden", "4096", {}, "elements of a token: the grid follows the tokens"}}, make);
 }
 
 }  // namespace

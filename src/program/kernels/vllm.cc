@@ -106,27 +106,21 @@ Program by_size(const KernelArguments& arguments) {
 }  // namespace
 
 KernelInfo all_reduce_vllm() {
-  return {.name = "all-reduce/vllm",
-          .collective = Collective::all_reduce,
-          .description = "vLLM's and SGLang's custom all-reduce, one or two stages by size",
-          .parameters = vllm_parameters(),
-          .make = by_size};
+  return collective_kernel("all-reduce/vllm",
+                           "vLLM's and SGLang's custom all-reduce, one or two stages by size",
+                           vllm_parameters(), by_size);
 }
 
 KernelInfo all_reduce_vllm_one_stage() {
-  return {.name = "all-reduce/vllm-one-stage",
-          .collective = Collective::all_reduce,
-          .description = "its first kernel: every rank loads and adds everything",
-          .parameters = vllm_parameters(),
-          .make = one_stage};
+  return collective_kernel("all-reduce/vllm-one-stage",
+                           "its first kernel: every rank loads and adds everything",
+                           vllm_parameters(), one_stage);
 }
 
 KernelInfo all_reduce_vllm_two_stage() {
-  return {.name = "all-reduce/vllm-two-stage",
-          .collective = Collective::all_reduce,
-          .description = "its second kernel: every rank adds its part, then loads the others'",
-          .parameters = vllm_parameters(),
-          .make = two_stage};
+  return collective_kernel("all-reduce/vllm-two-stage",
+                           "its second kernel: every rank adds its part, then loads the others'",
+                           vllm_parameters(), two_stage);
 }
 
 }  // namespace hemiola::program

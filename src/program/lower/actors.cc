@@ -122,8 +122,9 @@ class ActorWriter {
     const auto distance = [&](const Listener& l) {
       return (l.rank - rank + plan_.ranks) % plan_.ranks;
     };
-    std::sort(listeners_.begin(), listeners_.end(),
-              [&](const Listener& a, const Listener& b) { return distance(a) < distance(b); });
+    std::ranges::sort(listeners_, [&](const Listener& a, const Listener& b) {
+      return distance(a) < distance(b);
+    });
   }
 
   std::int64_t distance(std::int32_t from, int to) const {
@@ -301,7 +302,7 @@ class ActorWriter {
     Op op{.kind = OpKind::dep_wait};
     // By distance, so that ranks that do the same, but for a rotation, have the same list.
     std::vector<std::pair<std::int32_t, ActorWait>> list(waits.begin(), waits.end());
-    std::stable_sort(list.begin(), list.end(), [&](const auto& a, const auto& b) {
+    std::ranges::stable_sort(list, [&](const auto& a, const auto& b) {
       return distance(a.first, rank) < distance(b.first, rank);
     });
     for (const auto& [from, wait] : list) {
@@ -332,8 +333,8 @@ class ActorWriter {
       // A flag stays behind what goes to the same rank, and must not overtake the rest; one that
       // only tells of loads, what the proxy has still to load.
       const std::set<int>& under_way = fence ? unflushed_ : unloaded_;
-      flush = flush || std::any_of(under_way.begin(), under_way.end(),
-                                   [&](int pushed_to) { return pushed_to != to; });
+      flush =
+          flush || std::ranges::any_of(under_way, [&](int pushed_to) { return pushed_to != to; });
     }
     if (ops.empty()) return;
     if (flush) {
@@ -358,9 +359,8 @@ class ActorWriter {
 
   void move(const Movement& movement, const Actor& self) {
     if (movement.strips.empty()) return;
-    const bool conflicts =
-        std::any_of(since_sync_.begin(), since_sync_.end(),
-                    [&](const Movement* earlier) { return conflict(*earlier, movement); });
+    const bool conflicts = std::ranges::any_of(
+        since_sync_, [&](const Movement* earlier) { return conflict(*earlier, movement); });
     if (conflicts || (dirty_ && since_sync_.empty())) sync();  // or stores of a tile
     for (std::size_t i = 0; i < movement.strips.size(); ++i) {
       const auto [slice, slices] = share(self, movement.strips[i], i);
@@ -396,15 +396,14 @@ class ActorWriter {
       return add(std::move(op));
     }
     const auto remote = [&](const std::vector<Place>& places) {
-      return std::any_of(places.begin(), places.end(),
-                         [&](const Place& place) { return place.rank != movement.rank; });
+      return std::ranges::any_of(places,
+                                 [&](const Place& place) { return place.rank != movement.rank; });
     };
     const bool pulls = remote(movement.sources), pushes = remote(movement.destinations);
     op.channel = pulls || pushes ? Channel::any : Channel::none;
     const auto packed = [](const Place& place) { return place.packets; };
-    const bool arrives = std::any_of(movement.sources.begin(), movement.sources.end(), packed);
-    const bool leaves =
-        std::any_of(movement.destinations.begin(), movement.destinations.end(), packed);
+    const bool arrives = std::ranges::any_of(movement.sources, packed);
+    const bool leaves = std::ranges::any_of(movement.destinations, packed);
     op.staged = movement.staged;
     if (arrives) {  // as packet operations have them
       std::stable_partition(op.src.begin(), op.src.end(),

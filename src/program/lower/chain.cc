@@ -153,9 +153,8 @@ ChainRole role_of(const plan::Plan& plan, const std::vector<ChainLinks>& links, 
 bool is_chain(const plan::Plan& plan) {
   if (!is_simple(plan) || plan.codes.front().streams.empty()) return false;
   const std::vector<ChainLinks> links = links_of_chain(plan);
-  const bool pushes = std::any_of(links.begin(), links.end(), [](const ChainLinks& of_rank) {
-    return std::any_of(of_rank.begin(), of_rank.end(),
-                       [](const ChainLink& link) { return link.right >= 0; });
+  const bool pushes = std::ranges::any_of(links, [](const ChainLinks& of_rank) {
+    return std::ranges::any_of(of_rank, [](const ChainLink& link) { return link.right >= 0; });
   });
   if (!pushes || !joined_plan(plan)) return false;
   std::set<ChainRole> roles;

@@ -154,7 +154,7 @@ class ChainWriter {
   }
 
   bool is_transit(const plan::Region& region) const {
-    return plan_.tensors[static_cast<std::size_t>(region.tensor)].role == plan::Role::transit;
+    return plan_.tensors[index(region.tensor)].role == plan::Role::transit;
   }
 
   static OpKind kind_of(bool receives, bool sends, bool reduces, bool keeps) {
@@ -252,8 +252,7 @@ Program lower_chain(const plan::Plan& plan, const LowerOptions& options, Program
                                                                      : 512};
       for (int channel = 0; channel < channels; ++channel) {
         const int stream = channel / each;
-        ChainWriter writer(plan, program, rank, stream,
-                           links[static_cast<std::size_t>(rank)][static_cast<std::size_t>(stream)]);
+        ChainWriter writer(plan, program, rank, stream, links[index(rank)][index(stream)]);
         kernel.bodies.push_back(static_cast<std::int32_t>(program.bodies.size()));
         program.bodies.push_back(writer.write(channel, channels, piece));
       }

@@ -124,9 +124,8 @@ class ChannelLowering {
       const Item item{number, static_cast<std::int32_t>(i) + 1};
       where_ = job.movement->where;
       wait(item, lane.rank);
-      const bool touches = std::any_of(moved_.begin(), moved_.end(), [&](std::int64_t earlier) {
-        return job.after.contains(earlier);
-      });
+      const bool touches = std::ranges::any_of(
+          moved_, [&](std::int64_t earlier) { return job.after.contains(earlier); });
       if (touches || waited_) sync();
       move(job);
       moved_.insert(lane.jobs[i]);
@@ -169,8 +168,8 @@ class ChannelLowering {
       Op& op = there == rank ? local : remote;
       op.semaphores.push_back({constant(there), semaphores_.at({item.first, to}) + slice_});
       // A flag stays behind what goes to the same rank, and must not overtake the rest.
-      flush = flush || std::any_of(unflushed_.begin(), unflushed_.end(),
-                                   [&](int pushed_to) { return pushed_to != there; });
+      flush = flush ||
+              std::ranges::any_of(unflushed_, [&](int pushed_to) { return pushed_to != there; });
     }
     if (flush) {
       add({.kind = OpKind::flush, .channel = Channel::any});

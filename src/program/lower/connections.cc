@@ -25,8 +25,7 @@ constexpr int kParts = 8;
 
 const msccl::StepType& step_type_of(OpKind kind) {
   const auto types = msccl::step_types();
-  return *std::find_if(types.begin(), types.end(),
-                       [&](const msccl::StepType& type) { return type.kind == kind; });
+  return *std::ranges::find(types, kind, &msccl::StepType::kind);
 }
 
 class ConnectionLowering {
@@ -49,9 +48,7 @@ class ConnectionLowering {
       gpu.path = fmt::format("/algo/gpu[{}]", rank);
       for (std::size_t b = 0; b < gpu.blocks.size(); ++b)
         gpu.blocks[b].path = fmt::format("{}/tb[{}]", gpu.path, b);
-      const auto chunks = [&](BufferKind kind) {
-        return list_.chunks[static_cast<std::size_t>(kind)] * parts_;
-      };
+      const auto chunks = [&](BufferKind kind) { return list_.chunks[index(kind)] * parts_; };
       gpu.input_chunks = chunks(BufferKind::input);
       gpu.output_chunks = chunks(BufferKind::output);
       gpu.scratch_chunks = chunks(BufferKind::scratch);

@@ -202,7 +202,7 @@ class Arranger {
       std::vector<std::tuple<int, std::int32_t, std::int64_t, bool>> all;
       for (const Movement::After& after : movement.after)
         all.emplace_back(after.rank, after.stream, after.index, after.loads_only);
-      std::sort(all.begin(), all.end());
+      std::ranges::sort(all);
       return all;
     };
     return list(a) == list(b) && a.launches == b.launches && a.computed == b.computed;
@@ -246,7 +246,7 @@ class Arranger {
     std::vector<int> all;
     for (const Movement& movement : stream) {
       const int away = (peer_of(movement) - movement.rank + plan_.ranks) % plan_.ranks;
-      if (std::find(all.begin(), all.end(), away) == all.end()) all.push_back(away);
+      if (std::ranges::find(all, away) == all.end()) all.push_back(away);
     }
     return all;
   }
@@ -292,7 +292,7 @@ class Arranger {
     if (order.empty()) return 0;
     const Movement& movement = at(movements_, id);
     const int away = (peer_of(movement) - movement.rank + plan_.ranks) % plan_.ranks;
-    return index(std::find(order.begin(), order.end(), away) - order.begin());
+    return index(std::ranges::find(order, away) - order.begin());
   }
 
   void keep_order(const std::vector<std::vector<std::vector<int>>>& peers) {

@@ -43,8 +43,7 @@ bool is_cut_alike(const plan::Plan& plan, const Movements& movements) {
     }
   }
   for (auto& [memory, list] : ranges) {
-    std::sort(list.begin(), list.end(),
-              [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    std::ranges::sort(list, {}, &Range::begin);
     std::int64_t end = 0;
     for (const Range& range : list) {
       if (range.begin < end) return false;  // two cuts share bytes

@@ -87,8 +87,7 @@ class Finder {
       }
     }
     for (auto& [memory, list] : stores) {
-      std::stable_sort(list.begin(), list.end(),
-                       [](const Store& a, const Store& b) { return a.begin < b.begin; });
+      std::ranges::stable_sort(list, {}, &Store::begin);
       std::vector<const Store*> open;
       for (const Store& store : list) {
         std::erase_if(open, [&](const Store* other) { return other->end <= store.begin; });
@@ -109,8 +108,7 @@ class Finder {
     if (!plan::overlap(a.area, b.area)) return false;
     const auto sorted = [](const Place& place) {
       std::vector<plan::Segment> segments = segments_of(place);
-      std::sort(segments.begin(), segments.end(),
-                [](const auto& x, const auto& y) { return x.offset < y.offset; });
+      std::ranges::sort(segments, [](const auto& x, const auto& y) { return x.offset < y.offset; });
       return segments;
     };
     const std::vector<plan::Segment> first = sorted(a), second = sorted(b);

@@ -94,11 +94,9 @@ class ExchangeWriter {
   }
 
   bool is_scratch(std::int32_t tensor) const {
-    return plan_.tensors[static_cast<std::size_t>(tensor)].role == plan::Role::scratch;
+    return plan_.tensors[index(tensor)].role == plan::Role::scratch;
   }
-  bool holds_packets(std::int32_t buffer) const {
-    return program_.buffers[static_cast<std::size_t>(buffer)].packets;
-  }
+  bool holds_packets(std::int32_t buffer) const { return program_.buffers[index(buffer)].packets; }
 
   /// Whether nothing stands between a push before the step and the step's own.
   static bool only_pushes(const ExchangeStep& step) {
@@ -135,7 +133,7 @@ class ExchangeWriter {
         if (run.transfer->kind != plan::TransferKind::push) return;
         const std::int32_t tensor = run.transfer->destination.tensor;
         if (is_scratch(tensor)) {
-          program_.buffers[static_cast<std::size_t>(tensor)].packets = true;
+          program_.buffers[index(tensor)].packets = true;
           return;
         }
         stagings_.push_back({run, static_cast<std::int32_t>(program_.buffers.size())});
@@ -417,12 +415,12 @@ bool waits_for_earlier_steps(const ExchangeStep& step, int ranks) {
 // Peers are waited for between steps, never inside one.
 bool has_exchange_steps(const plan::Plan& plan, const plan::Stream& stream) {
   const std::vector<ExchangeStep> steps = steps_of(runs_of(plan, stream));
-  return std::all_of(steps.begin(), steps.end(), [&](const ExchangeStep& step) {
+  return std::ranges::all_of(steps, [&](const ExchangeStep& step) {
     if (!waits_for_earlier_steps(step, plan.ranks)) return false;
     if (step.terms.empty()) return step.run.transfer->reduce == ReduceOp::none;
     const plan::TransferKind kind = step.terms.front().transfer->kind;
-    return std::all_of(step.terms.begin(), step.terms.end(),
-                       [&](const Run& term) { return term.transfer->kind == kind; });
+    return std::ranges::all_of(step.terms,
+                               [&](const Run& term) { return term.transfer->kind == kind; });
   });
 }
 
@@ -444,7 +442,7 @@ Program lower_exchange(const plan::Plan& plan, const LowerOptions& options, Prog
   }
   program.kernels = {std::move(kernel)};
   program.codes = {{{{StreamItem{.kind = StreamItem::Kind::kernel, .index = 0}}}}};
-  program.code_of.assign(static_cast<std::size_t>(plan.ranks), 0);
+  program.code_of.assign(index(plan.ranks), 0);
   return program;
 }
 

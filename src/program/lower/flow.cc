@@ -29,7 +29,7 @@ class Tracer {
         write(id, d, movement.destinations[d]);
     }
     auto& conflicts = flow_.conflicts;
-    std::sort(conflicts.begin(), conflicts.end());
+    std::ranges::sort(conflicts);
     conflicts.erase(std::unique(conflicts.begin(), conflicts.end()), conflicts.end());
     return std::move(flow_);
   }
@@ -94,7 +94,7 @@ std::vector<MovementId> in_order(const Movements& movements) {
                        static_cast<std::int64_t>(i)});
     }
   }
-  std::stable_sort(ids.begin(), ids.end(), [&](const MovementId& a, const MovementId& b) {
+  std::ranges::stable_sort(ids, [&](const MovementId& a, const MovementId& b) {
     return at(movements, a).level < at(movements, b).level;
   });
   return ids;

@@ -78,8 +78,7 @@ struct Ends {
 Ends ends_of(const plan::Plan& plan, const Movements& movements);
 
 inline Movement& at(Movements& movements, const MovementId& id) {
-  return movements[static_cast<std::size_t>(id.rank)][static_cast<std::size_t>(id.stream)]
-                  [static_cast<std::size_t>(id.index)];
+  return movements[index(id.rank)][index(id.stream)][index(id.index)];
 }
 inline const Movement& at(const Movements& movements, const MovementId& id) {
   return at(const_cast<Movements&>(movements), id);

@@ -82,8 +82,7 @@ class Fuser {
     return same_memory && plan::overlap(a.area, b.area);
   }
   static bool overlaps_any(const Place& place, const std::vector<Place>& others) {
-    return std::any_of(others.begin(), others.end(),
-                       [&](const Place& other) { return overlaps(place, other); });
+    return std::ranges::any_of(others, [&](const Place& other) { return overlaps(place, other); });
   }
 
   /// Makes `first` do what `second` does as well, where that is the same and worth it.
@@ -116,11 +115,11 @@ class Fuser {
     std::size_t taken = both.destinations.size();
     std::vector<Place> others;
     for (const Place& source : second.sources) {
-      const auto from = std::find_if(
-          both.destinations.begin(), both.destinations.end(),
-          [&](const Place& place) { return is_own(both, place) && same(place, source); });
+      const auto from = std::ranges::find_if(both.destinations, [&](const Place& place) {
+        return is_own(both, place) && same(place, source);
+      });
       if (from != both.destinations.end() && taken == both.destinations.size())
-        taken = static_cast<std::size_t>(from - both.destinations.begin());
+        taken = index(from - both.destinations.begin());
       else if (overlaps_any(source, both.destinations))
         return false;
       else
@@ -131,8 +130,8 @@ class Fuser {
     if (reduces && both.destinations.size() > 1) return false;  // they do not hold the same
     held[taken].erase(id);
     const Place value = both.destinations[taken];
-    const bool overwritten = std::any_of(second.destinations.begin(), second.destinations.end(),
-                                         [&](const Place& place) { return same(place, value); });
+    const bool overwritten = std::ranges::any_of(
+        second.destinations, [&](const Place& place) { return same(place, value); });
     const bool dead = held[taken].empty() && (overwritten || !observed_[index(value.area.tensor)]);
     if (dead) {
       both.destinations.erase(both.destinations.begin() + static_cast<std::ptrdiff_t>(taken));
@@ -151,10 +150,10 @@ class Fuser {
 
   /// Where something may have to go through a NIC, whose proxy takes it from own memory.
   void stage(Movement& both, std::vector<Readers>& held, const Place& value) const {
-    const bool sends = std::any_of(both.destinations.begin(), both.destinations.end(),
-                                   [&](const Place& p) { return p.group < 0 && !is_own(both, p); });
-    const bool keeps = std::any_of(both.destinations.begin(), both.destinations.end(),
-                                   [&](const Place& p) { return is_own(both, p); });
+    const bool sends = std::ranges::any_of(
+        both.destinations, [&](const Place& p) { return p.group < 0 && !is_own(both, p); });
+    const bool keeps =
+        std::ranges::any_of(both.destinations, [&](const Place& p) { return is_own(both, p); });
     const bool as_it_is = both.sources.size() == 1 && is_own(both, both.sources.front()) &&
                           !may_be_packets(both.sources.front());
     if (!sends || keeps || as_it_is) return;
@@ -171,8 +170,8 @@ class Fuser {
     for (std::size_t s = 0; s < both.sources.size(); ++s)
       if (!same(both.sources[s], second.sources[s])) return false;
     const auto remote = [](const Movement& movement) {
-      return std::count_if(movement.destinations.begin(), movement.destinations.end(),
-                           [&](const Place& place) { return !is_own(movement, place); });
+      return std::ranges::count_if(movement.destinations,
+                                   [&](const Place& place) { return !is_own(movement, place); });
     };
     if (observed_[index(both.sources.front().area.tensor)]) return false;
     if (!packets_ && remote(both) + remote(second) != 1) return false;
@@ -199,9 +198,8 @@ class Fuser {
   /// place. The switch takes one source and one destination.
   static bool is_possible(const Movement& movement) {
     const auto grouped = [](const Place& place) { return place.group >= 0; };
-    const bool by_switch =
-        std::any_of(movement.sources.begin(), movement.sources.end(), grouped) ||
-        std::any_of(movement.destinations.begin(), movement.destinations.end(), grouped);
+    const bool by_switch = std::ranges::any_of(movement.sources, grouped) ||
+                           std::ranges::any_of(movement.destinations, grouped);
     if (by_switch && (movement.sources.size() > 1 || movement.destinations.size() > 1))
       return false;
     for (const Place& source : movement.sources) {
@@ -222,8 +220,8 @@ class Fuser {
 /// A movement between places of its own rank that is no work of a switch.
 bool is_local(const Movement& movement) {
   const auto own = [&](const Place& place) { return is_own(movement, place); };
-  return std::all_of(movement.sources.begin(), movement.sources.end(), own) &&
-         std::all_of(movement.destinations.begin(), movement.destinations.end(), own);
+  return std::ranges::all_of(movement.sources, own) &&
+         std::ranges::all_of(movement.destinations, own);
 }
 
 /// Takes what `second` adds to the destination of `first` as more sources of `first`.
@@ -250,8 +248,8 @@ bool join_sum(Movement& first, const Movement& second) {
 }  // namespace
 
 bool adds_up_locally(const std::vector<Movement>& stream) {
-  return std::any_of(stream.begin(), stream.end(), [](const Movement& m) { return m.reduces(); }) &&
-         std::all_of(stream.begin(), stream.end(), is_local);
+  return std::ranges::any_of(stream, [](const Movement& m) { return m.reduces(); }) &&
+         std::ranges::all_of(stream, is_local);
 }
 
 void join_sums(Movements& movements) {

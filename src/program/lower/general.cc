@@ -66,8 +66,8 @@ class Assigner {
   bool has_sums() const {
     if (options_.realization == Realization::co_located) return false;
     if (options_.realization != Realization::copy_engine && !computes(plan_)) return false;
-    return std::any_of(movements_.begin(), movements_.end(), [](const auto& streams) {
-      return std::any_of(streams.begin(), streams.end(), adds_up_locally);
+    return std::ranges::any_of(movements_, [](const auto& streams) {
+      return std::ranges::any_of(streams, adds_up_locally);
     });
   }
 
@@ -284,8 +284,8 @@ class Assigner {
     std::vector<const Movement*> list;
     for (const auto& stream : movements_[index(rank)])
       for (const Movement& movement : stream) list.push_back(&movement);
-    std::stable_sort(list.begin(), list.end(),
-                     [](const Movement* a, const Movement* b) { return a->level < b->level; });
+    std::ranges::stable_sort(
+        list, [](const Movement* a, const Movement* b) { return a->level < b->level; });
     const std::vector<bool> join = joins(list, count);
     const auto& groups = tiles_[index(rank)].groups;
     const auto level = [&](const TileRef& tile) { return groups[index(tile.group)].level; };
@@ -294,8 +294,8 @@ class Assigner {
          [&](std::int32_t w, const TileRef& tile) { tiles[index(w)].push_back(tile); });
     for (std::int32_t w = 0; w < count; ++w) {
       auto& own = tiles[index(w)];
-      std::stable_sort(own.begin(), own.end(),
-                       [&](const TileRef& a, const TileRef& b) { return level(a) < level(b); });
+      std::ranges::stable_sort(
+          own, [&](const TileRef& a, const TileRef& b) { return level(a) < level(b); });
       std::size_t next = 0;
       for (std::size_t i = 0; i < list.size(); ++i) {
         for (; next < own.size() && level(own[next]) < list[i]->level; ++next)
@@ -356,8 +356,8 @@ class Assigner {
       const int first = symmetry_.representative(rank);
       for (const TileGroup& group : tiles_[index(first)].groups) {
         if (is_whole(plan_, first, group.compute)) continue;  // its bell
-        const bool makes = std::any_of(group.made.begin(), group.made.end(),
-                                       [&](const plan::Area& a) { return overlap(a, wanted); });
+        const bool makes = std::ranges::any_of(
+            group.made, [&](const plan::Area& a) { return overlap(a, wanted); });
         if (makes) wait_for_all(item, {&done_by_.at(&group), image});
       }
     }
@@ -416,13 +416,12 @@ class Assigner {
 bool uses_groups(const Movements& movements) {
   const auto grouped = [](const Place& place) { return place.group >= 0; };
   const auto moves = [&](const Movement& movement) {
-    return std::any_of(movement.sources.begin(), movement.sources.end(), grouped) ||
-           std::any_of(movement.destinations.begin(), movement.destinations.end(), grouped);
+    return std::ranges::any_of(movement.sources, grouped) ||
+           std::ranges::any_of(movement.destinations, grouped);
   };
-  return std::any_of(movements.begin(), movements.end(), [&](const auto& streams) {
-    return std::any_of(streams.begin(), streams.end(), [&](const auto& stream) {
-      return std::any_of(stream.begin(), stream.end(), moves);
-    });
+  return std::ranges::any_of(movements, [&](const auto& streams) {
+    return std::ranges::any_of(
+        streams, [&](const auto& stream) { return std::ranges::any_of(stream, moves); });
   });
 }
 

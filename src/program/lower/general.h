@@ -24,7 +24,7 @@ struct Symmetry;  // lower/symmetry.h
 /// Whether any rank does.
 inline bool computes(const plan::Plan& plan) {
   const auto any = [](const plan::Code& code) { return !code.computes.empty(); };
-  return std::any_of(plan.codes.begin(), plan.codes.end(), any);
+  return std::ranges::any_of(plan.codes, any);
 }
 
 /// Rows of memory that all of some places have at equal distances; units of area.h: bytes or
@@ -98,8 +98,7 @@ void each_written(const plan::Plan& plan, const Movements& movements, int period
       for (const Movement& movement : stream) {
         for (const Place& place : movement.destinations) {
           const std::vector<int> one{place.rank};
-          for (const int rank :
-               place.group < 0 ? one : plan.groups[static_cast<std::size_t>(place.group)])
+          for (const int rank : place.group < 0 ? one : plan.groups[index(place.group)])
             if (rank < period) visit(rank, place, movement);
         }
       }

@@ -9,9 +9,9 @@
 #include <set>
 
 #include "core/index.h"
+#include "plan/launches.h"
 #include "plan/tiles.h"
 #include "program/lower/general.h"
-#include "program/lower/launches.h"
 #include "program/lower/symmetry.h"
 
 namespace hemiola::program::general {
@@ -76,8 +76,7 @@ class GroupMaker {
     }
     for (auto* users : {&written_, &awaited_}) {
       for (auto& [memory, areas] : *users) {
-        std::sort(areas.begin(), areas.end(),
-                  [](const auto& a, const auto& b) { return a.rects < b.rects; });
+        std::ranges::sort(areas, {}, [](const auto& one) { return one.rects; });
         areas.erase(std::unique(areas.begin(), areas.end()), areas.end());
       }
     }
@@ -87,8 +86,8 @@ class GroupMaker {
   /// written; else they stand alone.
   static bool has_steps(const Compute& compute, std::int32_t axis) {
     return compute.axes[index(axis)].reduced && axis == order_of(compute).back() &&
-           std::none_of(compute.operands.begin(), compute.operands.end(),
-                        [](const auto& o) { return o.use == plan::Use::write; });
+           std::ranges::none_of(compute.operands,
+                                [](const auto& o) { return o.use == plan::Use::write; });
   }
 
   Cuts cuts_of(const Compute& compute, int rank, std::int32_t a) const {
@@ -161,10 +160,10 @@ class GroupMaker {
 
   /// Whether the same operands follow both axes.
   static bool go_together(const Compute& compute, std::size_t a, std::size_t b) {
-    return std::all_of(compute.operands.begin(), compute.operands.end(), [&](const auto& operand) {
+    return std::ranges::all_of(compute.operands, [&](const auto& operand) {
       const auto follows = [&](std::size_t axis) {
         const auto& axes = operand.axes;
-        return std::find(axes.begin(), axes.end(), static_cast<std::int32_t>(axis)) != axes.end();
+        return std::ranges::find(axes, static_cast<std::int32_t>(axis)) != axes.end();
       };
       return follows(a) == follows(b);
     });

@@ -219,7 +219,7 @@ std::int32_t Lanes::host_of(int rank, std::int32_t lane) const {
   const std::vector<std::int32_t> same = lanes_between(self.rank, self.peer);
   std::vector<std::int32_t> hosts = lanes_between(rank, self.rank);
   if (hosts.empty()) hosts = lanes_between(rank, -1);
-  const auto number = std::find(same.begin(), same.end(), lane) - same.begin();
+  const auto number = std::ranges::find(same, lane) - same.begin();
   return hosts[index(number) % hosts.size()];
 }
 
@@ -265,9 +265,8 @@ void Lanes::order() {
   for (const auto& [key, item] : last) {
     const auto& [lane, rank] = key;
     const std::vector<std::int32_t>& own = of_rank_[index(rank)];
-    const bool known = std::any_of(own.begin(), own.end(), [&, &wanted = item](std::int32_t l) {
-      return reduction.knows(l, wanted);
-    });
+    const bool known = std::ranges::any_of(
+        own, [&, &wanted = item](std::int32_t l) { return reduction.knows(l, wanted); });
     if (!known) ends[host(rank, lane)].push_back(item);
   }
   for (std::int32_t lane = 0; lane < count; ++lane)

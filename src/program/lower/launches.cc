@@ -12,8 +12,7 @@ std::map<std::int32_t, std::int32_t> gates_of(const plan::Code& code) {
   auto stream = static_cast<std::int32_t>(code.streams.size());
   for (std::size_t c = 0; c < code.computes.size(); ++c) {
     const auto& after = code.computes[c].after;
-    if (std::any_of(after.begin(), after.end(),
-                    [](const plan::Dependency& d) { return d.on_transfer(); }))
+    if (std::ranges::any_of(after, [](const plan::Dependency& d) { return d.on_transfer(); }))
       gates[static_cast<std::int32_t>(c)] = stream++;
   }
   return gates;

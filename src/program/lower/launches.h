@@ -33,7 +33,7 @@ std::set<std::pair<int, std::int32_t>> awaited_launches(const plan::Plan& plan,
                                                         const Movement& movement);
 /// Whether transfers wait for all of the compute rather than for its tiles.
 inline bool is_whole(const plan::Plan& plan, int rank, std::int32_t compute) {
-  return plan.code(rank).computes[static_cast<std::size_t>(compute)].waits == plan::Waits::launch;
+  return plan.code(rank).computes[index(compute)].waits == plan::Waits::launch;
 }
 
 /// Bodies of a launch; -1: none.

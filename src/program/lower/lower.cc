@@ -47,7 +47,7 @@ bool is_cut_evenly(const plan::Plan& plan, const plan::Stream& stream) {
   std::vector<std::int64_t> counts(plan.tensors.size(), 0);
   bool even = true;
   const auto note = [&](const plan::Region& region) {
-    std::int64_t& count = counts[static_cast<std::size_t>(region.tensor)];
+    std::int64_t& count = counts[index(region.tensor)];
     if (count == 0) count = region.count();
     const Affine& first = region.first();
     const bool multiple =
@@ -80,8 +80,8 @@ void share_memory(Program& program, const plan::Plan& plan, bool swaps) {
     if (program.buffers[i].kind == BufferKind::output) output = static_cast<std::int32_t>(i);
   }
   if (input < 0 || output < 0) return;
-  Buffer& in = program.buffers[static_cast<std::size_t>(input)];
-  Buffer& out = program.buffers[static_cast<std::size_t>(output)];
+  Buffer& in = program.buffers[index(input)];
+  Buffer& out = program.buffers[index(output)];
   const std::int64_t in_chunks = in.chunks.front(), out_chunks = out.chunks.front();
   if (in_chunks < out_chunks) {
     in.alias = output;
@@ -95,22 +95,22 @@ void share_memory(Program& program, const plan::Plan& plan, bool swaps) {
 std::string_view name_of(Realization realization) {
   constexpr std::array<std::string_view, 5> kNames{"load-store", "bulk", "copy-engine",
                                                    "co-located", "multicast"};
-  return kNames.at(static_cast<std::size_t>(realization));
+  return kNames.at(index(realization));
 }
 
 std::string_view name_of(Sync sync) {
   constexpr std::array<std::string_view, 3> kNames{"own", "channels", "connections"};
-  return kNames.at(static_cast<std::size_t>(sync));
+  return kNames.at(index(sync));
 }
 
 std::string_view name_of(CopyCommand command) {
   constexpr std::array<std::string_view, 3> kNames{"copy", "broadcast", "swap"};
-  return kNames.at(static_cast<std::size_t>(command));
+  return kNames.at(index(command));
 }
 
 std::string_view name_of(CopyQueues queues) {
   constexpr std::array<std::string_view, 2> kNames{"stream", "peer"};
-  return kNames.at(static_cast<std::size_t>(queues));
+  return kNames.at(index(queues));
 }
 
 bool is_exchange(const plan::Plan& plan) {
@@ -251,7 +251,7 @@ Operand operand_at(const plan::Region& region, const Affine& rank) {
 bool is_in_place(const Program& program, const plan::Transfer& copy) {
   const auto place = [&](const plan::Region& region, const Indices& at) {
     std::int64_t chunk = region.first()(at);
-    const Buffer& buffer = program.buffers[static_cast<std::size_t>(region.tensor)];
+    const Buffer& buffer = program.buffers[index(region.tensor)];
     if (buffer.alias < 0) return std::pair{region.tensor, chunk};
     return std::pair{buffer.alias, chunk + buffer.alias_chunk(at)};
   };

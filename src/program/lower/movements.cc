@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "core/index.h"
 #include "program/lower/launches.h"
@@ -10,7 +9,6 @@
 namespace hemiola::program::general {
 namespace {
 
-using plan::Area;
 using plan::Transfer;
 using plan::TransferKind;
 
@@ -232,10 +230,10 @@ class MovementMaker {
     const auto size = static_cast<std::int64_t>(members.size());
     std::vector<Call> calls;
     const auto& mine = calls_[{transfer.group, own}];
-    const auto turn = static_cast<std::size_t>(
-        std::find_if(mine.begin(), mine.end(),
-                     [&](const Call& c) { return c.stream == stream && c.number == number; }) -
-        mine.begin());
+    const auto turn =
+        index(std::ranges::find_if(
+                  mine, [&](const Call& c) { return c.stream == stream && c.number == number; }) -
+              mine.begin());
     for (const int member : members) {
       const auto& theirs = calls_[{transfer.group, member}];
       if (turn >= theirs.size() || theirs[turn].transfer->collective != transfer.collective) {
@@ -246,7 +244,7 @@ class MovementMaker {
       }
       calls.push_back(theirs[turn]);
     }
-    const auto me = std::find(members.begin(), members.end(), own) - members.begin();
+    const auto me = std::ranges::find(members, own) - members.begin();
     const auto source = [&](std::int64_t m) {
       return place(members[index(m)], calls[index(m)].transfer->source, calls[index(m)].at);
     };
@@ -296,8 +294,7 @@ class MovementMaker {
         }
         break;
       case Collective::broadcast: {
-        const bool root_inside =
-            std::find(members.begin(), members.end(), plan_.root) != members.end();
+        const bool root_inside = std::ranges::find(members, plan_.root) != members.end();
         if (own != (root_inside ? plan_.root : members.front())) break;
         if (stores) {
           move(at, stream, number, {source(me)}, {through_switch(target(me), transfer.group)});
@@ -343,8 +340,8 @@ class MovementMaker {
 
 bool conflict(const Movement& a, const Movement& b) {
   const auto any = [](const std::vector<Place>& x, const std::vector<Place>& y) {
-    return std::any_of(x.begin(), x.end(), [&](const Place& p) {
-      return std::any_of(y.begin(), y.end(), [&](const Place& q) {
+    return std::ranges::any_of(x, [&](const Place& p) {
+      return std::ranges::any_of(y, [&](const Place& q) {
         const bool same_memory = p.group >= 0 || q.group >= 0 || p.rank == q.rank;
         return same_memory && plan::overlap(p.area, q.area);
       });

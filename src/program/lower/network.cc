@@ -38,7 +38,7 @@ class Rewriter {
     for (const Crossing& crossing : crossing_) replace(crossing);
     keep_order_in_streams();
     put_in_streams();
-    transit.shape = {std::max<std::int64_t>(1, *std::max_element(used_.begin(), used_.end()))};
+    transit.shape = {std::max<std::int64_t>(1, *std::ranges::max_element(used_))};
     plan_.tensors.push_back(std::move(transit));
   }
 
@@ -69,8 +69,8 @@ class Rewriter {
   }
   static bool through_switch(const Movement& movement) {
     const auto is_group = [](const Place& place) { return place.group >= 0; };
-    return std::any_of(movement.sources.begin(), movement.sources.end(), is_group) ||
-           std::any_of(movement.destinations.begin(), movement.destinations.end(), is_group);
+    return std::ranges::any_of(movement.sources, is_group) ||
+           std::ranges::any_of(movement.destinations, is_group);
   }
 
   void find_crossing() {
@@ -81,8 +81,7 @@ class Rewriter {
           const auto far = [&](const Place& place) { return crosses(rank, place.rank); };
           const Movement& m = stream[i];
           if (through_switch(m)) continue;
-          if (std::any_of(m.sources.begin(), m.sources.end(), far) ||
-              std::any_of(m.destinations.begin(), m.destinations.end(), far))
+          if (std::ranges::any_of(m.sources, far) || std::ranges::any_of(m.destinations, far))
             crossing_.push_back({rank, static_cast<std::int32_t>(s), static_cast<std::int64_t>(i)});
         }
       }
@@ -116,7 +115,7 @@ class Rewriter {
   /// Whether a movement that writes memory of its own alone (transit) needs what tiles of a rank
   /// make: it reads it.
   static bool reads(const Movement& moved, int rank, const plan::Area& area) {
-    return std::any_of(moved.sources.begin(), moved.sources.end(), [&](const Place& source) {
+    return std::ranges::any_of(moved.sources, [&](const Place& source) {
       return source.rank == rank && overlap(source.area, area);
     });
   }
@@ -137,8 +136,7 @@ class Rewriter {
         note(after.rank, after.stream, after.index);
       for (const auto& computed : earlier.computed) {
         if (to_transit && !reads(moved, computed.first, computed.second)) continue;
-        if (std::find(moved.computed.begin(), moved.computed.end(), computed) ==
-            moved.computed.end())
+        if (std::ranges::find(moved.computed, computed) == moved.computed.end())
           moved.computed.push_back(computed);
       }
       moved.launches.insert(moved.launches.end(), earlier.launches.begin(), earlier.launches.end());
@@ -151,15 +149,13 @@ class Rewriter {
   /// tells its rank of that through a NIC as well.
   static void leave_out(Movement& sum, const Movement& message) {
     std::erase_if(sum.computed, [&](const auto& one) {
-      return std::find(message.computed.begin(), message.computed.end(), one) !=
-             message.computed.end();
+      return std::ranges::find(message.computed, one) != message.computed.end();
     });
     std::erase_if(sum.after, [&](const Movement::After& one) {
-      return std::any_of(
-          message.after.begin(), message.after.end(), [&](const Movement::After& other) {
-            return std::pair(one.rank, one.stream) == std::pair(other.rank, other.stream) &&
-                   one.index <= other.index;
-          });
+      return std::ranges::any_of(message.after, [&](const Movement::After& other) {
+        return std::pair(one.rank, one.stream) == std::pair(other.rank, other.stream) &&
+               one.index <= other.index;
+      });
     });
   }
 
@@ -226,10 +222,9 @@ class Rewriter {
   bool adds_beyond(const Movement& m) const {
     const int owner = m.destinations.front().rank;
     const auto there = [&](const Place& place) { return place.rank == owner; };
-    return crosses(m.rank, owner) &&
-           std::all_of(m.destinations.begin(), m.destinations.end(), there) &&
-           m.destinations.size() == 1 && std::any_of(m.sources.begin(), m.sources.end(), there) &&
-           std::all_of(m.sources.begin(), m.sources.end(), [&](const Place& place) {
+    return crosses(m.rank, owner) && std::ranges::all_of(m.destinations, there) &&
+           m.destinations.size() == 1 && std::ranges::any_of(m.sources, there) &&
+           std::ranges::all_of(m.sources, [&](const Place& place) {
              return place.rank == owner || place.rank == m.rank;
            });
   }
@@ -295,8 +290,7 @@ class Rewriter {
       const int to = m.destinations.front().rank;
       return std::tuple(m.level, added.last, (to - m.rank + plan_.ranks) % plan_.ranks, i);
     };
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
     std::vector<std::array<std::int64_t, 2>> next(index(plan_.ranks));
     for (const std::size_t i : order)
       added_[i].place = next[index(added_[i].movement.rank)][added_[i].stream]++;

@@ -47,7 +47,7 @@ void place_tensors(const plan::Plan& plan, Ordered& list, Program& program) {
     const BufferKind kind = tensor.role == plan::Role::input    ? BufferKind::input
                             : tensor.role == plan::Role::output ? BufferKind::output
                                                                 : BufferKind::scratch;
-    const auto k = static_cast<std::size_t>(kind);
+    const auto k = index(kind);
     if (kind != BufferKind::scratch && ++present[k] > 1)
       throw Failure(fmt::format("plan '{}' has two {} tensors, '{}' the second; executors know one",
                                 plan.name, kBufferNames[k], tensor.name),
@@ -113,8 +113,8 @@ Ordered ordered(const plan::Plan& plan, const LowerOptions& options, Program& pr
         if (!movement.strips.empty()) list.order.push_back(&movement);
     }
   }
-  std::stable_sort(list.order.begin(), list.order.end(),
-                   [](const Movement* a, const Movement* b) { return a->level < b->level; });
+  std::ranges::stable_sort(
+      list.order, [](const Movement* a, const Movement* b) { return a->level < b->level; });
   return list;
 }
 
@@ -141,7 +141,7 @@ std::vector<Reduction::ItemOf> Reduction::next(std::int32_t actor,
                                                const std::vector<ItemOf>& before) {
   KnownItems& now = now_[actor];
   std::vector<ItemOf> latest_first = before;
-  std::sort(latest_first.begin(), latest_first.end(), [&](const ItemOf& a, const ItemOf& b) {
+  std::ranges::sort(latest_first, [&](const ItemOf& a, const ItemOf& b) {
     return then_.at(a).first > then_.at(b).first;
   });
   std::vector<ItemOf> waits;

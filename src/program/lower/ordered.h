@@ -36,9 +36,7 @@ struct Ordered {
   std::pair<BufferKind, std::int64_t> memory(int rank, BufferKind kind, std::int64_t chunk,
                                              std::int64_t parts = 1) const;
 
-  BufferKind kind_of(const Place& at) const {
-    return place[static_cast<std::size_t>(at.area.tensor)].first;
-  }
+  BufferKind kind_of(const Place& at) const { return place[index(at.area.tensor)].first; }
   std::vector<Row> rows_of(const Movement& movement) const;
 };
 

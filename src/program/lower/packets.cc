@@ -1,5 +1,4 @@
 // Data as packets: flags travel with the data, so their readers need no signal.
-#include <algorithm>
 #include <numeric>
 #include <set>
 

@@ -67,7 +67,7 @@ class Trails {
                               reading.offset + begin - reading.at, end - begin, seen))
         led.emplace_back(begin, end);
     }
-    std::sort(led.begin(), led.end());
+    std::ranges::sort(led);
     std::int64_t up_to = at;
     for (const auto& [begin, end] : led)
       if (begin <= up_to) up_to = std::max(up_to, end);

@@ -234,7 +234,7 @@ DistinctRows::DistinctRows(const plan::Plan& plan, const Movements& movements)
     }
   });
   for (Memory& memory : memories_) {
-    std::sort(memory.rows.begin(), memory.rows.end());
+    std::ranges::sort(memory.rows);
     memory.rows.erase(std::unique(memory.rows.begin(), memory.rows.end()), memory.rows.end());
   }
 }

@@ -19,7 +19,7 @@ class DistinctRows {
   /// that count without the rows that are left out.
   template <class Visit>
   void each(const Place& place, Visit&& visit) const {
-    const Memory& memory = memories_[static_cast<std::size_t>(place.area.tensor)];
+    const Memory& memory = memories_[index(place.area.tensor)];
     for (const Strip& strip : place.rows) {
       if (!memory.has_rows(strip)) {
         for (std::int64_t r = 0, at = strip.offset[0]; r < strip.rows; ++r, at += strip.pitch[0])

@@ -143,7 +143,7 @@ class SymmetryFinder {
     for (const Movement::After& after : movement.after)
       all.emplace_back(distance(movement.rank, after.rank), after.stream, after.index,
                        after.loads_only);
-    std::sort(all.begin(), all.end());
+    std::ranges::sort(all);
     return all;
   }
 
@@ -151,7 +151,7 @@ class SymmetryFinder {
     std::vector<std::pair<int, std::int32_t>> all;
     for (const auto& [rank, launch] : movement.launches)
       all.emplace_back(distance(movement.rank, rank), launch);
-    std::sort(all.begin(), all.end());
+    std::ranges::sort(all);
     return all;
   }
 
@@ -171,8 +171,8 @@ class SymmetryFinder {
 
   /// A group of which every member has its image in it, too.
   bool goes_round(const std::vector<int>& group) const {
-    return std::all_of(group.begin(), group.end(), [&](int rank) {
-      return std::find(group.begin(), group.end(), (rank + period_) % plan_.ranks) != group.end();
+    return std::ranges::all_of(group, [&](int rank) {
+      return std::ranges::find(group, (rank + period_) % plan_.ranks) != group.end();
     });
   }
 
@@ -200,8 +200,7 @@ class SymmetryFinder {
       std::vector<std::pair<int, const plan::Area*>> all;
       for (const auto& [rank, area] : movement.computed)
         all.emplace_back(distance(movement.rank, rank), &area);
-      std::stable_sort(all.begin(), all.end(),
-                       [](const auto& a, const auto& b) { return a.first < b.first; });
+      std::ranges::stable_sort(all, {}, [](const auto& one) { return one.first; });
       return all;
     };
     const auto ours = sorted(here), theirs = sorted(there);

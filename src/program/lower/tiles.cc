@@ -60,10 +60,9 @@ class TileMaker {
 
   void find_arrivals(int rank, const plan::Area& needed, TileGroup& group) {
     for (const Movement* movement : writers_[{rank, needed.tensor}]) {
-      const bool writes_it = std::any_of(
-          movement->destinations.begin(), movement->destinations.end(), [&](const Place& place) {
-            return (place.group >= 0 || place.rank == rank) && overlap(place.area, needed);
-          });
+      const bool writes_it = std::ranges::any_of(movement->destinations, [&](const Place& place) {
+        return (place.group >= 0 || place.rank == rank) && overlap(place.area, needed);
+      });
       if (writes_it) group.after.push_back(movement);
     }
   }
@@ -79,10 +78,10 @@ class TileMaker {
           if (groups[other].compute == group.compute || compute_of(rank, groups[other]).is_launch())
             continue;
           const auto makes = [&](const plan::Area& needed) {
-            return std::any_of(groups[other].made.begin(), groups[other].made.end(),
-                               [&](const plan::Area& made) { return overlap(made, needed); });
+            return std::ranges::any_of(
+                groups[other].made, [&](const plan::Area& made) { return overlap(made, needed); });
           };
-          if (std::any_of(group.needed.begin(), group.needed.end(), makes))
+          if (std::ranges::any_of(group.needed, makes))
             group.after_groups.push_back(static_cast<std::int32_t>(other));
         }
       }
@@ -219,10 +218,10 @@ class TileMaker {
           for (const auto& [rank, area] : movement.computed) {
             if (rank >= symmetry_.period) continue;
             for (TileGroup& group : tiles_[index(rank)].groups) {
-              const bool takes =
-                  movement.level < group.wanted &&
-                  std::any_of(group.made.begin(), group.made.end(),
-                              [&](const plan::Area& made) { return overlap(made, area); });
+              const bool takes = movement.level < group.wanted &&
+                                 std::ranges::any_of(group.made, [&](const plan::Area& made) {
+                                   return overlap(made, area);
+                                 });
               if (takes) group.wanted = movement.level;
             }
           }

@@ -93,9 +93,7 @@ const Executor& find_executor(std::string_view name, std::string_view format) {
 }
 
 const Executor& executor_of(const Program& program) {
-  const auto found = std::find_if(kExecutors.begin(), kExecutors.end(), [&](const Executor& one) {
-    return one.name == program.executed_by.name;
-  });
+  const auto found = std::ranges::find(kExecutors, program.executed_by.name, &Executor::name);
   return found == kExecutors.end() ? kHemiola : *found;
 }
 

@@ -1,7 +1,6 @@
 #include "program/semantics/primitive.h"
 
 #include <array>
-#include <cstddef>
 #include <string_view>
 
 namespace hemiola::program {
@@ -9,12 +8,12 @@ namespace {
 
 constexpr std::array<std::string_view, 9> kPrimitives{
     "move", "signal", "wait", "fence", "sync", "barrier", "post", "flush", "compute"};
-static_assert(kPrimitives.size() == static_cast<std::size_t>(PrimitiveKind::compute) + 1);
+static_assert(kPrimitives.size() == index(PrimitiveKind::compute) + 1);
 
 }  // namespace
 
 std::string_view name_of(PrimitiveKind kind) {
-  return kPrimitives.at(static_cast<std::size_t>(kind));
+  return kPrimitives.at(index(kind));
 }
 
 std::int64_t memory_offset(std::int64_t data, Access access) {

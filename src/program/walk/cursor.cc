@@ -8,7 +8,7 @@ namespace {
 /// The index after the end_loop that closes the loop at `begin`.
 std::int32_t after_loop(const std::vector<Op>& ops, std::int32_t begin) {
   int depth = 0;
-  auto at = static_cast<std::size_t>(begin);
+  auto at = index(begin);
   for (; at < ops.size(); ++at) {
     if (ops[at].kind == OpKind::loop) ++depth;
     if (ops[at].kind == OpKind::end_loop && --depth == 0) return static_cast<std::int32_t>(at) + 1;
@@ -22,7 +22,7 @@ Cursor::Cursor(const Bound& bound, int rank, std::int32_t body, std::int32_t fra
     : bound_(&bound),
       frame_(&bound.frame(frame)),
       program_(frame_->program.get()),
-      body_(&bound.bodies().at(static_cast<std::size_t>(body))),
+      body_(&bound.bodies().at(index(body))),
       rank_(rank),
       iteration_(frame_->call) {
   indices_.rank = frame_->own_of(rank);
@@ -50,7 +50,7 @@ bool Cursor::advance(Primitive& out, ComputeSteps* steps, std::int64_t pieces) {
       return true;
     }
     if (op_ == static_cast<std::int32_t>(ops.size())) break;  // behind a table at the end
-    const Op& op = ops[static_cast<std::size_t>(op_)];
+    const Op& op = ops[index(op_)];
     if (op.kind == OpKind::loop) {
       enter_loop(op);
       continue;
@@ -108,9 +108,8 @@ void Cursor::enter_loop(const Op& op) {
     return;
   }
   ++op_;
-  loops_[static_cast<std::size_t>(depth_)] = {
-      op_, count, op.unit.count, op.pieces, op.places.data(), op.columns()};
-  indices_.loop[static_cast<std::size_t>(depth_)] = 0;
+  loops_[index(depth_)] = {op_, count, op.unit.count, op.pieces, op.places.data(), op.columns()};
+  indices_.loop[index(depth_)] = 0;
   ++depth_;
 }
 
@@ -119,7 +118,7 @@ void Cursor::leave_or_repeat_loop() {
     ++op_;
     return;
   }
-  const auto inner = static_cast<std::size_t>(depth_ - 1);
+  const auto inner = index(depth_ - 1);
   if (++indices_.loop[inner] < loops_[inner].count) {
     op_ = loops_[inner].begin;
     return;

@@ -31,9 +31,8 @@ bool reduces(OpKind kind) {
 
 ReduceOp Cursor::reduction(const Op& op) const {
   // What the switch loads of a group is always a sum.
-  const bool through_switch = std::any_of(op.src.begin(), op.src.end(), [](const Operand& source) {
-    return source.access == Access::multicast;
-  });
+  const bool through_switch = std::ranges::any_of(
+      op.src, [](const Operand& source) { return source.access == Access::multicast; });
   if (!reduces(op.kind) && !through_switch) return ReduceOp::none;
   // An MSCCL++ plan names its reduction, and an MSCCL file may; everywhere else the caller of the
   // collective does.
@@ -131,7 +130,7 @@ bool Cursor::expand_wait(const Op& op, Primitive& out) {
   while (stage_ < 2) {
     const bool shared = stage_++ == 1;
     for (const SemaphoreRef& ref : op.semaphores) {
-      if (program_->semaphores.at(static_cast<std::size_t>(ref.index)).shared != shared) continue;
+      if (program_->semaphores.at(index(ref.index)).shared != shared) continue;
       out.semaphores.push_back(semaphore(ref));
       out.values.push_back(shared ? 1 : ++count_of(out.semaphores.back().index));
     }
@@ -171,8 +170,8 @@ bool Cursor::expand_signal_any(const Op& op, Primitive& out) {
     out.release = op.kind != OpKind::relaxed_signal && !op.relaxed;
     if (!out.semaphores.empty()) return true;
   }
-  while (static_cast<std::size_t>(part_) < op.semaphores.size()) {
-    const SemaphoreRef& ref = op.semaphores[static_cast<std::size_t>(part_++)];
+  while (index(part_) < op.semaphores.size()) {
+    const SemaphoreRef& ref = op.semaphores[index(part_++)];
     if (!behind_nic(op, ref.rank(indices_))) continue;
     out.kind = PrimitiveKind::post;
     out.release = out.remote = posted_ = true;
@@ -204,7 +203,7 @@ bool Cursor::expand_dependency(const Op& op, Primitive& out) {
 bool Cursor::expand_pairs(const Op& op, Primitive& out) {
   while (true) {
     const std::int64_t per_pair = op.src.empty() ? 1 : regions(op, op.src.front());
-    const auto pair = static_cast<std::size_t>(part_ / per_pair);
+    const auto pair = index(part_ / per_pair);
     if (pair >= op.src.size() || pair >= op.dst.size()) return false;
     const std::int64_t index = part_++ % per_pair;
     const Region from = region(op, op.src[pair], index);
@@ -255,8 +254,7 @@ bool Cursor::expand_load(const Op& op, Primitive& out) {
   if (stage_ >= std::max<std::int64_t>(1, op.count)) return false;
   const std::int64_t number = stage_++;
   const Operand& source = op.src.front();
-  const std::int64_t present =
-      program_->buffers.at(static_cast<std::size_t>(source.buffer)).bytes.count;
+  const std::int64_t present = program_->buffers.at(index(source.buffer)).bytes.count;
   out.kind = PrimitiveKind::move;
   out.bytes = op.bytes.count;
   out.src.push_back({rank_of(source.rank(indices_)), frame_->buffer_of(source.buffer),
@@ -281,8 +279,8 @@ bool Cursor::expand_posts(const Op& op, Primitive& out) {
                        op.kind == OpKind::put_signal || op.kind == OpKind::put_signal_flush;
   const std::size_t pairs = op.dst.empty() ? op.semaphores.size() : op.dst.size();
   const std::int64_t per_pair = op.dst.empty() ? 1 : regions(op, op.dst.front());
-  while (static_cast<std::size_t>(part_ / per_pair) < pairs) {
-    const auto pair = static_cast<std::size_t>(part_ / per_pair);
+  while (index(part_ / per_pair) < pairs) {
+    const auto pair = index(part_ / per_pair);
     const std::int64_t index = part_++ % per_pair;
     const bool signals_now = signals && index == per_pair - 1 && pair < op.semaphores.size();
     const Region to = op.dst.empty() ? Region{} : region(op, op.dst[pair], index);
@@ -323,9 +321,8 @@ bool Cursor::expand_move(const Op& op, Primitive& out) {
     out.reduce = reduction(op);
     out.batched = op.batched;
     for (const Operand& source : op.src) out.src.push_back(span(source, region(op, source, index)));
-    const bool through_nic = std::any_of(op.dst.begin(), op.dst.end(), [&](const Operand& target) {
-      return behind_nic(op, target);
-    });
+    const bool through_nic =
+        std::ranges::any_of(op.dst, [&](const Operand& target) { return behind_nic(op, target); });
     for (const Operand& target : op.dst) {
       if (behind_nic(op, target) || (op.staged && !through_nic && &target == &op.dst.front()))
         continue;
@@ -381,8 +378,7 @@ bool Cursor::expand_compute(const Op& op, Primitive& out) {
     out.kind = PrimitiveKind::sync;
     return true;
   }
-  const Operand& operand = loads ? op.src[static_cast<std::size_t>(part_)]
-                                 : op.dst[static_cast<std::size_t>(part_ - sources)];
+  const Operand& operand = loads ? op.src[index(part_)] : op.dst[index(part_ - sources)];
   ++part_;
   out.kind = PrimitiveKind::move;
   out.posted = loads;

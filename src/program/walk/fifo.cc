@@ -31,7 +31,7 @@ std::int64_t Cursor::received_key(const ConnectionRef& from) const {
 
 /// Asking the machine takes a lock, and a workgroup has few peers.
 bool Cursor::crosses_network(int peer) {
-  auto& [known, network] = networks_[static_cast<std::size_t>(peer) % networks_.size()];
+  auto& [known, network] = networks_[index(peer) % networks_.size()];
   if (known != peer) {
     network = bound_->crosses_network(rank(), peer);
     known = peer;
@@ -134,8 +134,7 @@ bool Cursor::expand_connection(const Op& op, Primitive& out) {
 bool Cursor::fifo_stage(const Op& op, Primitive& out) {
   // Whether data that come in (or go out) through one of the connections are announced by a tail.
   const auto has_tail = [](std::span<const End> ends) {
-    return std::any_of(ends.begin(), ends.end(),
-                       [](const End& end) { return end.access == Access::plain; });
+    return std::ranges::any_of(ends, [](const End& end) { return end.access == Access::plain; });
   };
   const std::int32_t stage = stage_++;
   const bool is_empty = transfer_.slice.bytes == 0;  // of the last calls; posted like any other
@@ -157,7 +156,7 @@ bool Cursor::fifo_stage(const Op& op, Primitive& out) {
       break;
   }
   const std::size_t sources = transfer_.sources;
-  const auto step = static_cast<std::size_t>(stage - crediting);
+  const auto step = index(stage - crediting);
   if (step == 0) return fifo_credits(out);
   if (step <= sources) return fifo_remote_credit(incoming()[step - 1], out);
   if (step == sources + 1) return fifo_tails(out);

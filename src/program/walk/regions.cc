@@ -11,14 +11,14 @@ namespace hemiola::program {
 /// matter.
 std::int32_t Cursor::piece_loop() const {
   std::int32_t depth = depth_ - 1;
-  while (depth >= 0 && loops_[static_cast<std::size_t>(depth)].unit == 0) --depth;
+  while (depth >= 0 && loops_[index(depth)].unit == 0) --depth;
   return depth;
 }
 
 std::int64_t Cursor::regions([[maybe_unused]] const Op& op, const Operand& operand) const {
   const std::int32_t depth = piece_loop();
   if (depth < 0) return 1;
-  const auto at = static_cast<std::size_t>(depth);
+  const auto at = index(depth);
   const Loop& loop = loops_[at];
   if (loop.pieces == Pieces::of_region) return 1;
   const bool whole = indices_.loop[at] == 0 && loop.unit >= frame_->chunk_bytes;
@@ -77,7 +77,7 @@ Span Cursor::span(const Operand& operand, Region region, bool clears) const {
     out.pitch = operand.pitch * stride;
     out.skip = offset;
   }
-  const Buffer& buffer = program_->buffers.at(static_cast<std::size_t>(place.buffer));
+  const Buffer& buffer = program_->buffers.at(index(place.buffer));
   if (buffer.rotation > 1) {
     const std::int64_t part = (iteration_ + (clears ? buffer.rotation - 1 : 0)) % buffer.rotation;
     out.offset += part * (bound_->memory_bytes(out.buffer, rank_of(resolver)) / buffer.rotation);

@@ -7,6 +7,7 @@
 
 #include "core/index.h"
 #include "program/semantics/primitive.h"
+#include "program/semantics/streams.h"
 
 namespace hemiola::program {
 namespace {
@@ -17,16 +18,7 @@ std::int64_t modulo(std::int64_t a, std::int64_t m) {
 
 std::set<std::int32_t> bodies_of(const Bound& program, int rank) {
   std::set<std::int32_t> bodies;
-  for (const Stream& stream :
-       program.codes()[static_cast<std::size_t>(program.code_of()[static_cast<std::size_t>(rank)])]
-           .streams) {
-    for (const StreamItem& item : stream) {
-      if (item.kind == StreamItem::Kind::engine) bodies.insert(item.index);
-      if (item.kind != StreamItem::Kind::kernel) continue;
-      const Kernel& kernel = program.kernels()[static_cast<std::size_t>(item.index)];
-      bodies.insert(kernel.bodies.begin(), kernel.bodies.end());
-    }
-  }
+  each_body(program.code(rank), program.kernels(), [&](std::int32_t b) { bodies.insert(b); });
   return bodies;
 }
 
@@ -48,7 +40,7 @@ class Check {
         return false;
     for (const Buffer& buffer : program_.buffers()) {
       const auto differs = [&](std::int64_t chunks) { return chunks != buffer.chunks.front(); };
-      if (std::any_of(buffer.chunks.begin(), buffer.chunks.end(), differs)) return false;
+      if (std::ranges::any_of(buffer.chunks, differs)) return false;
     }
     for (body_ = 0; body_ < std::ssize(program_.bodies()); ++body_) {
       loops_.clear();
@@ -78,12 +70,10 @@ class Check {
     const auto connection = [&](const ConnectionRef& c) {
       return (c.inbound < 0 && c.outbound < 0) || rotates(c.peer);
     };
-    return std::all_of(op.src.begin(), op.src.end(), operand) &&
-           std::all_of(op.dst.begin(), op.dst.end(), operand) &&
-           std::all_of(op.semaphores.begin(), op.semaphores.end(), semaphore) &&
-           connection(op.send_to) && connection(op.recv_from) &&
-           std::all_of(op.more_from.begin(), op.more_from.end(), connection) &&
-           std::all_of(op.more_to.begin(), op.more_to.end(), connection);
+    return std::ranges::all_of(op.src, operand) && std::ranges::all_of(op.dst, operand) &&
+           std::ranges::all_of(op.semaphores, semaphore) && connection(op.send_to) &&
+           connection(op.recv_from) && std::ranges::all_of(op.more_from, connection) &&
+           std::ranges::all_of(op.more_to, connection);
   }
 
   /// A rank that an expression names goes round with the one that names it.
@@ -358,7 +348,7 @@ void add_offsets(const Bound& program, int rank, Rotation& rotation) {
     if (c.inbound >= 0 || c.outbound >= 0) note(c.peer);
   };
   for (const std::int32_t body : bodies_of(program, rank)) {
-    for (const Op& op : program.bodies()[static_cast<std::size_t>(body)].ops) {
+    for (const Op& op : program.bodies()[index(body)].ops) {
       for (const Operand& operand : op.src) note(operand.rank);
       for (const Operand& operand : op.dst) note(operand.rank);
       for (const SemaphoreRef& semaphore : op.semaphores) note(semaphore.rank);

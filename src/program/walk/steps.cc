@@ -61,7 +61,7 @@ std::vector<std::pair<Span, std::int64_t>> ComputeSteps::loads() const {
       for (std::int64_t i = 0; i < reads[other].times; ++i)
         offsets.push_back(reads[other].first.offset + i * reads[other].distance);
     }
-    std::sort(offsets.begin(), offsets.end());
+    std::ranges::sort(offsets);
     if (const auto one = joined(reads[r].first, reads[r].bytes, offsets)) {
       all.push_back(*one);
       continue;
@@ -77,7 +77,7 @@ std::vector<std::pair<Span, std::int64_t>> ComputeSteps::loads() const {
 
 /// One operation, in each iteration of the innermost loop if that is being taken.
 bool Cursor::add_step(std::int32_t number, std::int64_t times, ComputeSteps& out) {
-  const Op& op = body_->ops[static_cast<std::size_t>(number)];
+  const Op& op = body_->ops[index(number)];
   for (std::size_t s = 0; s < op.src.size(); ++s) {
     const Region all = region(op, op.src[s], 0);
     const Span first = span(op.src[s], all);
@@ -88,7 +88,7 @@ bool Cursor::add_step(std::int32_t number, std::int64_t times, ComputeSteps& out
                             static_cast<std::int32_t>(s),
                             {op.src[s].column, frame_->chunk_stride(op.src[s].buffer)}};
     if (times > 1) {
-      std::int64_t& iteration = indices_.loop[static_cast<std::size_t>(depth_ - 1)];
+      std::int64_t& iteration = indices_.loop[index(depth_ - 1)];
       iteration = 1;
       const Span second = span(op.src[s], all);
       iteration = times - 1;
@@ -110,20 +110,19 @@ bool Cursor::add_step(std::int32_t number, std::int64_t times, ComputeSteps& out
 /// The loop that begins at `loop`, if it holds steps alone that store nothing.
 bool Cursor::add_loop(std::int32_t loop, ComputeSteps& out) {
   const std::vector<Op>& ops = body_->ops;
-  const Op& head = ops[static_cast<std::size_t>(loop)];
+  const Op& head = ops[index(loop)];
   if (head.unit.count > 0 || head.count <= 0 || !head.places.empty() ||
       depth_ >= std::ssize(loops_))
     return false;
   std::int32_t end = loop + 1;
   const auto plain = [](const Op& op) { return is_step(op) && op.dst.empty(); };
-  while (end < std::ssize(ops) && plain(ops[static_cast<std::size_t>(end)])) ++end;
-  if (end == loop + 1 || end == std::ssize(ops) ||
-      ops[static_cast<std::size_t>(end)].kind != OpKind::end_loop)
+  while (end < std::ssize(ops) && plain(ops[index(end)])) ++end;
+  if (end == loop + 1 || end == std::ssize(ops) || ops[index(end)].kind != OpKind::end_loop)
     return false;
   const std::size_t reads = out.reads.size(), parts = out.parts.size();
   const std::int64_t steps = out.steps;
-  loops_[static_cast<std::size_t>(depth_)] = {loop + 1, head.count, 0, head.pieces};
-  indices_.loop[static_cast<std::size_t>(depth_)] = 0;
+  loops_[index(depth_)] = {loop + 1, head.count, 0, head.pieces};
+  indices_.loop[index(depth_)] = 0;
   ++depth_;
   bool taken = true;
   for (std::int32_t op = loop + 1; op < end && taken; ++op) taken = add_step(op, head.count, out);
@@ -143,7 +142,7 @@ bool Cursor::take_steps(ComputeSteps& out) {
   const std::vector<Op>& ops = body_->ops;
   if (piece_loop() >= 0) return false;
   while (op_ < std::ssize(ops)) {
-    const Op& op = ops[static_cast<std::size_t>(op_)];
+    const Op& op = ops[index(op_)];
     // Tiles that store nothing go on into each other, also from one iteration of a table to the
     // next.
     if (op.kind == OpKind::loop && !op.places.empty()) {
@@ -175,7 +174,7 @@ std::int32_t Cursor::end_of_table() const {
     return -1;
   std::int32_t end = op_;
   for (int depth = 1; depth > 0; ++end) {
-    const OpKind kind = body_->ops[static_cast<std::size_t>(end)].kind;
+    const OpKind kind = body_->ops[index(end)].kind;
     depth += kind == OpKind::loop ? 1 : kind == OpKind::end_loop ? -1 : 0;
   }
   return end - 1;
@@ -183,12 +182,12 @@ std::int32_t Cursor::end_of_table() const {
 
 std::int64_t Cursor::iterations_left() {
   if (op_ >= std::ssize(body_->ops)) return 0;
-  const Op& present = body_->ops[static_cast<std::size_t>(op_)];
+  const Op& present = body_->ops[index(op_)];
   // The last operation of an iteration may be over without that being known yet.
   const bool is_over = present.kind == OpKind::compute && depth_ == 1 &&
                        part_ == std::ssize(present.src) + std::ssize(present.dst) && stage_ > 0 &&
                        loops_[0].places != nullptr &&
-                       body_->ops[static_cast<std::size_t>(op_) + 1].kind == OpKind::end_loop;
+                       body_->ops[index(op_) + 1].kind == OpKind::end_loop;
   if (is_over) {
     ++op_;
     stage_ = 0;
@@ -197,12 +196,11 @@ std::int64_t Cursor::iterations_left() {
   }
   const std::int32_t end = end_of_table();
   for (std::int32_t i = op_; i < end; ++i) {
-    const Op& op = body_->ops[static_cast<std::size_t>(i)];
+    const Op& op = body_->ops[index(i)];
     const auto is_own = [](const Operand& operand) { return operand.rank == own_rank(); };
     const bool computes =
         op.kind == OpKind::compute || op.kind == OpKind::loop || op.kind == OpKind::end_loop;
-    if (!computes || !std::all_of(op.src.begin(), op.src.end(), is_own) ||
-        !std::all_of(op.dst.begin(), op.dst.end(), is_own))
+    if (!computes || !std::ranges::all_of(op.src, is_own) || !std::ranges::all_of(op.dst, is_own))
       return 0;
   }
   return end < 0 ? 0 : loops_[0].count - indices_.loop[0];
@@ -210,10 +208,10 @@ std::int64_t Cursor::iterations_left() {
 
 bool Cursor::take_run(ComputeSteps& out, std::int64_t pieces) {
   if (pieces <= 0) return false;
-  const Op& head = body_->ops[static_cast<std::size_t>(op_)];
+  const Op& head = body_->ops[index(op_)];
   if (head.kind == OpKind::loop && !head.places.empty()) enter_loop(head);
   const std::int32_t end = end_of_table();
-  if (end < 0 || body_->ops[static_cast<std::size_t>(end) - 1].dst.empty()) return false;
+  if (end < 0 || body_->ops[index(end) - 1].dst.empty()) return false;
   const std::int64_t first = indices_.loop[0];
   const std::int64_t tiles = std::min(loops_[0].count - first, loops_[0].count / pieces);
   if (tiles < 2) return false;
@@ -225,7 +223,7 @@ bool Cursor::take_run(ComputeSteps& out, std::int64_t pieces) {
     part_ = 0;
     return false;
   }
-  const Op& last = body_->ops[static_cast<std::size_t>(op_)];
+  const Op& last = body_->ops[index(op_)];
   for (const Operand& operand : last.dst) {
     const Region all = region(last, operand, 0);
     out.writes.push_back(
@@ -249,7 +247,7 @@ bool Cursor::skip_to_steps(ComputeSteps& out) {
   while (op_ < count) {
     out.clear();
     if (take_run(out, 1) || take_steps(out)) return true;
-    const Op& op = body_->ops[static_cast<std::size_t>(op_)];
+    const Op& op = body_->ops[index(op_)];
     if (op.kind == OpKind::loop)
       enter_loop(op);
     else if (op.kind == OpKind::end_loop)

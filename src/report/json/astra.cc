@@ -1,8 +1,6 @@
 #include "report/astra.h"
 
-#include <fmt/format.h>
-
-#include "report/values/numbers.h"
+#include "report/values/json_text.h"
 
 namespace hemiola::report {
 namespace {
@@ -10,38 +8,29 @@ namespace {
 using workload::AstraResult;
 using workload::Workload;
 
-std::string result_object(const char* engine, const AstraResult& result) {
-  std::string ranks;
-  for (std::size_t r = 0; r < result.ranks.size(); ++r) {
-    const workload::AstraRank& rank = result.ranks[r];
-    ranks += fmt::format(
-        "{}\n        {{\"rank\": {}, \"finish_ns\": {}, \"compute_ns\": {}, "
-        "\"host_ns\": {}, \"exposed_ns\": {}, \"communication_ns\": {}}}",
-        r > 0 ? "," : "", r, rank.finish_ns, rank.compute_ns, rank.host_ns, rank.exposed_ns,
-        rank.communication_ns);
-  }
-  return fmt::format(
-      "    {{\"engine\": \"{}\", \"time_fs\": {}, \"time_ns\": {}, \"messages\": "
-      "{}, \"ranks\": [{}]}}",
-      engine, result.time_ns * 1'000'000, result.time_ns, result.messages, ranks);
+JsonText result_object(const char* engine, const AstraResult& result) {
+  std::size_t number = 0;
+  const JsonText ranks = json_rows(result.ranks, "        ", [&](const workload::AstraRank& rank) {
+    return json_object("rank", number++, "finish_ns", rank.finish_ns, "compute_ns", rank.compute_ns,
+                       "host_ns", rank.host_ns, "exposed_ns", rank.exposed_ns, "communication_ns",
+                       rank.communication_ns);
+  });
+  return json_object("engine", engine, "time_fs", result.time_ns * 1'000'000, "time_ns",
+                     result.time_ns, "messages", result.messages, "ranks", ranks);
 }
 
 }  // namespace
 
 std::string astra_json(const std::string& command, const Workload& workload,
                        const AstraComparison& comparison) {
-  std::string results = result_object("astra-unaware", comparison.unaware);
-  if (comparison.aware) results += ",\n" + result_object("astra-aware", *comparison.aware);
+  std::vector<JsonText> results{result_object("astra-unaware", comparison.unaware)};
+  if (comparison.aware) results.push_back(result_object("astra-aware", *comparison.aware));
   if (comparison.ours)
-    results += fmt::format(
-        ",\n    {{\"engine\": {}, \"machine\": {}, \"time_fs\": {}, "
-        "\"time_ns\": {}}}",
-        json_string(comparison.ours_engine), json_string(comparison.ours->machine->name),
-        comparison.ours->result.time.fs, exact_ns(comparison.ours->result.time));
-  return fmt::format(
-      "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"program\": {},\n"
-      "  \"engine\": \"astra\",\n  \"results\": [\n{}\n  ]\n}}\n",
-      json_string(command), json_string(workload.name), results);
+    results.push_back(json_object("engine", comparison.ours_engine, "machine",
+                                  comparison.ours->machine->name, "time",
+                                  BothUnits{comparison.ours->result.time}));
+  return json_file("schema", "hemiola/1", "command", command, "program", workload.name, "engine",
+                   "astra", "results", json_list(results, "  "));
 }
 
 }  // namespace hemiola::report

@@ -8,7 +8,7 @@
 #include "explore/first_of_each.h"
 #include "report/exploration.h"
 #include "report/values/exploration_fields.h"
-#include "report/values/json_lists.h"
+#include "report/values/json_text.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
@@ -37,18 +37,14 @@ std::string bench_plan_file(std::size_t number) {
 
 std::string bench_schedules(const Exploration& found,
                             const std::vector<const explore::Candidate*>& chosen) {
-  std::string text = fmt::format(
-      "{{\n  \"schema\": 2,\n  \"operator\": {},\n  \"collective\": {},\n  \"machine\": {},\n"
-      "  \"schedules\": [\n",
-      operator_object(found.op), json_string(name_of(collective_of(found.op.kind))),
-      json_string(found.machine));
   std::size_t number = 0;
-  text += json_lines(chosen, [&](const explore::Candidate* one) {
-    return fmt::format("    {{\"text\": {}, \"plan\": \"{}\", \"simulated_us\": {}}}",
-                       json_string(one->schedule.text()), bench_plan_file(number++),
-                       json_number(one->time().us()));
-  });
-  return text + "  ]\n}\n";
+  return json_file("schema", 2, "operator", operator_object(found.op), "collective",
+                   name_of(collective_of(found.op.kind)), "machine", found.machine, "schedules",
+                   json_lines(chosen, "  ", [&](const explore::Candidate* one) {
+                     return json_object("text", one->schedule.text(), "plan",
+                                        bench_plan_file(number++), "simulated_us",
+                                        one->time().us());
+                   }));
 }
 
 std::string_view bench_program() {

@@ -1,11 +1,8 @@
 // The object of `check --json`.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "report/report.h"
-#include "report/values/json_lists.h"
-#include "report/values/numbers.h"
+#include "report/values/json_text.h"
 
 namespace hemiola::report {
 namespace {
@@ -20,90 +17,73 @@ verify::Verdict verdict_of(const Checked& check) {
   return verdict;
 }
 
-std::string warning(const Diagnostic& diagnostic) {
-  return fmt::format("{{\"message\": {}, \"file\": {}, \"where\": {}, \"hint\": {}}}",
-                     json_string(diagnostic.message), json_string(diagnostic.where.file),
-                     json_string(diagnostic.where.pointer), json_string(diagnostic.hint));
+JsonText warning_object(const Diagnostic& diagnostic) {
+  return json_object("message", diagnostic.message, "file", diagnostic.where.file, "where",
+                     diagnostic.where.pointer, "hint", diagnostic.hint);
 }
 
-std::string step_object(const verify::Witness& witness) {
-  std::string text = fmt::format("{{\"rank\": {}", witness.rank);
-  if (witness.workgroup >= 0)
-    text += fmt::format(", {}: {}", json_string(witness.part), witness.workgroup);
-  return text + fmt::format(", \"operation\": {}, \"where\": {}, \"text\": {}}}",
-                            json_string(witness.operation), json_string(witness.where),
-                            json_string(witness.text));
+JsonText step_object(const verify::Witness& witness) {
+  JsonObject object;
+  object.add("rank", witness.rank);
+  if (witness.workgroup >= 0) object.add(witness.part, witness.workgroup);
+  return object.add("operation", witness.operation, "where", witness.where, "text", witness.text)
+      .json();
 }
 
-std::string sizes(const Checked& check) {
-  if (check.plan)
-    return check.of_elements ? "{\"all\": false, \"why\": \"a plan of elements has one size\"}"
-                             : "{\"all\": true}";
-  std::string looked_at = std::to_string(check.size.count);
-  for (const Bytes size : check.beside) looked_at += ", " + std::to_string(size.count);
-  std::string text = fmt::format("{{\"looked_at_bytes\": [{}]", looked_at);
-  if (check.sizes) {
-    text += fmt::format(", \"min_bytes\": {}, \"max_bytes\": {}", check.sizes->min.count,
-                        check.sizes->open() ? "null" : std::to_string(check.sizes->max.count));
-    if (check.sizes->multiple.count > 0)
-      text += ", \"multiple_bytes\": " + std::to_string(check.sizes->multiple.count);
-    if (!check.sizes->why.empty()) text += ", \"why\": " + json_string(check.sizes->why);
+JsonText sizes_object(const Checked& check) {
+  JsonObject object;
+  if (check.plan) {
+    object.add("all", !check.of_elements);
+    if (check.of_elements) object.add("why", "a plan of elements has one size");
+    return object.json();
   }
-  return text + "}";
+  std::vector<Bytes> looked_at{check.size};
+  looked_at.insert(looked_at.end(), check.beside.begin(), check.beside.end());
+  object.add("looked_at_bytes", json_array(looked_at));
+  if (!check.sizes) return object.json();
+  object.add("min_bytes", check.sizes->min, "max_bytes",
+             check.sizes->open() ? std::nullopt : std::optional(check.sizes->max));
+  if (check.sizes->multiple.count > 0) object.add("multiple_bytes", check.sizes->multiple);
+  if (!check.sizes->why.empty()) object.add("why", check.sizes->why);
+  return object.json();
 }
 
-std::string data(const verify::Execution& execution) {
-  return fmt::format("{{\"outcome\": {}, \"summary\": {}, \"elements\": {}}}",
-                     json_string(verify::name_of(execution.outcome)),
-                     json_string(execution.summary), execution.compared);
-}
-
-/// Its fields, one to a line.
-std::string fields(const Checked& check, const std::vector<Diagnostic>& warnings,
-                   const std::string& indent) {
+void add_fields(JsonObject& object, const Checked& check, const std::vector<Diagnostic>& warnings,
+                const std::string& indent) {
   const verify::Proof& proof = check.proof;
-  std::string text;
-  const auto field = [&](std::string_view key, const std::string& value) {
-    text += fmt::format(",\n{}\"{}\": {}", indent, key, value);
-  };
-  field("program", json_string(check.program));
-  field("kind", json_string(check.plan ? "plan" : "program"));
-  if (!check.plan) field("size_bytes", std::to_string(check.size.count));
-  if (!check.plan) field("executor", json_string(proof.executor));
-  field("verdict", json_string(verify::name_of(verdict_of(check))));
-  field("summary", json_string(proof.summary));
-  field("proven", json_list(proof.proven, indent, json_string));
-  field("reasons", json_list(proof.reasons, indent, json_string));
-  field("warnings", json_list(warnings, indent, warning));
-  field("counterexample", json_list(proof.counterexample, indent, step_object));
-  if (!check.plan) field("calls", std::to_string(proof.calls));
-  field("sizes", sizes(check));
-  if (check.data) field("data", data(*check.data));
-  return text;
+  object.add("program", check.program, "kind", check.plan ? "plan" : "program");
+  if (!check.plan) object.add("size_bytes", check.size, "executor", proof.executor);
+  object.add("verdict", verify::name_of(verdict_of(check)), "summary", proof.summary, "proven",
+             json_list(proof.proven, indent), "reasons", json_list(proof.reasons, indent),
+             "warnings", json_list(warnings, indent, warning_object), "counterexample",
+             json_list(proof.counterexample, indent, step_object));
+  if (!check.plan) object.add("calls", proof.calls);
+  object.add("sizes", sizes_object(check));
+  if (check.data)
+    object.add("data", json_object("outcome", verify::name_of(check.data->outcome), "summary",
+                                   check.data->summary, "elements", check.data->compared));
 }
 
 }  // namespace
 
 std::string check_json(const std::string& command, const std::string& machine,
                        const std::vector<Checked>& checks) {
-  std::string text = fmt::format(
-      "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n"
-      "  \"machine\": {}",
-      json_string(command), json_string(machine));
+  JsonObject object("  ");
+  object.add("schema", "hemiola/1", "command", command, "machine", machine);
   std::vector<Diagnostic> all;
   for (const Checked& check : checks) {
     const auto& items = check.proof.warnings.items();
     all.insert(all.end(), items.begin(), items.end());
   }
-  const auto worst = std::max_element(
-      checks.begin(), checks.end(),
-      [](const Checked& a, const Checked& b) { return verdict_of(a) < verdict_of(b); });
-  if (worst != checks.end()) text += fields(*worst, all, "  ");
-  text += ",\n  \"checks\": " + json_list(checks, "  ", [](const Checked& check) {
-            const std::string own = fields(check, check.proof.warnings.items(), "      ");
-            return "{" + own.substr(1) + "\n    }";
-          });
-  return text + "\n}\n";
+  const auto worst = std::ranges::max_element(
+      checks, [](const Checked& a, const Checked& b) { return verdict_of(a) < verdict_of(b); });
+  if (worst != checks.end()) add_fields(object, *worst, all, "  ");
+  object.add("checks", json_list(checks, "  ", [](const Checked& check) {
+               JsonObject one("      ");
+               add_fields(one, check, check.proof.warnings.items(), "      ");
+               return one.json();
+             }));
+  return object.json().text + "\n";
 }
 
 }  // namespace hemiola::report

@@ -1,5 +1,4 @@
-// The JSON and CSV of `diff`. Written as text, because times are exact decimals that no double
-// holds.
+// The JSON and CSV of `diff`.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,7 +8,7 @@
 
 #include "report/difference.h"
 #include "report/values/difference_text.h"
-#include "report/values/json_lists.h"
+#include "report/values/json_text.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
@@ -25,71 +24,55 @@ std::string plus(const std::string& text, bool positive) {
   return positive ? "+" + text : text;
 }
 
-std::string object(const std::map<std::string, std::string>& settings) {
-  return json_object(settings, json_string);
+JsonText figure_object(const FigureChange& change, const std::string& unit) {
+  return json_object("a" + unit, change.a, "b" + unit, change.b, "difference" + unit,
+                     change.difference());
 }
 
-std::string figure_object(const FigureChange& change, std::string_view unit) {
-  return fmt::format("{{\"a{}\": {}, \"b{}\": {}, \"difference{}\": {}}}", unit, change.a, unit,
-                     change.b, unit, change.difference());
+JsonText rank_object(const RankChange& change) {
+  const JsonText reasons =
+      json_object_of(change.reasons, [](JsonObject& object, const FigureChange& reason) {
+        if (reason.a != 0 || reason.b != 0) object.add(reason.name, figure_object(reason, "_fs"));
+      });
+  return json_object("a_rank", change.a_rank, "b_rank", change.b_rank, "reasons", reasons);
 }
 
-std::string rank_object(const RankChange& change) {
-  std::vector<std::string> reasons;
-  for (const FigureChange& reason : change.reasons)
-    if (reason.a != 0 || reason.b != 0)
-      reasons.push_back(json_string(reason.name) + ": " + figure_object(reason, "_fs"));
-  return fmt::format("{{\"a_rank\": {}, \"b_rank\": {}, \"reasons\": {{{}}}}}", change.a_rank,
-                     change.b_rank, fmt::join(reasons, ", "));
+JsonText link_object(const study::LinkChange& link) {
+  return json_object("from", link.from, "to", link.to, "lane", link.lane, "a_busy_fs", link.a_busy,
+                     "b_busy_fs", link.b_busy, "a_wire_bytes", link.a_wire_bytes, "b_wire_bytes",
+                     link.b_wire_bytes);
 }
 
-std::string link_object(const study::LinkChange& link) {
-  return fmt::format(
-      "{{\"from\": {}, \"to\": {}, \"lane\": {}, \"a_busy_fs\": {}, \"b_busy_fs\": {}, "
-      "\"a_wire_bytes\": {}, \"b_wire_bytes\": {}}}",
-      json_string(link.from), json_string(link.to), link.lane, link.a_busy.fs, link.b_busy.fs,
-      link.a_wire_bytes, link.b_wire_bytes);
+JsonText counter_object(const FigureChange& counter) {
+  return json_object("name", counter.name, "a", counter.a, "b", counter.b, "difference",
+                     counter.difference());
 }
 
-std::string result_object(const ResultChange& change, const std::optional<study::Limit>& limit) {
-  std::string text = "{";
-  const auto field = [&](std::string_view key, const std::string& value) {
-    text += fmt::format("{}\n      \"{}\": {}", text == "{" ? "" : ",", key, value);
-  };
-  field("size_bytes", std::to_string(change.size.count));
-  field("a_settings", object(change.a_settings));
-  field("b_settings", object(change.b_settings));
-  field("a_time_fs", std::to_string(change.a.fs));
-  field("b_time_fs", std::to_string(change.b.fs));
-  field("difference_fs", std::to_string(change.difference().fs));
-  field("difference_ns", exact_ns(change.difference()));
-  field("relative", change.relative() ? json_number(*change.relative()) : "null");
-  if (limit) field("exceeded", limit->exceeded_by(change) ? "true" : "false");
-  field("a_checked", json_string(change.a_checked));
-  field("b_checked", json_string(change.b_checked));
-  field("latest", change.latest ? rank_object(*change.latest) : "null");
+JsonText result_object(const ResultChange& change, const std::optional<study::Limit>& limit) {
   const std::string indent = "      ";
-  field("ranks", json_list(change.ranks, indent, rank_object));
-  field("links", json_list(change.links, indent, link_object));
-  field("counters", json_list(change.counters, indent, [](const FigureChange& counter) {
-          return fmt::format("{{\"name\": {}, \"a\": {}, \"b\": {}, \"difference\": {}}}",
-                             json_string(counter.name), counter.a, counter.b, counter.difference());
-        }));
-  return text + "\n    }";
+  JsonObject object(indent);
+  object.add("size_bytes", change.size, "a_settings", change.a_settings, "b_settings",
+             change.b_settings, "a_time_fs", change.a, "b_time_fs", change.b, "difference_fs",
+             change.difference(), "difference_ns", JsonText{exact_ns(change.difference())},
+             "relative", change.relative());
+  if (limit) object.add("exceeded", limit->exceeded_by(change));
+  return object
+      .add("a_checked", change.a_checked, "b_checked", change.b_checked, "latest",
+           change.latest ? rank_object(*change.latest) : JsonText{"null"}, "ranks",
+           json_list(change.ranks, indent, rank_object), "links",
+           json_list(change.links, indent, link_object), "counters",
+           json_list(change.counters, indent, counter_object))
+      .json();
 }
 
-std::string run_object(const study::ResultFile& run) {
-  return fmt::format(
-      "{{\"file\": {}, \"models\": {}, \"command\": {}, \"machine\": {}, \"program\": {}, "
-      "\"engine\": {}}}",
-      json_string(run.file), run.models, json_string(run.command), json_string(run.machine),
-      json_string(run.program), json_string(run.engine));
+JsonText run_object(const study::ResultFile& run) {
+  return json_object("file", run.file, "models", run.models, "command", run.command, "machine",
+                     run.machine, "program", run.program, "engine", run.engine);
 }
 
-std::string only_list(const std::vector<study::Unmatched>& only) {
+JsonText only_list(const std::vector<study::Unmatched>& only) {
   return json_list(only, "  ", [](const study::Unmatched& one) {
-    return fmt::format("{{\"size_bytes\": {}, \"settings\": {}}}", one.size.count,
-                       object(one.settings));
+    return json_object("size_bytes", one.size, "settings", one.settings);
   });
 }
 
@@ -107,9 +90,7 @@ std::string latest_cells(const ResultChange& change, const std::set<std::string>
   if (!change.latest) return ",," + std::string(reasons.size(), ',');
   std::string text = fmt::format(",{},{}", change.latest->a_rank, change.latest->b_rank);
   for (const std::string& name : reasons) {
-    const auto found =
-        std::find_if(change.latest->reasons.begin(), change.latest->reasons.end(),
-                     [&](const FigureChange& reason) { return reason.name == name; });
+    const auto found = std::ranges::find(change.latest->reasons, name, &FigureChange::name);
     const bool there = found != change.latest->reasons.end();
     text += ',' + exact_ns(Time{there ? found->difference() : 0});
   }
@@ -154,20 +135,16 @@ std::string exceeded_text(const Difference& difference, const study::Limit& limi
 
 std::string difference_json(const std::string& command, const Difference& difference,
                             const std::optional<study::Limit>& limit) {
-  std::string text = fmt::format(
-      "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"a\": {},\n  \"b\": {},\n"
-      "  \"unlike\": [{}],\n",
-      json_string(command), run_object(difference.a), run_object(difference.b),
-      joined(difference.unlike(), json_string));
-  if (limit) {
-    text += fmt::format("  \"fail_above\": {},\n  \"exceeded\": {},\n", json_string(limit->text),
-                        !exceeded_text(difference, *limit).empty());
-  }
-  return text + fmt::format("  \"only_a\": {},\n  \"only_b\": {},\n  \"differences\": {}\n}}\n",
-                            only_list(difference.only_a), only_list(difference.only_b),
-                            json_list(difference.results, "  ", [&](const ResultChange& change) {
-                              return result_object(change, limit);
-                            }));
+  JsonObject object("  ");
+  object.add("schema", "hemiola/1", "command", command, "a", run_object(difference.a), "b",
+             run_object(difference.b), "unlike", json_array(difference.unlike()));
+  if (limit)
+    object.add("fail_above", limit->text, "exceeded", !exceeded_text(difference, *limit).empty());
+  object.add("only_a", only_list(difference.only_a), "only_b", only_list(difference.only_b),
+             "differences", json_list(difference.results, "  ", [&](const ResultChange& change) {
+               return result_object(change, limit);
+             }));
+  return object.json().text + "\n";
 }
 
 std::string difference_csv(const Difference& difference, const std::optional<study::Limit>& limit) {
@@ -181,7 +158,7 @@ std::string difference_csv(const Difference& difference, const std::optional<stu
     text += fmt::format("{},{},{},{},{},{},{},{}", change.size.count,
                         csv_cell(to_text(change.a_settings)), csv_cell(to_text(change.b_settings)),
                         exact_ns(change.a), exact_ns(change.b), exact_ns(change.difference()),
-                        change.relative() ? json_number(*change.relative()) : "",
+                        change.relative() ? json_of(*change.relative()) : "",
                         limit ? (limit->exceeded_by(change) ? "yes" : "no") : "");
     text += latest_cells(change, reasons) + '\n';
   }

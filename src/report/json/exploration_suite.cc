@@ -1,10 +1,8 @@
 #include "report/exploration_suite.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "report/values/exploration_fields.h"
-#include "report/values/json_lists.h"
+#include "report/values/json_text.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
@@ -14,39 +12,30 @@ using explore::ScenarioRow;
 using explore::ScenarioStatus;
 using explore::ScheduleRow;
 
-std::string families_object(const ScenarioRow& row) {
-  return "{" +
-         joined(fastest_of_families(row),
-                [&](const ScheduleRow* schedule) {
-                  return fmt::format("{}: {{\"schedule\": {}, {}, \"speedup\": {}}}",
-                                     json_string(schedule->family), json_string(schedule->schedule),
-                                     time_fields("time", schedule->time),
-                                     json_number(row.speedup_of(*schedule)));
-                }) +
-         "}";
+JsonText families_object(const ScenarioRow& row) {
+  return json_object_of(
+      fastest_of_families(row), [&](JsonObject& object, const ScheduleRow* schedule) {
+        object.add(schedule->family,
+                   json_object("schedule", schedule->schedule, "time", BothUnits{schedule->time},
+                               "speedup", row.speedup_of(*schedule)));
+      });
 }
 
-std::string scenario_object(const ScenarioRow& row) {
+JsonText scenario_object(const ScenarioRow& row) {
   const explore::Operator& op = row.scenario.op;
-  std::string text = fmt::format(
-      "    {{\"name\": {}, \"model\": {}, \"set\": {}, \"operator\": \"{}\", \"gather\": {}, "
-      "\"m\": {}, \"n\": {}, \"k\": {}, \"dtype\": \"{}\", \"ranks\": {}, "
-      "\"load\": {}, \"status\": \"{}\"",
-      json_string(row.scenario.name), json_string(row.scenario.model),
-      json_string(row.scenario.set), name_of(op.kind), op.gathers_b ? "\"b\"" : "\"a\"", op.m, op.n,
-      op.k, name_of(op.type), op.ranks, json_string(op.load), name_of(row.status));
-  if (row.status != ScenarioStatus::done)
-    return text + fmt::format(", \"error\": {}}}", json_string(row.error));
-  return text + fmt::format(
-                    ", \"serial_program\": {}, {}, {}, {}, \"serial_confirmed_fs\": {}, "
-                    "\"best\": {}, \"best_family\": {}, {}, \"speedup\": {}, \"simulated\": {}, "
-                    "\"space\": {}, \"families\": {}}}",
-                    json_string(row.serial_program), time_fields("serial", row.serial),
-                    time_fields("collective", row.collective), time_fields("product", row.product),
-                    row.serial_confirmed ? std::to_string(row.serial_confirmed->fs) : "null",
-                    json_string(row.best), json_string(row.best_family),
-                    time_fields("best", row.best_time), json_number(row.speedup), row.simulated,
-                    row.space, families_object(row));
+  JsonObject object;
+  object.add("name", row.scenario.name, "model", row.scenario.model, "set", row.scenario.set,
+             "operator", name_of(op.kind), "gather", op.gathers_b ? "b" : "a", "m", op.m, "n", op.n,
+             "k", op.k, "dtype", name_of(op.type), "ranks", op.ranks, "load", op.load, "status",
+             name_of(row.status));
+  if (row.status != ScenarioStatus::done) return object.add("error", row.error).json();
+  return object
+      .add("serial_program", row.serial_program, "serial", BothUnits{row.serial}, "collective",
+           BothUnits{row.collective}, "product", BothUnits{row.product}, "serial_confirmed_fs",
+           row.serial_confirmed, "best", row.best, "best_family", row.best_family, "best",
+           BothUnits{row.best_time}, "speedup", row.speedup, "simulated", row.simulated, "space",
+           row.space, "families", families_object(row))
+      .json();
 }
 
 }  // namespace
@@ -71,28 +60,20 @@ std::string suite_csv(const SuiteExploration& found) {
                         exact_ns(row.serial), exact_ns(row.collective), exact_ns(row.product),
                         row.serial_confirmed ? exact_ns(*row.serial_confirmed) : "",
                         csv_cell(row.best), csv_cell(row.best_family), exact_ns(row.best_time),
-                        json_number(row.speedup), row.simulated, row.space);
+                        json_of(row.speedup), row.simulated, row.space);
   }
   return text;
 }
 
 std::string suite_json(const std::string& command, const SuiteExploration& found) {
   const SuiteSummary summary = summary_of(found.rows);
-  const std::string wins = joined(summary.wins, [](const auto& one) {
-    return fmt::format("{}: {}", json_string(one.first), one.second);
-  });
-  std::string text = fmt::format(
-      "{{\n  \"schema\": 1,\n  \"command\": {},\n  \"suite\": {},\n  \"machine\": {},\n"
-      "  \"options\": {},\n  \"scenarios\": [\n",
-      json_string(command), json_string(found.suite), json_string(found.head.machine),
-      json_object(found.head.options, json_string));
-  text += json_lines(found.rows, scenario_object);
-  return text + fmt::format(
-                    "  ],\n  \"summary\": {{\"done\": {}, \"serial\": {}, \"wins\": {{{}}}, "
-                    "\"mean_speedup\": {}, \"largest_speedup\": {}, \"largest_at\": {}}}\n}}\n",
-                    summary.done, summary.serial, wins, json_number(summary.mean),
-                    json_number(summary.largest),
-                    summary.at.empty() ? "null" : json_string(summary.at));
+  return json_file(
+      "schema", 1, "command", command, "suite", found.suite, "machine", found.head.machine,
+      "options", found.head.options, "scenarios", json_lines(found.rows, "  ", scenario_object),
+      "summary",
+      json_object("done", summary.done, "serial", summary.serial, "wins", summary.wins,
+                  "mean_speedup", summary.mean, "largest_speedup", summary.largest, "largest_at",
+                  summary.at.empty() ? std::nullopt : std::optional(summary.at)));
 }
 
 }  // namespace hemiola::report

@@ -1,117 +1,103 @@
 // The object of --json and the lines of --csv of an iteration.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "report/iteration.h"
-#include "report/values/json_lists.h"
+#include "report/values/json_text.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
 namespace {
 
-using workload::CallKey;
 using workload::CallRow;
 using workload::ClassTime;
 using workload::IterationOutcome;
 using workload::Workload;
 
-std::string time_field(const char* name, Time time) {
-  return fmt::format("\"{}_fs\": {}", name, time.fs);
-}
-
-std::string class_object(const IterationOutcome& outcome, std::size_t c) {
+JsonText class_object(const IterationOutcome& outcome, std::size_t c) {
   const Workload& workload = *outcome.workload;
   const ClassTime& times = outcome.result.classes[c];
-  const std::string calls = joined(
-      times.calls,
-      [&](const auto& one) {
-        const auto& [key, call] = one;
-        return fmt::format("\n          {{\"name\": {}, \"calls\": {}, \"bytes\": {}, {}, {}, {}}}",
-                           json_string(call_name(workload, key)), call.calls, call.bytes,
-                           time_field("under_way", call.under_way),
-                           time_field("exposed", call.exposed),
-                           time_field("waiting", call.waiting));
-      },
-      ",");
-  std::string memory = "{}";
-  if (workload.facts && c < workload.facts->memory.size())
-    memory = json_object(workload.facts->memory[c],
-                         [](std::int64_t bytes) { return std::to_string(bytes); });
-  return fmt::format(
-      "        {{\"name\": {}, \"ranks\": [{}], {}, {}, {}, {}, {}, {}, {}, {}, {},\n"
-      "         \"memory_bytes\": {},\n         \"calls\": [{}]}}",
-      json_string(workload.classes[c].name), fmt::join(workload.classes[c].ranks, ", "),
-      time_field("end", times.end), time_field("compute", times.compute),
-      time_field("exposed", times.exposed()), time_field("memory", times.memory),
-      time_field("waiting", times.waiting()), time_field("host", times.host),
-      time_field("idle", times.idle), time_field("hidden", times.hidden),
-      time_field("slowed", times.slowed), memory, calls);
+  JsonObject object;
+  object.add("name", workload.classes[c].name, "ranks", json_array(workload.classes[c].ranks),
+             "end_fs", times.end, "compute_fs", times.compute, "exposed_fs", times.exposed(),
+             "memory_fs", times.memory, "waiting_fs", times.waiting(), "host_fs", times.host,
+             "idle_fs", times.idle, "hidden_fs", times.hidden, "slowed_fs", times.slowed);
+  const bool has_memory = workload.facts && c < workload.facts->memory.size();
+  object.on_new_line("         ")
+      .add("memory_bytes",
+           has_memory ? JsonText{json_of(workload.facts->memory[c])} : JsonText{"{}"});
+  object.on_new_line("         ")
+      .add("calls", json_rows(times.calls, "          ", [&](const auto& one) {
+             const auto& [key, call] = one;
+             return json_object("name", call_name(workload, key), "calls", call.calls, "bytes",
+                                call.bytes, "under_way_fs", call.under_way, "exposed_fs",
+                                call.exposed, "waiting_fs", call.waiting);
+           }));
+  return object.json();
 }
 
-std::string launch_object(const IterationOutcome& outcome, const CallRow& row) {
+JsonText launch_object(const IterationOutcome& outcome, const CallRow& row) {
   const Workload& workload = *outcome.workload;
-  return fmt::format(
-      "        {{\"name\": {}, \"group_ranks\": {}, \"groups\": {}, \"calls\": {}, "
-      "\"size_bytes\": {}, \"alone_fs\": {}}}",
-      json_string(call_name(workload, row.kind, row.work)), row.group, row.groups, row.calls,
-      call_of(workload, row.kind, row.work).bytes, row.alone.fs);
+  return json_object("name", call_name(workload, row.kind, row.work), "group_ranks", row.group,
+                     "groups", row.groups, "calls", row.calls, "size_bytes",
+                     call_of(workload, row.kind, row.work).bytes, "alone_fs", row.alone);
 }
 
-std::string path_object(const IterationOutcome& outcome, const workload::PathStep& step) {
-  const auto c = static_cast<std::size_t>(step.rank_class);
+JsonText path_object(const IterationOutcome& outcome, const workload::PathStep& step) {
+  const auto c = index(step.rank_class);
   const workload::Node& node = outcome.workload->classes[c].trace->nodes[step.node];
   const workload::NodeTimes& times = outcome.result.nodes[c][step.node];
-  return fmt::format(
-      "        {{\"class\": {}, \"node\": {}, \"name\": {}, \"begin_fs\": {}, "
-      "\"end_fs\": {}}}",
-      json_string(outcome.workload->classes[c].name), node.id,
-      json_string(outcome.workload->names[node.name]), times.begin.fs, times.end.fs);
+  return json_object("class", outcome.workload->classes[c].name, "node", node.id, "name",
+                     outcome.workload->names[node.name], "begin_fs", times.begin, "end_fs",
+                     times.end);
 }
 
-std::string operators_object(const Workload& workload) {
-  if (!workload.operators) return "null";
+JsonText operators_object(const Workload& workload) {
+  if (!workload.operators) return {"null"};
   const workload::OperatorCounts& counts = *workload.operators;
-  return fmt::format(
-      "{{\"kernels\": {}, \"aliases\": {}, \"covered\": {}, \"calls\": {}, \"host\": {}}}",
-      counts.kernels, counts.aliases, counts.covered, counts.calls, counts.host);
+  return json_object("kernels", counts.kernels, "aliases", counts.aliases, "covered",
+                     counts.covered, "calls", counts.calls, "host", counts.host);
 }
 
-template <class List, class Text>
-std::string array(const List& list, const Text& text) {
-  const std::string items = joined(list, text, ",\n");
-  return items.empty() ? "[]" : "[\n" + items + "]";
+JsonText result_object(const IterationOutcome& outcome) {
+  constexpr const char *kBlanks = "      ", *kOfRows = "        ";
+  std::vector<std::size_t> classes(outcome.result.classes.size());
+  for (std::size_t c = 0; c < classes.size(); ++c) classes[c] = c;
+  const Workload& workload = *outcome.workload;
+  JsonObject object;
+  object.add("time", BothUnits{outcome.result.time}, "recorded_fs", outcome.recorded, "ranks",
+             workload.ranks);
+  object.on_new_line(kBlanks).add("tokens_per_s_per_gpu", outcome.tokens_per_second_and_gpu(),
+                                  "mfu", outcome.model_flop_utilisation());
+  object.on_new_line(kBlanks).add(
+      "recorded_on",
+      workload.recorded_on ? std::optional(workload.recorded_on->name) : std::nullopt, "operators",
+      operators_object(workload));
+  object.on_new_line(kBlanks).add(
+      "kernels",
+      json_object("products_fs", outcome.sources.products, "roofline_fs", outcome.sources.roofline,
+                  "recorded_fs", outcome.sources.recorded, "unknown", outcome.sources.unknown));
+  object.on_new_line(kBlanks).add("simulations", outcome.simulations, "situations",
+                                  outcome.result.situations);
+  object.on_new_line(kBlanks).add("classes", json_rows(classes, kOfRows, [&](std::size_t c) {
+                                    return class_object(outcome, c);
+                                  }));
+  object.on_new_line(kBlanks).add(
+      "launches", json_rows(outcome.calls, kOfRows,
+                            [&](const CallRow& row) { return launch_object(outcome, row); }));
+  object.on_new_line(kBlanks).add(
+      "critical_path", json_rows(outcome.path, kOfRows, [&](const workload::PathStep& step) {
+        return path_object(outcome, step);
+      }));
+  return object.json();
 }
 
 }  // namespace
 
 std::string iteration_json(const IterationRun& run, const IterationOutcome& outcome) {
-  std::vector<std::size_t> classes(outcome.result.classes.size());
-  for (std::size_t c = 0; c < classes.size(); ++c) classes[c] = c;
-  const Workload& workload = *outcome.workload;
-  return fmt::format(
-      "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"machine\": {},\n  \"program\": "
-      "{},\n  \"engine\": {},\n  \"launch\": {},\n  \"results\": [\n    {{\"time_fs\": {}, "
-      "\"time_ns\": {}, "
-      "\"recorded_fs\": {}, \"ranks\": {},\n      \"tokens_per_s_per_gpu\": {}, \"mfu\": {},\n"
-      "      \"recorded_on\": {}, \"operators\": {},\n"
-      "      \"kernels\": {{{}, {}, {}, \"unknown\": {}}},\n      \"simulations\": {}, "
-      "\"situations\": {},\n      \"classes\": {},\n      \"launches\": {},\n"
-      "      \"critical_path\": {}}}\n  ]\n}}\n",
-      json_string(run.command), json_string(outcome.machine->name), json_string(workload.name),
-      json_string(run.engine),
-      json_string(outcome.launch == sim::Launch::graph ? "graph" : "stream"),
-      outcome.result.time.fs, exact_ns(outcome.result.time), outcome.recorded.fs, workload.ranks,
-      json_number(outcome.tokens_per_second_and_gpu()),
-      json_number(outcome.model_flop_utilisation()),
-      workload.recorded_on ? json_string(workload.recorded_on->name) : "null",
-      operators_object(workload), time_field("products", outcome.sources.products),
-      time_field("roofline", outcome.sources.roofline),
-      time_field("recorded", outcome.sources.recorded), outcome.sources.unknown,
-      outcome.simulations, outcome.result.situations,
-      array(classes, [&](std::size_t c) { return class_object(outcome, c); }),
-      array(outcome.calls, [&](const CallRow& row) { return launch_object(outcome, row); }),
-      array(outcome.path,
-            [&](const workload::PathStep& step) { return path_object(outcome, step); }));
+  return json_file("schema", "hemiola/1", "command", run.command, "machine", outcome.machine->name,
+                   "program", outcome.workload->name, "engine", run.engine, "launch",
+                   name_of(outcome.launch), "results",
+                   json_list(std::vector{result_object(outcome)}, "  "));
 }
 
 std::string iteration_csv(const IterationOutcome& outcome) {

@@ -1,44 +1,43 @@
 #include "report/iteration_validation.h"
 
-#include <fmt/format.h>
-
-#include "report/values/numbers.h"
+#include "report/values/json_text.h"
 
 namespace hemiola::report {
 namespace {
 
 using workload::IterationCheck;
-using workload::IterationValidation;
 using workload::PairOrder;
+
+JsonText check_object(const IterationCheck& check) {
+  const auto us = [](Time time) { return static_cast<double>(time.fs) * 1e-9; };
+  const auto if_simulated = [&](double value) {
+    return check.refused.empty() ? std::optional(value) : std::nullopt;
+  };
+  JsonObject object;
+  object.add("line", check.row.line, "name", check.row.text, "measured_us", us(check.row.measured),
+             "simulated_us", if_simulated(us(check.simulated)), "error", if_simulated(check.error),
+             "trivial_error", check.regression_error);
+  if (!check.refused.empty()) object.add("not_simulated", check.refused);
+  return object.json();
+}
+
+JsonText pairs_object(const PairOrder& order) {
+  return json_object("pairs", order.pairs, "right", order.right);
+}
 
 }  // namespace
 
 std::string iteration_validation_json(const std::string& command,
-                                      const IterationValidation& found) {
-  std::string rows;
-  for (const IterationCheck& check : found.rows) {
-    const bool is_simulated = check.refused.empty();
-    rows += fmt::format(
-        "{}\n    {{\"line\": {}, \"name\": {}, \"measured_us\": {}, \"simulated_us\": {}, "
-        "\"error\": {}, \"trivial_error\": {}{}}}",
-        rows.empty() ? "" : ",", check.row.line, json_string(check.row.text),
-        json_number(static_cast<double>(check.row.measured.fs) * 1e-9),
-        is_simulated ? json_number(static_cast<double>(check.simulated.fs) * 1e-9) : "null",
-        is_simulated ? json_number(check.error) : "null", json_number(check.regression_error),
-        is_simulated ? "" : fmt::format(", \"not_simulated\": {}", json_string(check.refused)));
-  }
+                                      const workload::IterationValidation& found) {
   const study::Summary& summary = found.summary;
-  const auto order = [](const PairOrder& one) {
-    return fmt::format("{{\"pairs\": {}, \"right\": {}}}", one.pairs, one.right);
-  };
-  return fmt::format(
-      "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"machine\": {},\n  \"rows\": "
-      "[{}\n  ],\n  \"summary\": {{\n    \"iteration\": {{\"n\": {}, \"bias\": {}, \"median\": {}, "
-      "\"worst\": {}, \"geomean\": {}, \"trivial_median\": {}}}}},\n  \"order\": "
-      "{{\"beyond_10_percent\": {}, \"from_3_to_10_percent\": {}}}\n}}\n",
-      json_string(command), json_string(found.machine), rows, summary.n, json_number(summary.bias),
-      json_number(summary.median), json_number(summary.worst), json_number(summary.geomean),
-      json_number(summary.trivial_median), order(found.beyond_10), order(found.from_3_to_10));
+  JsonObject of_kind("    ");
+  of_kind.add("iteration", json_object("n", summary.n, "bias", summary.bias, "median",
+                                       summary.median, "worst", summary.worst, "geomean",
+                                       summary.geomean, "trivial_median", summary.trivial_median));
+  return json_file("schema", "hemiola/1", "command", command, "machine", found.machine, "rows",
+                   json_lines(found.rows, "  ", check_object), "summary", of_kind.json(), "order",
+                   json_object("beyond_10_percent", pairs_object(found.beyond_10),
+                               "from_3_to_10_percent", pairs_object(found.from_3_to_10)));
 }
 
 }  // namespace hemiola::report

@@ -1,10 +1,6 @@
-// The object of --json. Written as text and not through a JSON library, because times are exact
-// decimals that no double holds.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
+// The object of --json.
 #include "report/report.h"
-#include "report/values/json_lists.h"
+#include "report/values/json_text.h"
 #include "report/values/numbers.h"
 #include "sim/models_version.h"
 
@@ -13,130 +9,93 @@ namespace {
 
 const std::string kIndent = "      ";  // of a result's fields
 
-std::string counters(const sim::Result& result) {
-  return json_list(
-      result.counters, kIndent,
-      [](const auto& one) { return fmt::format("{}: {}", json_string(one.first), one.second); },
-      "{}");
+JsonText link_use_object(const sim::LinkUse& link) {
+  return json_object("from", link.from, "to", link.to, "payload_bytes", link.payload_bytes,
+                     "wire_bytes", link.wire_bytes, "busy_fs", link.busy, "max_queue",
+                     link.max_queue);
 }
 
-std::string links(const sim::Result& result) {
-  return json_list(result.links, kIndent, [](const sim::LinkUse& link) {
-    return fmt::format(
-        "{{\"from\": {}, \"to\": {}, \"payload_bytes\": {}, \"wire_bytes\": {}, "
-        "\"busy_fs\": {}, \"max_queue\": {}}}",
-        json_string(link.from), json_string(link.to), link.payload_bytes, link.wire_bytes,
-        link.busy.fs, link.max_queue);
-  });
-}
-
-std::string one_attribution(const sim::Attribution& spent) {
-  std::size_t reason = 0;
-  return "{" +
-         joined(spent,
-                [&](std::int64_t fs) {
-                  return fmt::format("\"{}\": {}", sim::name_of(static_cast<sim::Reason>(reason++)),
-                                     fs);
-                }) +
-         "}";
-}
-
-std::string attribution(const sim::Result& result) {
-  std::size_t rank = 0;
-  return json_list(result.attribution, kIndent, [&](const sim::Attribution& spent) {
-    return fmt::format("{{\"rank\": {}, \"fs\": {}}}", rank++, one_attribution(spent));
-  });
-}
-
-std::string slowed_by(const sim::LaunchResult& launch) {
-  return joined(launch.slowed_by, [](const auto& cause) {
-    return fmt::format("{{\"launch\": {}, \"overlap_fs\": {}, \"fs\": {}}}",
-                       json_string(cause.launch), cause.overlap.fs, cause.share.fs);
-  });
+/// Reasons in the order of the enum.
+JsonText reasons_object(const sim::Attribution& spent) {
+  JsonObject object;
+  for (std::size_t reason = 0; reason < spent.size(); ++reason)
+    object.add(sim::name_of(static_cast<sim::Reason>(reason)), spent[reason]);
+  return object.json();
 }
 
 /// Of jobs.
-std::string launches(const sim::Result& result) {
-  return json_list(result.launches, kIndent, [](const sim::LaunchResult& launch) {
-    std::string text = fmt::format(
-        "{{\"name\": {}, \"program\": {}, \"ranks\": [{}], \"size_bytes\": {}, "
-        "\"begin_fs\": {}, \"end_fs\": {}, \"time_ns\": {}, \"latest_rank\": {},\n         "
-        "\"attribution\": {}",
-        json_string(launch.name), json_string(launch.program), fmt::join(launch.ranks, ", "),
-        launch.size.count, launch.begin.fs, launch.end.fs, exact_ns(launch.end - launch.begin),
-        launch.latest, one_attribution(launch.attribution));
-    if (launch.alone.fs > 0)
-      text += fmt::format(
-          ",\n         \"alone_fs\": {}, \"alone_attribution\": {}, \"slowed_by\": [{}]",
-          launch.alone.fs, one_attribution(launch.alone_attribution), slowed_by(launch));
-    return text + "}";
-  });
+JsonText launch_result_object(const sim::LaunchResult& launch) {
+  JsonObject object;
+  object.add("name", launch.name, "program", launch.program, "ranks", json_array(launch.ranks),
+             "size_bytes", launch.size, "begin_fs", launch.begin, "end_fs", launch.end, "time_ns",
+             JsonText{exact_ns(launch.end - launch.begin)}, "latest_rank", launch.latest);
+  object.on_new_line("         ").add("attribution", reasons_object(launch.attribution));
+  if (launch.alone.fs > 0)
+    object.on_new_line("         ")
+        .add("alone_fs", launch.alone, "alone_attribution",
+             reasons_object(launch.alone_attribution), "slowed_by",
+             json_array(launch.slowed_by, [](const auto& cause) {
+               return json_object("launch", cause.launch, "overlap_fs", cause.overlap, "fs",
+                                  cause.share);
+             }));
+  return object.json();
 }
 
 /// Of replays: what the reason `peer` is made of.
-std::string peer_waits(const sim::Result& result) {
-  return json_list(result.peer_waits, kIndent, [](const sim::PeerWait& wait) {
-    std::string text = fmt::format(
-        "{{\"rank\": {}, \"peer\": {}, \"kind\": {}, \"fs\": {}, \"waits\": {}", wait.rank,
-        wait.peer, json_string(sim::name_of(wait.kind)), wait.time.fs, wait.waits);
-    if (!wait.buffer.empty()) text += fmt::format(", \"buffer\": {}", json_string(wait.buffer));
-    if (wait.offset >= 0) text += fmt::format(", \"offset\": {}", wait.offset);
-    if (!wait.name.empty()) text += fmt::format(", \"name\": {}", json_string(wait.name));
-    return text + "}";
-  });
+JsonText peer_wait_object(const sim::PeerWait& wait) {
+  JsonObject object;
+  object.add("rank", wait.rank, "peer", wait.peer, "kind", sim::name_of(wait.kind), "fs", wait.time,
+             "waits", wait.waits);
+  if (!wait.buffer.empty()) object.add("buffer", wait.buffer);
+  if (wait.offset >= 0) object.add("offset", wait.offset);
+  if (!wait.name.empty()) object.add("name", wait.name);
+  return object.json();
 }
 
-std::string result_object(const sim::Result& result, bool volatile_fields) {
-  std::string text = "{";
-  const auto field = [&](std::string_view key, const std::string& value) {
-    text += fmt::format("{}\n      \"{}\": {}", text.back() == '{' ? "" : ",", key, value);
-  };
-  field("size_bytes", std::to_string(result.size.count));
-  if (!result.settings.empty()) field("settings", json_object(result.settings, json_string));
-  field("time_fs", std::to_string(result.time.fs));
-  field("time_ns", exact_ns(result.time));
-  field("algbw_GBps", json_number(result.algbw_GBps));
-  field("busbw_GBps", json_number(result.busbw_GBps));
-  field("bound_ns", fmt::format("{{\"bandwidth\": {}, \"latency\": {}}}",
-                                exact_ns(result.bound.bandwidth), exact_ns(result.bound.latency)));
-  field("ideal_ns", exact_ns(result.ideal));
-  field("checked", json_string(result.checked));
+JsonText result_object(const sim::Result& result, bool volatile_fields) {
+  JsonObject object(kIndent), counters(kIndent + "  ");
+  object.add("size_bytes", result.size);
+  if (!result.settings.empty()) object.add("settings", result.settings);
+  object.add("time_fs", result.time, "time_ns", JsonText{exact_ns(result.time)}, "algbw_GBps",
+             result.algbw_GBps, "busbw_GBps", result.busbw_GBps, "bound_ns",
+             json_object("bandwidth", JsonText{exact_ns(result.bound.bandwidth)}, "latency",
+                         JsonText{exact_ns(result.bound.latency)}),
+             "ideal_ns", JsonText{exact_ns(result.ideal)}, "checked", result.checked);
   if (result.sampled.windows > 0)
-    field("sampled", fmt::format("{{\"share\": {}, \"windows\": {}, \"error\": {}}}",
-                                 json_number(result.sampled.share), result.sampled.windows,
-                                 json_number(result.sampled.error)));
-  field("line_hops", std::to_string(result.line_hops));
-  if (volatile_fields) {
-    field("visited_hops", std::to_string(result.visited_hops));
-    field("simulated_ranks", std::to_string(result.simulated_ranks));
-    field("wall_s", json_number(result.wall_s));
-    field("peak_rss_bytes", std::to_string(result.peak_rss_bytes));
-  }
-  field("counters", counters(result));
-  field("links", links(result));
-  field("attribution", attribution(result));
-  if (!result.launches.empty()) field("launches", launches(result));
-  if (result.answers.empty()) return text + "\n    }";
-  field("answers", json_string(result.answers));
-  if (!result.live_because.empty()) field("live_because", json_string(result.live_because));
-  field("peer_waits", peer_waits(result));
-  return text + "\n    }";
+    object.add("sampled", json_object("share", result.sampled.share, "windows",
+                                      result.sampled.windows, "error", result.sampled.error));
+  object.add("line_hops", result.line_hops);
+  if (volatile_fields)
+    object.add("visited_hops", result.visited_hops, "simulated_ranks", result.simulated_ranks,
+               "wall_s", result.wall_s, "peak_rss_bytes", result.peak_rss_bytes);
+  for (const auto& [name, count] : result.counters) counters.add(name, count);
+  std::size_t rank = 0;
+  object.add("counters", counters.json(), "links",
+             json_list(result.links, kIndent, link_use_object), "attribution",
+             json_list(result.attribution, kIndent, [&](const auto& spent) {
+               return json_object("rank", rank++, "fs", reasons_object(spent));
+             }));
+  if (!result.launches.empty())
+    object.add("launches", json_list(result.launches, kIndent, launch_result_object));
+  if (result.answers.empty()) return object.json();
+  object.add("answers", result.answers);
+  if (!result.live_because.empty()) object.add("live_because", result.live_because);
+  object.add("peer_waits", json_list(result.peer_waits, kIndent, peer_wait_object));
+  return object.json();
 }
 
 }  // namespace
 
 std::string to_json(const Run& run, const std::vector<sim::Result>& results, bool volatile_fields) {
-  std::string executor;  // a job has one for each launch
-  if (run.bound && run.bound->linked() == nullptr)
-    executor =
-        fmt::format(",\n  \"executor\": {}", json_string(run.bound->program().executed_by.name));
-  return fmt::format(
-      "{{\n  \"schema\": \"hemiola/1\",\n  \"models\": {},\n  \"command\": {},\n"
-      "  \"machine\": {},\n  \"program\": {}{},\n  \"engine\": {},\n  \"results\": {}\n}}\n",
-      sim::kModelsVersion, json_string(run.command), json_string(run.machine),
-      json_string(run.program), executor, json_string(run.engine),
-      json_list(results, "  ",
-                [&](const sim::Result& result) { return result_object(result, volatile_fields); }));
+  JsonObject object("  ");
+  object.add("schema", "hemiola/1", "models", sim::kModelsVersion, "command", run.command,
+             "machine", run.machine, "program", run.program);
+  if (run.bound && run.bound->linked() == nullptr)  // a job has one for each launch
+    object.add("executor", run.bound->program().executed_by.name);
+  object.add("engine", run.engine, "results", json_list(results, "  ", [&](const auto& result) {
+               return result_object(result, volatile_fields);
+             }));
+  return object.json().text + "\n";
 }
 
 }  // namespace hemiola::report

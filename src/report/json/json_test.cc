@@ -6,6 +6,7 @@
 
 #include "report/report.h"
 #include "report/testing/results.h"
+#include "report/values/json_text.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
@@ -99,13 +100,13 @@ TEST(Json, of_no_results_and_of_an_empty_result_parses) {
 }
 
 TEST(Json, escapes_text_and_replaces_what_is_not_utf_8) {
-  EXPECT_EQ(json_string("a\"b\\\n"), R"("a\"b\\\n")");
-  EXPECT_EQ(json_string("\xff"), "\"\xEF\xBF\xBD\"");
+  EXPECT_EQ(json_of("a\"b\\\n"), R"("a\"b\\\n")");
+  EXPECT_EQ(json_of("\xff"), "\"\xEF\xBF\xBD\"");
 }
 
 TEST(Json, has_no_number_for_infinity) {
-  EXPECT_EQ(json_number(1.0 / 0.0), "null");
-  EXPECT_EQ(json_number(0.1), "0.1");
+  EXPECT_EQ(json_of(1.0 / 0.0), "null");
+  EXPECT_EQ(json_of(0.1), "0.1");
 }
 
 RC_GTEST_PROP(ExactNanoseconds, read_back_to_the_same_femtoseconds, ()) {

@@ -20,58 +20,60 @@ Json json_of(const std::optional<Span>& span) {
   return span ? json_of(*span) : Json(nullptr);
 }
 
-Json json_of(const std::vector<Span>& spans) {
+/// `element(item)` of each.
+template <typename Items, typename Element>
+Json list_of(const Items& items, const Element& element) {
   Json all = Json::array();
-  for (const Span& span : spans) all.push_back(json_of(span));
+  for (const auto& item : items) all.push_back(element(item));
   return all;
+}
+
+Json json_of(const std::vector<Span>& spans) {
+  return list_of(spans, [](const Span& span) { return json_of(span); });
 }
 
 Json axes_of(const Description& d) {
-  Json all = Json::array();
-  for (const compile::TileAxis& axis : d.axes) {
-    all.push_back({{"name", axis.name},
-                   {"coordinate", axis.coordinate},
-                   {"is_variable", axis.is_variable},
-                   {"block", axis.block},
-                   {"size", axis.size},
-                   {"tiles", axis.tiles},
-                   {"program_axes", axis.program_axes},
-                   {"assigned", json_of(axis.assigned)},
-                   {"is_problem", axis.is_problem},
-                   {"splits_reduction", axis.splits_reduction},
-                   {"can_be_cut", axis.can_be_cut},
-                   {"why_not", axis.why_not},
-                   {"provenance", word_of(axis.provenance)}});
-  }
-  return all;
+  return list_of(d.axes, [&](const compile::TileAxis& axis) {
+    return Json{{"name", axis.name},
+                {"coordinate", axis.coordinate},
+                {"is_variable", axis.is_variable},
+                {"block", axis.block},
+                {"size", axis.size},
+                {"tiles", axis.tiles},
+                {"program_axes", axis.program_axes},
+                {"assigned", json_of(axis.assigned)},
+                {"is_problem", axis.is_problem},
+                {"splits_reduction", axis.splits_reduction},
+                {"can_be_cut", axis.can_be_cut},
+                {"why_not", axis.why_not},
+                {"provenance", word_of(axis.provenance)}};
+  });
 }
 
 Json loops_of(const Description& d) {
-  Json all = Json::array();
-  for (const compile::LoopDescription& loop : d.loops) {
-    all.push_back({{"id", loop.id},
-                   {"variable", loop.variable},
-                   {"begin", loop.begin},
-                   {"end", loop.end},
-                   {"step", loop.step},
-                   {"axis", loop.axis},
-                   {"is_persistent", loop.is_persistent},
-                   {"is_over_problems", loop.is_over_problems},
-                   {"in_helper", loop.in_helper},
-                   {"statement", json_of(loop.statement)},
-                   {"body", json_of(loop.body)},
-                   {"indentation", loop.indentation}});
-  }
-  return all;
+  return list_of(d.loops, [&](const compile::LoopDescription& loop) {
+    return Json{{"id", loop.id},
+                {"variable", loop.variable},
+                {"begin", loop.begin},
+                {"end", loop.end},
+                {"step", loop.step},
+                {"axis", loop.axis},
+                {"is_persistent", loop.is_persistent},
+                {"is_over_problems", loop.is_over_problems},
+                {"in_helper", loop.in_helper},
+                {"statement", json_of(loop.statement)},
+                {"body", json_of(loop.body)},
+                {"indentation", loop.indentation}};
+  });
 }
 
 Json index_of(const Description& d, const compile::AxisIndex& axis) {
-  Json tiles = Json::array(), loops = Json::array();
-  for (const auto& part : axis.tiles)
-    tiles.push_back(
-        {{"axis", d.axes[static_cast<std::size_t>(part.axis)].name}, {"block", part.block}});
-  for (const auto& part : axis.loops)
-    loops.push_back({{"loop", part.loop}, {"step", part.step}, {"begin", part.begin}});
+  const Json tiles = list_of(axis.tiles, [&](const auto& part) {
+    return Json{{"axis", d.axes[static_cast<std::size_t>(part.axis)].name}, {"block", part.block}};
+  });
+  const Json loops = list_of(axis.loops, [](const auto& part) {
+    return Json{{"loop", part.loop}, {"step", part.step}, {"begin", part.begin}};
+  });
   return {{"kind", word_of(axis.kind)},
           {"stride", axis.stride},
           {"index", axis.index},
@@ -89,58 +91,52 @@ Json index_of(const Description& d, const compile::AxisIndex& axis) {
 }
 
 Json accesses_of(const Description& d) {
-  Json all = Json::array();
-  for (const compile::AccessDescription& access : d.accesses) {
-    Json axes = Json::array();
-    for (const compile::AxisIndex& axis : access.axes) axes.push_back(index_of(d, axis));
-    all.push_back({{"id", access.id},
-                   {"operand", access.operand},
-                   {"is_loaded_address", access.is_loaded_address},
-                   {"action", word_of(access.action)},
-                   {"mechanism", word_of(access.mechanism)},
-                   {"function", access.function},
-                   {"axes", axes},
-                   {"call", json_of(access.call)},
-                   {"statement", json_of(access.statement)},
-                   {"loops", access.loops},
-                   {"conditional", access.conditional},
-                   {"offset", access.offset},
-                   {"value_from", access.value_from},
-                   {"unknown", access.unknown}});
-  }
-  return all;
+  return list_of(d.accesses, [&](const compile::AccessDescription& access) {
+    const Json axes =
+        list_of(access.axes, [&](const compile::AxisIndex& axis) { return index_of(d, axis); });
+    return Json{{"id", access.id},
+                {"operand", access.operand},
+                {"is_loaded_address", access.is_loaded_address},
+                {"action", word_of(access.action)},
+                {"mechanism", word_of(access.mechanism)},
+                {"function", access.function},
+                {"axes", axes},
+                {"call", json_of(access.call)},
+                {"statement", json_of(access.statement)},
+                {"loops", access.loops},
+                {"conditional", access.conditional},
+                {"offset", access.offset},
+                {"value_from", access.value_from},
+                {"unknown", access.unknown}};
+  });
 }
 
 Json operands_of(const Description& d) {
-  Json all = Json::array();
-  for (const compile::OperandDescription& operand : d.operands) {
-    Json mechanisms = Json::array();
-    for (const compile::Mechanism m : operand.mechanisms) mechanisms.push_back(word_of(m));
-    all.push_back({{"name", operand.name},
-                   {"bound_as", operand.bound_as},
-                   {"role", word_of(operand.role)},
-                   {"is_read", operand.is_read},
-                   {"is_written", operand.is_written},
-                   {"is_added_to", operand.is_added_to},
-                   {"mechanisms", mechanisms},
-                   {"axes", operand.axes},
-                   {"accesses", operand.accesses}});
-  }
-  return all;
+  return list_of(d.operands, [&](const compile::OperandDescription& operand) {
+    const Json mechanisms =
+        list_of(operand.mechanisms, [](compile::Mechanism m) { return Json(word_of(m)); });
+    return Json{{"name", operand.name},
+                {"bound_as", operand.bound_as},
+                {"role", word_of(operand.role)},
+                {"is_read", operand.is_read},
+                {"is_written", operand.is_written},
+                {"is_added_to", operand.is_added_to},
+                {"mechanisms", mechanisms},
+                {"axes", operand.axes},
+                {"accesses", operand.accesses}};
+  });
 }
 
 Json sites_of(const std::vector<compile::Site>& sites) {
-  Json all = Json::array();
-  for (const compile::Site& site : sites) {
-    all.push_back({{"operand", site.operand},
-                   {"offset", site.offset},
-                   {"indentation", site.indentation},
-                   {"statement", json_of(site.statement)},
-                   {"is_inside_loop", site.is_inside_loop},
-                   {"is_conditional", site.is_conditional},
-                   {"is_own_line", site.is_own_line}});
-  }
-  return all;
+  return list_of(sites, [&](const compile::Site& site) {
+    return Json{{"operand", site.operand},
+                {"offset", site.offset},
+                {"indentation", site.indentation},
+                {"statement", json_of(site.statement)},
+                {"is_inside_loop", site.is_inside_loop},
+                {"is_conditional", site.is_conditional},
+                {"is_own_line", site.is_own_line}};
+  });
 }
 
 Json tuning_of(const compile::Tuning& tuning) {
@@ -157,32 +153,49 @@ Json tuning_of(const compile::Tuning& tuning) {
 
 Json parameters_of(const Description& d) {
   using Use = compile::KernelParameter::Use;
-  Json all = Json::array();
-  for (const compile::KernelParameter& p : d.parameters) {
+  return list_of(d.parameters, [&](const compile::KernelParameter& p) {
     const char* use = p.use == Use::operand    ? "operand"
                       : p.use == Use::constant ? "constexpr"
                                                : "scalar";
-    all.push_back({{"name", p.name},
-                   {"use", use},
-                   {"default", p.default_value},
-                   {"value", p.value},
-                   {"span", json_of(p.span)}});
-  }
-  return all;
+    return Json{{"name", p.name},
+                {"use", use},
+                {"default", p.default_value},
+                {"value", p.value},
+                {"span", json_of(p.span)}};
+  });
+}
+
+Json event_object(const compile::MemoryEvent& event) {
+  Json json{{"kind", compile::name_of(event.kind)}, {"operand", event.operand}};
+  if (!event.sem.empty()) json["sem"] = event.sem;
+  if (!event.scope.empty()) json["scope"] = event.scope;
+  json["remote"] = event.is_remote;
+  json["at"] = json_of(event.span);
+  return json;
+}
+
+Json violation_object(const compile::Violation& violation) {
+  return {{"rule", violation.rule},
+          {"message", violation.what},
+          {"hint", violation.hint},
+          {"at", json_of(violation.span)},
+          {"calls", json_of(violation.calls)},
+          {"notes", violation.notes}};
 }
 
 }  // namespace
 
 std::string kernel_json(std::string_view command, const Description& d) {
-  Json reductions = Json::array(), unknown = Json::array();
-  for (const compile::ReductionDescription& r : d.reductions)
-    reductions.push_back({{"function", r.function},
-                          {"axis", r.axis},
-                          {"loop", r.loop},
-                          {"operands", r.operands},
-                          {"call", json_of(r.call)}});
-  for (const compile::Unknown& u : d.unknown)
-    unknown.push_back({{"what", u.what}, {"span", json_of(u.span)}, {"hint", u.hint}});
+  const Json reductions = list_of(d.reductions, [](const compile::ReductionDescription& r) {
+    return Json{{"function", r.function},
+                {"axis", r.axis},
+                {"loop", r.loop},
+                {"operands", r.operands},
+                {"call", json_of(r.call)}};
+  });
+  const Json unknown = list_of(d.unknown, [](const compile::Unknown& u) {
+    return Json{{"what", u.what}, {"span", json_of(u.span)}, {"hint", u.hint}};
+  });
   const Json all{
       {"schema", 1},
       {"command", command},
@@ -229,41 +242,14 @@ std::string kernel_json(std::string_view command, const Description& d) {
 std::string rules_json(std::string_view command, const std::string& file,
                        const std::vector<compile::RuleReport>& reports,
                        const std::string& program) {
-  Json root;
-  root["schema"] = 1;
-  root["command"] = command;
-  root["file"] = file;
-  root["kernels"] = Json::array();
-  for (const compile::RuleReport& report : reports) {
-    Json one;
-    one["kernel"] = report.kernel;
-    one["events"] = Json::array();
-    for (const compile::MemoryEvent& event : report.events) {
-      Json json;
-      json["kind"] = compile::name_of(event.kind);
-      json["operand"] = event.operand;
-      if (!event.sem.empty()) json["sem"] = event.sem;
-      if (!event.scope.empty()) json["scope"] = event.scope;
-      json["remote"] = event.is_remote;
-      json["at"] = json_of(event.span);
-      one["events"].push_back(std::move(json));
-    }
-    one["violations"] = Json::array();
-    for (const compile::Violation& violation : report.violations) {
-      Json json;
-      json["rule"] = violation.rule;
-      json["message"] = violation.what;
-      json["hint"] = violation.hint;
-      json["at"] = json_of(violation.span);
-      json["calls"] = Json::array();
-      for (const compile::Span& call : violation.calls) json["calls"].push_back(json_of(call));
-      json["notes"] = violation.notes;
-      one["violations"].push_back(std::move(json));
-    }
-    one["assumed"] = report.assumed;
-    one["not_judged"] = report.not_judged;
-    root["kernels"].push_back(std::move(one));
-  }
+  Json root{{"schema", 1}, {"command", command}, {"file", file}};
+  root["kernels"] = list_of(reports, [](const compile::RuleReport& report) {
+    return Json{{"kernel", report.kernel},
+                {"events", list_of(report.events, event_object)},
+                {"violations", list_of(report.violations, violation_object)},
+                {"assumed", report.assumed},
+                {"not_judged", report.not_judged}};
+  });
   if (!program.empty()) root["program"] = Json::parse(program);
   return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

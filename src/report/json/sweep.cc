@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "report/values/json_text.h"
 #include "report/values/numbers.h"
 #include "report/values/sweep_keys.h"
 
@@ -10,6 +11,23 @@ namespace {
 
 using study::SweepRow;
 using study::SweepStatus;
+
+JsonText sweep_row_object(const SweepRow& row) {
+  JsonObject object("      ");
+  object.add("point", row.number);
+  for (const SweepKey& key : kSweepKeys) object.add(key.name, row.*key.member);
+  object.add("size_bytes", row.size, "type", row.dtype, "redop", row.op, "status",
+             name_of(row.status));
+  if (row.status != SweepStatus::done) return object.add("error", row.error).json();
+  return object
+      .add("time_fs", row.time, "time_ns", JsonText{exact_ns(row.time)}, "algbw_GBps",
+           row.algbw_GBps, "busbw_GBps", row.busbw_GBps, "bound_ns",
+           json_object("bandwidth", JsonText{exact_ns(row.bound_bandwidth)}, "latency",
+                       JsonText{exact_ns(row.bound_latency)}),
+           "ideal_ns", JsonText{exact_ns(row.ideal)}, "checked", row.checked, "line_hops",
+           row.line_hops, "counters", JsonText{row.counters})
+      .json();
+}
 
 }  // namespace
 
@@ -35,37 +53,8 @@ std::string sweep_csv(std::span<const SweepRow> rows) {
 }
 
 std::string sweep_json(const std::string& command, std::span<const SweepRow> rows) {
-  std::string text =
-      fmt::format("{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"points\": [",
-                  json_string(command));
-  for (const SweepRow& row : rows) {
-    text += text.back() == '[' ? "\n    {" : ",\n    {";
-    const auto field = [&](std::string_view key, const std::string& value) {
-      text += fmt::format("{}\n      \"{}\": {}", text.back() == '{' ? "" : ",", key, value);
-    };
-    field("point", std::to_string(row.number));
-    for (const SweepKey& key : kSweepKeys) field(key.name, json_string(row.*key.member));
-    field("size_bytes", std::to_string(row.size.count));
-    field("type", json_string(row.dtype));
-    field("redop", json_string(row.op));
-    field("status", json_string(name_of(row.status)));
-    if (row.status == SweepStatus::done) {
-      field("time_fs", std::to_string(row.time.fs));
-      field("time_ns", exact_ns(row.time));
-      field("algbw_GBps", json_number(row.algbw_GBps));
-      field("busbw_GBps", json_number(row.busbw_GBps));
-      field("bound_ns", fmt::format("{{\"bandwidth\": {}, \"latency\": {}}}",
-                                    exact_ns(row.bound_bandwidth), exact_ns(row.bound_latency)));
-      field("ideal_ns", exact_ns(row.ideal));
-      field("checked", json_string(row.checked));
-      field("line_hops", std::to_string(row.line_hops));
-      field("counters", row.counters);
-    } else {
-      field("error", json_string(row.error));
-    }
-    text += "\n    }";
-  }
-  return text + (rows.empty() ? "]\n}\n" : "\n  ]\n}\n");
+  return json_file("schema", "hemiola/1", "command", command, "points",
+                   json_list(rows, "  ", sweep_row_object));
 }
 
 }  // namespace hemiola::report

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 
+#include "core/lists.h"
 #include "report/validation.h"
-#include "report/values/json_lists.h"
+#include "report/values/json_text.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
@@ -19,84 +20,68 @@ std::string simulated_us(const RowResult& row) {
                      row.simulated.fs % 1'000'000'000);
 }
 
-std::string row_object(const Judgement& judgement, const RowResult& row) {
+JsonText row_object(const Judgement& judgement, const RowResult& row) {
   const bool simulated = row.skipped.empty();
-  std::string text = fmt::format(
-      "{{\"entry\": {}, \"line\": {}, \"size_bytes\": {}, \"ranks\": {}, \"dtype\": {}, "
-      "\"measured_us\": {}, \"simulated_us\": {}, \"error\": {}, \"trivial_error\": {}",
-      json_string(judgement.name), row.measured.line, row.measured.size.count, row.ranks,
-      json_string(name_of(row.type)), json_number(row.measured.time_us), simulated_us(row),
-      simulated ? json_number(row.errors.simulated) : "null", json_number(row.errors.trivial));
-  if (simulated) {
-    text += fmt::format(", \"program\": {}, \"simulated_size_bytes\": {}", json_string(row.program),
-                        row.simulated_size.count);
-  } else {
-    text += fmt::format(", \"not_simulated\": {}", json_string(row.skipped));
+  JsonObject object;
+  object.add("entry", judgement.name, "line", row.measured.line, "size_bytes", row.measured.size,
+             "ranks", row.ranks, "dtype", name_of(row.type), "measured_us", row.measured.time_us,
+             "simulated_us", JsonText{simulated_us(row)}, "error",
+             simulated ? std::optional(row.errors.simulated) : std::nullopt, "trivial_error",
+             row.errors.trivial);
+  if (simulated)
+    object.add("program", row.program, "simulated_size_bytes", row.simulated_size);
+  else
+    object.add("not_simulated", row.skipped);
+  return object.json();
+}
+
+JsonText summary_object(const study::Summaries& summaries, const std::string& indent) {
+  JsonObject object(indent + "  ");
+  for (std::size_t regime = 0; regime < summaries.size(); ++regime) {
+    const study::Summary& summary = summaries[regime];
+    const auto number = [&](double value) {
+      return summary.n > 0 ? std::optional(value) : std::nullopt;
+    };
+    object.add(
+        name_of(static_cast<study::Regime>(regime)),
+        json_object("n", summary.n, "bias", number(summary.bias), "median", number(summary.median),
+                    "worst", number(summary.worst), "geomean", number(summary.geomean),
+                    "trivial_median", number(summary.trivial_median), "median_with_software",
+                    number(summary.median_with_software)));
   }
-  return text + "}";
+  return object.json();
 }
 
-std::string summary_object(const study::Summaries& summaries, const std::string& indent) {
-  std::size_t regime = 0;
-  return json_list(
-      summaries, indent,
-      [&](const study::Summary& summary) {
-        const auto number = [&](double value) {
-          return summary.n > 0 ? json_number(value) : "null";
-        };
-        return fmt::format(
-            "{}: {{\"n\": {}, \"bias\": {}, \"median\": {}, \"worst\": {}, \"geomean\": {}, "
-            "\"trivial_median\": {}, \"median_with_software\": {}}}",
-            json_string(name_of(static_cast<study::Regime>(regime++))), summary.n,
-            number(summary.bias), number(summary.median), number(summary.worst),
-            number(summary.geomean), number(summary.trivial_median),
-            number(summary.median_with_software));
-      },
-      "{}");
-}
-
-std::string entry_object(const Judgement& judgement) {
+JsonText entry_object(const Judgement& judgement) {
   const study::TrivialModel& trivial = judgement.validation.trivial;
-  std::string text = fmt::format(
-      "    {{\n      \"name\": {},\n      \"kind\": {},\n      \"table\": {},\n      \"where\": "
-      "{},\n"
-      "      \"machine\": {},\n      \"program\": {},\n      \"launch\": \"{}\",\n"
-      "      \"warmup\": {},\n      \"iterations\": {},\n      \"checked\": {},\n",
-      json_string(judgement.name), judgement.kind ? json_string(name_of(*judgement.kind)) : "null",
-      json_string(judgement.table), json_string(judgement.where), json_string(judgement.machine),
-      json_string(judgement.program),
-      judgement.options.launch == sim::Launch::graph ? "graph" : "stream", judgement.options.warmup,
-      judgement.options.iterations, json_string(judgement.validation.checked));
-  text += fmt::format(
-      "      \"trivial\": {{\"latency_us\": {}, \"us_per_byte\": {}, \"scale\": {}, "
-      "\"fitted_to\": {}, \"rows\": {}}},\n",
-      json_number(trivial.latency_us), json_number(trivial.us_per_byte),
-      json_string(trivial_scale(judgement.validation)), json_string(trivial.fitted_to),
-      trivial.rows);
-  const std::optional<double> software = judgement.validation.software_us;
-  text += fmt::format("      \"software_us\": {},\n", software ? json_number(*software) : "null");
-  return text + "      \"summary\": " + summary_object(judgement.summaries, "      ") + "\n    }";
+  const std::string indent = "      ";
+  JsonObject object(indent);
+  object.add("name", judgement.name, "kind",
+             judgement.kind ? std::optional(name_of(*judgement.kind)) : std::nullopt, "table",
+             judgement.table, "where", judgement.where, "machine", judgement.machine, "program",
+             judgement.program, "launch", name_of(judgement.options.launch), "warmup",
+             judgement.options.warmup, "iterations", judgement.options.iterations, "checked",
+             judgement.validation.checked);
+  object.add("trivial",
+             json_object("latency_us", trivial.latency_us, "us_per_byte", trivial.us_per_byte,
+                         "scale", trivial_scale(judgement.validation), "fitted_to",
+                         trivial.fitted_to, "rows", trivial.rows));
+  object.add("software_us", judgement.validation.software_us, "summary",
+             summary_object(judgement.summaries, indent));
+  return object.json();
 }
 
-std::string order_object(const study::OrderResult& order) {
-  const auto bytes = [](const std::optional<Bytes>& size) {
-    return size ? std::to_string(size->count) : "null";
-  };
-  return fmt::format(
-      "{{\"name\": {}, \"sizes\": {}, \"decided\": {}, \"right\": {}, "
-      "\"measured_crossover_bytes\": {}, \"simulated_crossover_bytes\": {}}}",
-      json_string(order.name), order.sizes, order.decided, order.right,
-      bytes(order.measured_crossover), bytes(order.simulated_crossover));
+JsonText order_object(const study::OrderResult& order) {
+  return json_object("name", order.name, "sizes", order.sizes, "decided", order.decided, "right",
+                     order.right, "measured_crossover_bytes", order.measured_crossover,
+                     "simulated_crossover_bytes", order.simulated_crossover);
 }
 
-std::string micro_object(const study::MicroResult& one) {
-  return fmt::format(
-      "{{\"name\": {}, \"hardware\": {}, \"metric\": {}, \"machine\": {}, \"program\": {}, "
-      "\"unit\": {}, \"measured\": {}, \"simulated\": {}, \"error\": {}, \"checked\": {}}}",
-      json_string(one.name), json_string(one.measured.hardware), json_string(one.measured.metric),
-      json_string(one.machine), json_string(one.program), json_string(one.measured.unit),
-      json_number(one.measured.value), json_number(one.simulated), json_number(one.error),
-      json_string(one.checked));
+JsonText micro_object(const study::MicroResult& one) {
+  return json_object("name", one.name, "hardware", one.measured.hardware, "metric",
+                     one.measured.metric, "machine", one.machine, "program", one.program, "unit",
+                     one.measured.unit, "measured", one.measured.value, "simulated", one.simulated,
+                     "error", one.error, "checked", one.checked);
 }
 
 /// Distinct names in order of appearance, with commas.
@@ -104,9 +89,8 @@ template <typename Name>
 std::string distinct(const std::vector<Judgement>& judgements, Name name) {
   std::vector<std::string> names;
   for (const Judgement& judgement : judgements)
-    if (std::find(names.begin(), names.end(), name(judgement)) == names.end())
-      names.push_back(name(judgement));
-  return json_string(joined(names));
+    if (std::ranges::find(names, name(judgement)) == names.end()) names.push_back(name(judgement));
+  return joined(names);
 }
 
 }  // namespace
@@ -114,26 +98,24 @@ std::string distinct(const std::vector<Judgement>& judgements, Name name) {
 std::string validation_json(const std::string& command, const std::vector<Judgement>& judgements,
                             const std::vector<study::OrderResult>& orders,
                             const std::vector<study::MicroResult>& micro, bool interrupted) {
-  std::string rows, entries;
+  std::vector<JsonText> rows;
   std::vector<RowResult> all;
   for (const Judgement& judgement : judgements) {
-    entries += (entries.empty() ? "\n" : ",\n") + entry_object(judgement);
     for (const RowResult& row : judgement.validation.rows) {
-      rows += (rows.empty() ? "\n    " : ",\n    ") + row_object(judgement, row);
+      rows.push_back(row_object(judgement, row));
       all.push_back(row);
     }
   }
-  return fmt::format(
-      "{{\n  \"schema\": \"hemiola/1\",\n  \"command\": {},\n  \"machine\": {},\n"
-      "  \"program\": {},\n  \"engine\": {},\n  \"interrupted\": {},\n  \"rows\": [{}\n  ],\n"
-      "  \"summary\": {},\n  \"entries\": [{}\n  ],\n"
-      "  \"comparisons\": {},\n  \"micro\": {}\n}}\n",
-      json_string(command), distinct(judgements, [](const Judgement& j) { return j.machine; }),
-      distinct(judgements, [](const Judgement& j) { return j.program; }),
+  return json_file(
+      "schema", "hemiola/1", "command", command, "machine",
+      distinct(judgements, [](const Judgement& j) { return j.machine; }), "program",
+      distinct(judgements, [](const Judgement& j) { return j.program; }), "engine",
       distinct(judgements,
                [](const Judgement& j) { return std::string(sim::name_of(j.options.engine)); }),
-      interrupted, rows, summary_object(study::summarise_regimes(all), "  "), entries,
-      json_list(orders, "  ", order_object), json_list(micro, "  ", micro_object));
+      "interrupted", interrupted, "rows", json_lines(rows, "  "), "summary",
+      summary_object(study::summarise_regimes(all), "  "), "entries",
+      json_lines(judgements, "  ", entry_object), "comparisons",
+      json_list(orders, "  ", order_object), "micro", json_list(micro, "  ", micro_object));
 }
 
 std::string validation_csv(const std::vector<Judgement>& judgements) {
@@ -148,9 +130,8 @@ std::string validation_csv(const std::vector<Judgement>& judgements) {
           "{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(judgement.name),
           csv_cell(judgement.table), row.measured.line, row.measured.size.count, row.ranks,
           name_of(row.type), row.measured.time_us, simulated ? simulated_us(row) : "",
-          simulated ? json_number(row.errors.simulated) : "", row.errors.trivial,
-          csv_cell(row.program), simulated ? std::to_string(row.simulated_size.count) : "",
-          csv_cell(row.skipped));
+          simulated ? json_of(row.errors.simulated) : "", row.errors.trivial, csv_cell(row.program),
+          simulated ? std::to_string(row.simulated_size.count) : "", csv_cell(row.skipped));
     }
   }
   return text;

@@ -27,12 +27,11 @@ page::Bars speedups(const BlockExploration& found) {
           "the fastest chains.",
       .unit = "x",
       .reference = page::Bars::Reference{over(found.serial.time, found.ideal), "ideal"}};
-  bars.rows.push_back({.label = "serial", .value = 1, .parts = {}});
-  bars.rows.push_back(
-      {.label = "apart", .value = over(found.serial.time, found.apart.time), .parts = {}});
+  bars.rows.push_back({.label = "serial", .value = 1});
+  bars.rows.push_back({.label = "apart", .value = over(found.serial.time, found.apart.time)});
   for (const std::size_t i : found.shown()) {
     const BlockCandidate& one = found.candidates[i];
-    bars.rows.push_back({.label = one.schedule.text(), .value = found.speedup(one), .parts = {}});
+    bars.rows.push_back({.label = one.schedule.text(), .value = found.speedup(one)});
   }
   return bars;
 }
@@ -43,7 +42,7 @@ page::Bars operators(const BlockExploration& found) {
                   .unit = "us"};
   for (const auto& [name, job] :
        {std::pair("serial", &found.serial), std::pair("apart", &found.apart)}) {
-    page::Bars::Row row{.label = name, .parts = {}};
+    page::Bars::Row row{.label = name};
     for (const BlockJob::Part& part : job->parts) row.parts.push_back({part.name, part.alone.us()});
     bars.rows.push_back(std::move(row));
   }
@@ -57,7 +56,7 @@ page::Bars losses(const BlockExploration& found) {
   for (const std::size_t i : found.shown()) {
     const BlockCandidate& one = found.candidates[i];
     if (!one.losses) continue;
-    page::Bars::Row row{.label = one.schedule.text(), .parts = {}};
+    page::Bars::Row row{.label = one.schedule.text()};
     for (const auto& [name, part] : one.losses->parts()) add_loss(row, name, part);
     bars.rows.push_back(std::move(row));
   }
@@ -65,17 +64,13 @@ page::Bars losses(const BlockExploration& found) {
 }
 
 page::Table table(const BlockExploration& found) {
-  page::Table table{.heading = "Chains",
-                    .note = "All that were simulated, the fastest first.",
-                    .columns = {{"schedule", false},
-                                {"time (us)", true},
-                                {"speedup", true},
-                                {"DIL compute", true},
-                                {"DIL communication", true},
-                                {"CIL compute", true},
-                                {"buffers (MiB)", true},
-                                {"engine", false}},
-                    .rows = {}};
+  page::Table table{
+      .heading = "Chains",
+      .note = "All that were simulated, the fastest first.",
+      .columns = page::columns_of({"schedule"},
+                                  {"time (us)", "speedup", "DIL compute", "DIL communication",
+                                   "CIL compute", "buffers (MiB)"},
+                                  {"engine"})};
   for (const BlockCandidate& one : found.candidates) {
     std::vector<std::string> row{one.schedule.text(), table_us(one.time()),
                                  fmt::format("{:.3f}", found.speedup(one))};

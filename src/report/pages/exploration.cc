@@ -21,11 +21,10 @@ page::Bars speedups(const Exploration& found, const std::vector<const explore::C
                       static_cast<double>(found.serial.time.fs) /
                           static_cast<double>(std::max<std::int64_t>(1, found.ideal.time.fs)),
                       "ideal"}};
-  bars.rows.push_back({.label = "serial", .value = 1, .parts = {}});
+  bars.rows.push_back({.label = "serial", .value = 1});
   for (const explore::Candidate* candidate : best) {
-    bars.rows.push_back({.label = candidate->schedule.family.text(),
-                         .value = found.speedup(*candidate),
-                         .parts = {}});
+    bars.rows.push_back(
+        {.label = candidate->schedule.family.text(), .value = found.speedup(*candidate)});
   }
   return bars;
 }
@@ -38,7 +37,7 @@ page::Bars losses(const std::vector<const explore::Candidate*>& best) {
                   .unit = "us"};
   for (const explore::Candidate* candidate : best) {
     if (!candidate->losses) continue;
-    page::Bars::Row row{.label = candidate->schedule.family.text(), .parts = {}};
+    page::Bars::Row row{.label = candidate->schedule.family.text()};
     for (std::size_t i = 0; i < explore::kLosses; ++i)
       add_loss(row, explore::name_of(static_cast<explore::Loss>(i)), candidate->losses->parts[i]);
     bars.rows.push_back(std::move(row));
@@ -49,17 +48,11 @@ page::Bars losses(const std::vector<const explore::Candidate*>& best) {
 page::Table table(const Exploration& found) {
   page::Table table{.heading = "Schedules",
                     .note = "All that were simulated, the fastest first.",
-                    .columns = {{"schedule", false},
-                                {"time (us)", true},
-                                {"speedup", true},
-                                {"DIL product", true},
-                                {"DIL communication", true},
-                                {"CIL product", true},
-                                {"CIL communication", true},
-                                {"extra traffic (MiB)", true},
-                                {"buffers (MiB)", true},
-                                {"engine", false}},
-                    .rows = {}};
+                    .columns = page::columns_of(
+                        {"schedule"},
+                        {"time (us)", "speedup", "DIL product", "DIL communication", "CIL product",
+                         "CIL communication", "extra traffic (MiB)", "buffers (MiB)"},
+                        {"engine"})};
   for (const explore::Candidate& candidate : found.candidates) {
     const explore::Losses lost = candidate.losses.value_or(explore::Losses{});
     table.rows.push_back({candidate.schedule.text(), table_us(candidate.time()),

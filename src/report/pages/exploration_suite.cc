@@ -18,8 +18,8 @@ using explore::ScenarioStatus;
 using explore::ScheduleRow;
 
 bool has_family(const ScenarioRow& row, const std::string& family) {
-  return std::any_of(row.schedules.begin(), row.schedules.end(),
-                     [&](const ScheduleRow& schedule) { return schedule.family == family; });
+  return std::ranges::any_of(
+      row.schedules, [&](const ScheduleRow& schedule) { return schedule.family == family; });
 }
 
 /// Scenarios by families; a family that no scenario has is left out.
@@ -28,15 +28,11 @@ page::HeatMap speedup_map(const std::vector<ScenarioRow>& rows) {
                     .note = "Of the fastest schedule of each family that was simulated.",
                     .row_title = "scenario",
                     .column_title = "family",
-                    .unit = "x",
-                    .rows = {},
-                    .columns = {},
-                    .values = {}};
+                    .unit = "x"};
   std::map<std::string, std::size_t> columns;
   for (const explore::Family& family : explore::families()) {
     const std::string name = family.text();
-    if (std::none_of(rows.begin(), rows.end(),
-                     [&](const ScenarioRow& row) { return has_family(row, name); }))
+    if (std::ranges::none_of(rows, [&](const ScenarioRow& row) { return has_family(row, name); }))
       continue;
     columns.emplace(name, map.columns.size());
     map.columns.push_back(name);
@@ -52,27 +48,19 @@ page::HeatMap speedup_map(const std::vector<ScenarioRow>& rows) {
 }
 
 page::Bars wins_of(const SuiteSummary& summary) {
-  page::Bars bars{.heading = "The fastest family", .unit = "scenarios", .rows = {}};
+  page::Bars bars{.heading = "The fastest family", .unit = "scenarios"};
   for (const auto& [family, count] : summary.wins)
-    bars.rows.push_back({.label = family, .value = static_cast<double>(count), .parts = {}});
-  bars.rows.push_back(
-      {.label = "serial", .value = static_cast<double>(summary.serial), .parts = {}});
+    bars.rows.push_back({.label = family, .value = static_cast<double>(count)});
+  bars.rows.push_back({.label = "serial", .value = static_cast<double>(summary.serial)});
   return bars;
 }
 
 page::Table scenarios_table(const std::vector<ScenarioRow>& rows) {
-  page::Table table{.heading = "Scenarios",
-                    .columns = {{"scenario", false},
-                                {"operator", false},
-                                {"M", true},
-                                {"N", true},
-                                {"K", true},
-                                {"ranks", true},
-                                {"serial (us)", true},
-                                {"best (us)", true},
-                                {"speedup", true},
-                                {"best schedule", false}},
-                    .rows = {}};
+  page::Table table{
+      .heading = "Scenarios",
+      .columns = page::columns_of({"scenario", "operator"},
+                                  {"M", "N", "K", "ranks", "serial (us)", "best (us)", "speedup"},
+                                  {"best schedule"})};
   for (const ScenarioRow& row : rows) {
     if (row.status != ScenarioStatus::done) continue;
     const explore::Operator& op = row.scenario.op;
@@ -85,8 +73,7 @@ page::Table scenarios_table(const std::vector<ScenarioRow>& rows) {
 }
 
 page::Table not_explored(const std::vector<ScenarioRow>& rows) {
-  page::Table table{
-      .heading = "Not explored", .columns = {{"scenario", false}, {"why", false}}, .rows = {}};
+  page::Table table{.heading = "Not explored", .columns = {{"scenario"}, {"why"}}};
   for (const ScenarioRow& row : rows)
     if (row.status != ScenarioStatus::done) table.rows.push_back({row.scenario.name, row.error});
   return table;

@@ -59,8 +59,8 @@ page::Bars path_bars(const IterationOutcome& outcome) {
 page::Table calls_table(const IterationOutcome& outcome) {
   const Workload& workload = *outcome.workload;
   page::Table table{.heading = "Communication"};
-  table.columns = {{"call"},           {"ranks", true},      {"groups", true},     {"calls", true},
-                   {"size (B)", true}, {"alone (us)", true}, {"in all (ms)", true}};
+  table.columns = page::columns_of(
+      {"call"}, {"ranks", "groups", "calls", "size (B)", "alone (us)", "in all (ms)"});
   for (const workload::CallRow& row : outcome.calls) {
     table.rows.push_back({call_name(workload, row.kind, row.work), std::to_string(row.group),
                           std::to_string(row.groups), std::to_string(row.calls),
@@ -87,11 +87,11 @@ page::Timelines timelines(const IterationOutcome& outcome) {
     const std::size_t room = kSpansOfPage / classes;
     if (shown.size() > room) {
       left_out += shown.size() - room;
-      std::stable_sort(shown.begin(), shown.end(), [&](std::size_t a, std::size_t b) {
+      std::ranges::stable_sort(shown, [&](std::size_t a, std::size_t b) {
         return times[a].end - times[a].begin > times[b].end - times[b].begin;
       });
       shown.resize(room);
-      std::sort(shown.begin(), shown.end());
+      std::ranges::sort(shown);
     }
     std::map<std::uint16_t, page::Timelines::Track> tracks;
     for (const std::size_t n : shown) {
@@ -124,17 +124,13 @@ page::HeatMap link_map(const IterationOutcome& outcome) {
                         "time. Links of the network count as those of all GPUs, evenly.",
                     .row_title = "",
                     .column_title = "ms",
-                    .unit = "%",
-                    .rows = {},
-                    .columns = {},
-                    .values = {}};
+                    .unit = "%"};
   const double bin = ms(outcome.result.time) / static_cast<double>(workload::kLinkBins);
   for (std::size_t b = 0; b < workload::kLinkBins; ++b)
     map.columns.push_back(fmt::format("{:.{}f}", static_cast<double>(b) * bin, bin < 0.01 ? 4 : 2));
   for (const workload::LinkShares& row : outcome.links) {
-    if (static_cast<std::size_t>(row.rank_class) >= kClassesOfPage) break;
-    const std::string& name =
-        outcome.workload->classes[static_cast<std::size_t>(row.rank_class)].name;
+    if (index(row.rank_class) >= kClassesOfPage) break;
+    const std::string& name = outcome.workload->classes[index(row.rank_class)].name;
     map.rows.push_back(fmt::format("{}: {}", name, row.link_class));
     std::vector<std::optional<double>>& values = map.values.emplace_back();
     for (const double share : row.shares) values.emplace_back(100 * share);

@@ -18,10 +18,7 @@ page::HeatMap bandwidth_map(const Machine& machine) {
                     .note = "Raw, over all paths, from one GPU to another when nothing else runs.",
                     .row_title = "from",
                     .column_title = "to",
-                    .unit = "GB/s",
-                    .rows = {},
-                    .columns = {},
-                    .values = {}};
+                    .unit = "GB/s"};
   for (int from = 0; from < machine.ranks(); ++from) {
     map.rows.push_back(std::to_string(from));
     std::vector<std::optional<double>>& row = map.values.emplace_back();
@@ -63,19 +60,14 @@ page::Page machine_page(const Machine& machine, const std::string& command) {
   page.blocks.push_back(page::Table{.heading = "GPUs",
                                     .columns = {{"ranks"}, {"model"}, {"description"}},
                                     .rows = gpu_rows(machine)});
-  page.blocks.push_back(page::Table{.heading = "Link classes",
-                                    .note = "Per direction. Goodput is bandwidth x payload / "
-                                            "(payload + header) of full packets.",
-                                    .columns = {{"class"},
-                                                {"links", true},
-                                                {"bandwidth"},
-                                                {"goodput"},
-                                                {"latency"},
-                                                {"payload"},
-                                                {"header"},
-                                                {"credits"},
-                                                {"source"}},
-                                    .rows = link_class_rows(machine)});
+  page.blocks.push_back(page::Table{
+      .heading = "Link classes",
+      .note = "Per direction. Goodput is bandwidth x payload / "
+              "(payload + header) of full packets.",
+      .columns = page::columns_of(
+          {"class"}, {"links"},
+          {"bandwidth", "goodput", "latency", "payload", "header", "credits", "source"}),
+      .rows = link_class_rows(machine)});
   std::vector<Row> devices = device_rows(machine);
   if (!devices.empty())
     page.blocks.push_back(
@@ -88,7 +80,7 @@ page::Page machine_page(const Machine& machine, const std::string& command) {
   }
   const std::set<std::int32_t> used(machine.gpu_models.begin(), machine.gpu_models.end());
   for (const std::int32_t number : used) {
-    const machine::GpuModel& model = machine.models[static_cast<std::size_t>(number)];
+    const machine::GpuModel& model = machine.models[index(number)];
     page.blocks.push_back(page::Table{.heading = "Parameters of " + model.name,
                                       .columns = {{"--set gpu.NAME"}, {"value"}, {"source"}},
                                       .rows = parameter_rows(model)});

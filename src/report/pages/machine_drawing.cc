@@ -28,7 +28,7 @@ constexpr std::size_t kMostInGrid = 256;
 constexpr double kGap = 0.3;  ///< between frames
 
 std::size_t at(NodeId node) {
-  return static_cast<std::size_t>(node);
+  return index(node);
 }
 
 /// "xpu.3" of "dgx_h100.0.xpu.3"; of an instance with one node "leaf.3".
@@ -53,9 +53,9 @@ class Drawing {
   }
 
   page::Graph draw() {
-    const bool is_direct =
-        std::all_of(machine_.nodes.begin(), machine_.nodes.end(),
-                    [](const machine::Node& node) { return node.kind == machine::NodeKind::xpu; });
+    const bool is_direct = std::ranges::all_of(machine_.nodes, [](const machine::Node& node) {
+      return node.kind == machine::NodeKind::xpu;
+    });
     if (is_direct) {
       place_in_grid();
     } else {
@@ -91,11 +91,11 @@ class Drawing {
     }
     for (std::size_t n = 0; n < depths_.size(); ++n) {
       if (depths_[n] == -2) depths_[n] = 1;  // no link leads to a GPU from here
-      const bool joins_gpus =
-          depths_[n] == 1 && machine_.nodes[n].kind == machine::NodeKind::switch_ &&
-          std::all_of(neighbours[n].begin(), neighbours[n].end(), [&](NodeId other) {
-            return machine_.nodes[at(other)].kind == machine::NodeKind::xpu;
-          });
+      const bool joins_gpus = depths_[n] == 1 &&
+                              machine_.nodes[n].kind == machine::NodeKind::switch_ &&
+                              std::ranges::all_of(neighbours[n], [&](NodeId other) {
+                                return machine_.nodes[at(other)].kind == machine::NodeKind::xpu;
+                              });
       if (joins_gpus) depths_[n] = -1;
     }
   }
@@ -135,8 +135,7 @@ class Drawing {
     std::map<int, std::size_t> widths;
     for (const Box& box : boxes_) ++widths[box.depth];
     const auto widest =
-        std::max_element(widths.begin(), widths.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
+        std::ranges::max_element(widths, {}, [](const auto& one) { return one.second; });
     if (widest->second <= kMostInRow) return false;
     std::map<std::string, std::set<int>> instances;
     std::map<std::string, std::size_t> boxes_of_instance;
@@ -155,8 +154,7 @@ class Drawing {
         most = instance;
     if (!most.empty()) return folded_instances_.insert(most).second;
     const auto component =
-        std::max_element(components.begin(), components.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
+        std::ranges::max_element(components, {}, [](const auto& one) { return one.second; });
     return component->second > kShownOfFolded + 1 &&
            folded_components_.insert(component->first).second;
   }
@@ -265,7 +263,7 @@ class Drawing {
     else
       text += fmt::format(" {}", node.name);
     if (node.kind == machine::NodeKind::xpu) {
-      const auto rank = std::find(machine_.gpus.begin(), machine_.gpus.end(), box.nodes.front());
+      const auto rank = std::ranges::find(machine_.gpus, box.nodes.front());
       if (rank == machine_.gpus.end()) return text + ", not part of the job";
       const auto number = static_cast<int>(rank - machine_.gpus.begin());
       text += fmt::format(": {}{}", machine_.model(number).name,
@@ -319,7 +317,7 @@ class Drawing {
     }
     for (const auto& [key, count] : lines) {
       const auto& [from, to, number] = key;
-      const machine::LinkClass& link = machine_.link_classes[static_cast<std::size_t>(number)];
+      const machine::LinkClass& link = machine_.link_classes[index(number)];
       const std::int64_t links = std::max(count.there, count.back);
       const auto rate = static_cast<double>(link.bandwidth.bytes_per_second);
       std::string text = fmt::format("{} x {}", links, link.name);

@@ -42,6 +42,16 @@ std::string script_text(std::string_view json) {
 
 }  // namespace
 
+std::vector<Table::Column> columns_of(const std::vector<std::string>& texts,
+                                      const std::vector<std::string>& numbers,
+                                      const std::vector<std::string>& last) {
+  std::vector<Table::Column> all;
+  for (const std::string& name : texts) all.push_back({name});
+  for (const std::string& name : numbers) all.push_back({name, true});
+  for (const std::string& name : last) all.push_back({name});
+  return all;
+}
+
 bool can_render() {
   return !bundled_script().empty();
 }

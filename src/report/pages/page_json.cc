@@ -1,225 +1,130 @@
 // A page as JSON: what the code in web/ reads.
-#include <fmt/format.h>
-
-#include <cmath>
+#include <array>
 #include <string>
-#include <string_view>
 #include <variant>
 
 #include "report/page.h"
+#include "report/values/json_text.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report::page {
 namespace {
 
-/// Writes objects and arrays member by member; commas are its business.
-class JsonText {
- public:
-  void open(char bracket) {
-    separate();
-    text_ += bracket;
-    first_ = true;
-  }
-  void close(char bracket) {
-    text_ += bracket;
-    first_ = false;
-  }
-  void key(std::string_view name) {
-    separate();
-    text_ += fmt::format("\"{}\":", name);
-    first_ = true;
-  }
-  void raw(std::string_view value) {
-    separate();
-    text_ += value;
-  }
-  void value(std::string_view text) { raw(json_string(text)); }
-  void value(double number) { raw(json_number(number)); }
-  void value(Time time) { raw(exact_ns(time)); }
-  void value(bool flag) { raw(flag ? "true" : "false"); }
-  template <typename Value>
-  void member(std::string_view name, const Value& content) {
-    key(name);
-    value(content);
-  }
-  void member(std::string_view name, const char* content) {
-    member(name, std::string_view(content));
-  }
-  /// An array: `write` is called for each element.
-  template <typename Range, typename Write>
-  void list(std::string_view name, const Range& range, Write write) {
-    key(name);
-    open('[');
-    for (const auto& element : range) write(element);
-    close(']');
-  }
-  /// An array of objects: `write` adds the members of each.
-  template <typename Range, typename Write>
-  void objects(std::string_view name, const Range& range, Write write) {
-    list(name, range, [&](const auto& element) {
-      open('{');
-      write(element);
-      close('}');
-    });
-  }
-  std::string take() { return std::move(text_); }
-
- private:
-  void separate() {
-    if (!first_) text_ += ',';
-    first_ = false;
-  }
-  std::string text_;
-  bool first_ = true;
-};
-
-void write_pair(JsonText& json, const auto& first, const auto& second) {
-  json.open('[');
-  json.value(first);
-  json.value(second);
-  json.close(']');
+template <typename... Members>
+JsonText object(const Members&... members) {
+  return JsonObject::compact().add(members...).json();
 }
-
-void write_names(JsonText& json, std::string_view key, const std::vector<std::string>& names) {
-  json.list(key, names, [&](const std::string& name) { json.value(name); });
+template <typename Items, typename Element = JsonOf>
+JsonText list(const Items& items, const Element& element = {}) {
+  return json_array(items, element, ",");
+}
+JsonText ns(Time time) {
+  return {exact_ns(time)};
 }
 
 /// Of all blocks but texts.
-void write_head(JsonText& json, std::string_view type, const auto& block) {
-  json.member("type", type);
-  json.member("heading", block.heading);
-  json.member("note", block.note);
+JsonObject head_of(const char* type, const auto& block) {
+  return JsonObject::compact().add("type", type, "heading", block.heading, "note", block.note);
 }
 
-void write(JsonText& json, const Text& block) {
-  json.member("type", "text");
-  json.member("heading", block.heading);
-  write_names(json, "paragraphs", block.paragraphs);
+JsonText object_of(const Text& block) {
+  return object("type", "text", "heading", block.heading, "paragraphs", list(block.paragraphs));
 }
 
-void write(JsonText& json, const Table& block) {
-  write_head(json, "table", block);
-  json.objects("columns", block.columns, [&](const Table::Column& column) {
-    json.member("name", column.name);
-    json.member("numeric", column.numeric);
-  });
-  json.list("rows", block.rows, [&](const std::vector<std::string>& row) {
-    json.open('[');
-    for (const std::string& cell : row) json.value(cell);
-    json.close(']');
-  });
+JsonText object_of(const Table& block) {
+  const auto column = [](const Table::Column& one) {
+    return object("name", one.name, "numeric", one.numeric);
+  };
+  const auto row = [](const std::vector<std::string>& cells) { return list(cells); };
+  return head_of("table", block)
+      .add("columns", list(block.columns, column), "rows", list(block.rows, row))
+      .json();
 }
 
-void write(JsonText& json, const Bars& block) {
-  write_head(json, "bars", block);
-  json.member("unit", block.unit);
-  json.member("shares", block.shares);
-  json.objects("rows", block.rows, [&](const Bars::Row& row) {
-    json.member("label", row.label);
-    json.member("value", row.value);
-    json.list("parts", row.parts,
-              [&](const Bars::Part& part) { write_pair(json, part.name, part.value); });
-  });
-  json.key("reference");
-  if (!block.reference) return json.raw("null");
-  json.open('{');
-  json.member("value", block.reference->value);
-  json.member("label", block.reference->label);
-  json.close('}');
+JsonText object_of(const Bars& block) {
+  const auto part = [](const Bars::Part& one) {
+    return JsonText{"[" + json_of(one.name) + "," + json_of(one.value) + "]"};
+  };
+  const auto row = [&](const Bars::Row& one) {
+    return object("label", one.label, "value", one.value, "parts", list(one.parts, part));
+  };
+  const auto& reference = block.reference;
+  return head_of("bars", block)
+      .add("unit", block.unit, "shares", block.shares, "rows", list(block.rows, row), "reference",
+           reference ? object("value", reference->value, "label", reference->label)
+                     : JsonText{"null"})
+      .json();
 }
 
-void write(JsonText& json, const Curves& block) {
-  write_head(json, "curves", block);
-  for (const auto& [name, axis] : {std::pair("x", &block.x), std::pair("y", &block.y)}) {
-    json.key(name);
-    json.open('{');
-    json.member("name", axis->name);
-    json.member("logarithmic", axis->logarithmic);
-    json.member("bytes", axis->bytes);
-    json.close('}');
-  }
-  json.objects("series", block.series, [&](const Curves::Series& series) {
-    json.member("name", series.name);
-    json.list("points", series.points, [&](const std::pair<double, double>& point) {
-      write_pair(json, point.first, point.second);
-    });
-  });
+JsonText object_of(const Curves& block) {
+  const auto axis = [](const Curves::Axis& one) {
+    return object("name", one.name, "logarithmic", one.logarithmic, "bytes", one.bytes);
+  };
+  const auto point = [](const std::pair<double, double>& one) {
+    return list(std::array{one.first, one.second});
+  };
+  const auto series = [&](const Curves::Series& one) {
+    return object("name", one.name, "points", list(one.points, point));
+  };
+  return head_of("curves", block)
+      .add("x", axis(block.x), "y", axis(block.y), "series", list(block.series, series))
+      .json();
 }
 
-void write(JsonText& json, const HeatMap& block) {
-  write_head(json, "heat_map", block);
-  json.member("row_title", block.row_title);
-  json.member("column_title", block.column_title);
-  json.member("unit", block.unit);
-  write_names(json, "rows", block.rows);
-  write_names(json, "columns", block.columns);
-  json.list("values", block.values, [&](const std::vector<std::optional<double>>& row) {
-    json.open('[');
-    for (const std::optional<double>& cell : row) json.value(cell.value_or(std::nan("")));
-    json.close(']');
-  });
+JsonText object_of(const HeatMap& block) {
+  const auto row = [](const std::vector<std::optional<double>>& cells) { return list(cells); };
+  return head_of("heat_map", block)
+      .add("row_title", block.row_title, "column_title", block.column_title, "unit", block.unit,
+           "rows", list(block.rows), "columns", list(block.columns), "values",
+           list(block.values, row))
+      .json();
 }
 
-void write(JsonText& json, const Timelines& block) {
-  write_head(json, "timelines", block);
-  json.objects("panels", block.panels, [&](const Timelines::Panel& panel) {
-    json.member("name", panel.name);
-    json.objects("tracks", panel.tracks, [&](const Timelines::Track& track) {
-      json.member("name", track.name);
-      json.objects("spans", track.spans, [&](const Timelines::Span& span) {
-        json.member("name", span.name);
-        json.member("begin", span.begin);
-        json.member("end", span.end);
-        json.member("kind", span.kind);
-        json.member("weight", span.weight);
-        json.member("detail", span.detail);
-      });
-    });
-  });
+JsonText object_of(const Timelines& block) {
+  const auto span = [](const Timelines::Span& one) {
+    return object("name", one.name, "begin", ns(one.begin), "end", ns(one.end), "kind", one.kind,
+                  "weight", one.weight, "detail", one.detail);
+  };
+  const auto track = [&](const Timelines::Track& one) {
+    return object("name", one.name, "spans", list(one.spans, span));
+  };
+  const auto panel = [&](const Timelines::Panel& one) {
+    return object("name", one.name, "tracks", list(one.tracks, track));
+  };
+  return head_of("timelines", block).add("panels", list(block.panels, panel)).json();
 }
 
-void write(JsonText& json, const Graph& block) {
-  write_head(json, "graph", block);
-  json.member("columns", block.columns);
-  json.member("rows", block.rows);
-  json.objects("nodes", block.nodes, [&](const Graph::Node& node) {
-    json.member("label", node.label);
-    json.member("kind", node.kind);
-    json.member("detail", node.detail);
-    json.member("x", node.x);
-    json.member("y", node.y);
-  });
-  json.objects("edges", block.edges, [&](const Graph::Edge& edge) {
-    json.member("from", static_cast<double>(edge.from));
-    json.member("to", static_cast<double>(edge.to));
-    json.member("kind", edge.kind);
-    json.member("weight", edge.weight);
-    json.member("detail", edge.detail);
-  });
-  json.objects("areas", block.areas, [&](const Graph::Area& area) {
-    json.member("label", area.label);
-    json.member("left", area.left);
-    json.member("top", area.top);
-    json.member("right", area.right);
-    json.member("bottom", area.bottom);
-  });
+JsonText object_of(const Graph& block) {
+  const auto node = [](const Graph::Node& one) {
+    return object("label", one.label, "kind", one.kind, "detail", one.detail, "x", one.x, "y",
+                  one.y);
+  };
+  const auto edge = [](const Graph::Edge& one) {
+    return object("from", one.from, "to", one.to, "kind", one.kind, "weight", one.weight, "detail",
+                  one.detail);
+  };
+  const auto area = [](const Graph::Area& one) {
+    return object("label", one.label, "left", one.left, "top", one.top, "right", one.right,
+                  "bottom", one.bottom);
+  };
+  return head_of("graph", block)
+      .add("columns", block.columns, "rows", block.rows, "nodes", list(block.nodes, node), "edges",
+           list(block.edges, edge), "areas", list(block.areas, area))
+      .json();
 }
 
 }  // namespace
 
 std::string to_json(const Page& page) {
-  JsonText json;
-  json.open('{');
-  json.member("title", page.title);
-  json.member("subtitle", page.subtitle);
-  json.list("facts", page.facts, [&](const std::pair<std::string, std::string>& fact) {
-    write_pair(json, fact.first, fact.second);
-  });
-  json.objects("blocks", page.blocks, [&](const Block& block) {
-    std::visit([&](const auto& kind) { write(json, kind); }, block);
-  });
-  json.close('}');
-  return json.take();
+  const auto fact = [](const std::pair<std::string, std::string>& one) {
+    return list(std::array{one.first, one.second});
+  };
+  const auto block = [](const Block& one) {
+    return std::visit([](const auto& kind) { return object_of(kind); }, one);
+  };
+  return object("title", page.title, "subtitle", page.subtitle, "facts", list(page.facts, fact),
+                "blocks", list(page.blocks, block))
+      .text;
 }
 
 }  // namespace hemiola::report::page

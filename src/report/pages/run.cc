@@ -1,3 +1,4 @@
+#include "core/lists.h"
 #include "report/run_page.h"
 
 #include <fmt/format.h>
@@ -29,9 +30,7 @@ Facts facts_of(const Run& run, const std::vector<sim::Result>& results) {
     facts.emplace_back("sizes", sizes.size() == 1 ? to_string(*sizes.begin())
                                                   : to_string(*sizes.begin()) + " to " +
                                                         to_string(*sizes.rbegin()));
-    const auto best = std::max_element(
-        results.begin(), results.end(),
-        [](const sim::Result& a, const sim::Result& b) { return a.busbw_GBps < b.busbw_GBps; });
+    const auto best = std::ranges::max_element(results, {}, &sim::Result::busbw_GBps);
     if (best->busbw_GBps > 0)
       facts.emplace_back("highest busbw", table_rate(best->busbw_GBps) + " GB/s");
   } else {
@@ -42,9 +41,7 @@ Facts facts_of(const Run& run, const std::vector<sim::Result>& results) {
   }
   std::set<std::string> checked;
   for (const sim::Result& result : results) checked.insert(result.checked);
-  std::string verdicts;
-  for (const std::string& verdict : checked) verdicts += (verdicts.empty() ? "" : ", ") + verdict;
-  facts.emplace_back("checked", verdicts);
+  facts.emplace_back("checked", joined({checked.begin(), checked.end()}));
   return facts;
 }
 

@@ -1,7 +1,6 @@
 // Of a run's page: where the time goes, of results and of the launches of a job.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -62,7 +61,7 @@ page::Table reasons_table(const sim::Result& result, const std::string& of) {
                     {{"reason"}, {"time (ns)", true}, {"share (%)", true}, {"what it covers"}},
                     {}};
   for (const sim::Reason reason : by_share(result.attribution[rank])) {
-    const Time time{result.attribution[rank][static_cast<std::size_t>(reason)]};
+    const Time time{result.attribution[rank][index(reason)]};
     table.rows.push_back({std::string(sim::name_of(reason)), exact_ns(time),
                           percent(time, result.time), std::string(name_in(kMeanings, reason))});
   }

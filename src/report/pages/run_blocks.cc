@@ -6,24 +6,21 @@
 #include <utility>
 
 #include "core/data_type.h"
+#include "core/lists.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
 namespace {
 
 std::string result_settings(const sim::Result& result) {
-  std::string text;
-  for (const auto& [name, value] : result.settings)
-    text += (text.empty() ? "" : ", ") + name + "=" + value;
-  return text;
+  return joined(result.settings, [](const auto& one) { return one.first + "=" + one.second; });
 }
 
 }  // namespace
 
 std::string label_of(const sim::Result& result, const std::vector<sim::Result>& results) {
-  const bool sizes_differ =
-      std::any_of(results.begin(), results.end(),
-                  [&](const sim::Result& other) { return other.size != result.size; });
+  const bool sizes_differ = std::ranges::any_of(
+      results, [&](const sim::Result& other) { return other.size != result.size; });
   std::string text = result_settings(result);
   if (sizes_differ || text.empty())
     text = to_string(result.size) + (text.empty() ? "" : ", ") + text;
@@ -35,10 +32,10 @@ page::Table results_table(const Run& run, const std::vector<sim::Result>& result
   const std::vector<std::string> settings = setting_names(results);
   for (const std::string& setting : settings) table.columns.push_back({setting});
   for (const char* name : {"size (B)", "count (elements)"}) table.columns.push_back({name, true});
-  for (const char* name : {"type", "redop"}) table.columns.push_back({name});
-  for (const char* name : {"time (us)", "algbw (GB/s)", "busbw (GB/s)", "bound (us)", "% of bound"})
-    table.columns.push_back({name, true});
-  table.columns.push_back({"checked"});
+  for (page::Table::Column& column : page::columns_of(
+           {"type", "redop"},
+           {"time (us)", "algbw (GB/s)", "busbw (GB/s)", "bound (us)", "% of bound"}, {"checked"}))
+    table.columns.push_back(std::move(column));
   for (const sim::Result& result : results) {
     std::vector<std::string>& row = table.rows.emplace_back();
     for (const std::string& setting : settings) {
@@ -61,8 +58,8 @@ std::vector<page::Block> size_curves(const std::vector<sim::Result>& results) {
   std::size_t most = 0;
   bool has_rates = false;
   for (auto& [name, series] : by_settings) {
-    std::stable_sort(series.begin(), series.end(),
-                     [](const sim::Result* a, const sim::Result* b) { return a->size < b->size; });
+    std::ranges::stable_sort(
+        series, [](const sim::Result* a, const sim::Result* b) { return a->size < b->size; });
     most = std::max(most, series.size());
     for (const sim::Result* result : series) has_rates |= result->busbw_GBps > 0;
   }

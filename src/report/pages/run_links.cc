@@ -25,8 +25,7 @@ struct PairUse {
 /// order of `kinds`.
 std::vector<std::string> most_used(std::vector<std::pair<std::string, std::int64_t>> all,
                                    const std::map<std::string, std::size_t>& kinds) {
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(all, [](const auto& a, const auto& b) { return a.second > b.second; });
   all.resize(std::min(all.size(), kMapNodes));
   std::vector<std::string> names;
   for (const auto& [name, bytes] : all) names.push_back(name);
@@ -34,8 +33,8 @@ std::vector<std::string> most_used(std::vector<std::pair<std::string, std::int64
     auto [kind, numbers] = parts_of_name(name);
     return std::pair(kinds.at(kind), std::move(numbers));
   };
-  std::stable_sort(names.begin(), names.end(),
-                   [&](const std::string& a, const std::string& b) { return place(a) < place(b); });
+  std::ranges::stable_sort(
+      names, [&](const std::string& a, const std::string& b) { return place(a) < place(b); });
   return names;
 }
 
@@ -97,8 +96,8 @@ page::HeatMap busy_map(const sim::Result& result, int repetitions, std::size_t p
 page::Table busiest_links(const sim::Result& result, int repetitions, std::size_t prefix) {
   std::vector<const sim::LinkUse*> order;
   for (const sim::LinkUse& link : result.links) order.push_back(&link);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const sim::LinkUse* a, const sim::LinkUse* b) { return a->busy > b->busy; });
+  std::ranges::stable_sort(
+      order, [](const sim::LinkUse* a, const sim::LinkUse* b) { return a->busy > b->busy; });
   page::Table table{"The busiest links",
                     fmt::format("{} of {} that carried something.",
                                 std::min(kTableLinks, order.size()), order.size()),

@@ -98,7 +98,7 @@ LaneSpans RunTimeline::State::longest(const LaneSpans& lanes, std::size_t room) 
   for (const auto& [key, spans] : lanes)
     for (const LaneSpan& span : spans) all.emplace_back(&key, &span);
   const std::size_t kept = std::min(room, all.size());
-  std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+  std::ranges::sort(all, [&](const auto& a, const auto& b) {
     const Time x = a.second->end - a.second->begin, y = b.second->end - b.second->begin;
     if (x != y) return x > y;
     if (*a.first != *b.first) return *a.first < *b.first;
@@ -107,8 +107,7 @@ LaneSpans RunTimeline::State::longest(const LaneSpans& lanes, std::size_t room) 
   LaneSpans chosen;
   for (std::size_t i = 0; i < kept; ++i) chosen[*all[i].first].push_back(*all[i].second);
   for (auto& [key, spans] : chosen) {
-    std::sort(spans.begin(), spans.end(),
-              [&](const LaneSpan& a, const LaneSpan& b) { return before(a, b); });
+    std::ranges::sort(spans, [&](const LaneSpan& a, const LaneSpan& b) { return before(a, b); });
   }
   return chosen;
 }
@@ -141,7 +140,7 @@ std::vector<Timelines::Track> RunTimeline::State::link_tracks(
   for (const auto& [link, history] : histories) {
     LinkHistory widened = history;
     widened.widen(width);
-    const std::size_t pair = pair_of[static_cast<std::size_t>(link)];
+    const std::size_t pair = pair_of[index(link)];
     bytes[pair].resize(std::max(bytes[pair].size(), widened.bins().size()));
     for (std::size_t i = 0; i < widened.bins().size(); ++i) {
       bytes[pair][i] += widened.bins()[i].bytes;
@@ -151,14 +150,13 @@ std::vector<Timelines::Track> RunTimeline::State::link_tracks(
   std::vector<std::size_t> order;
   for (std::size_t pair = 0; pair < pairs.size(); ++pair)
     if (sums[pair] > 0) order.push_back(pair);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return sums[a] > sums[b]; });
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return sums[a] > sums[b]; });
   if (order.size() > kLinks) {
     left_out.push_back(fmt::format("Links: the {} of {} that carried most (equal ones by number).",
                                    kLinks, order.size()));
     order.resize(kLinks);
   }
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   std::vector<Timelines::Track> tracks;
   for (const std::size_t pair : order) {
     Timelines::Track& track = tracks.emplace_back();
@@ -223,9 +221,7 @@ RunTimeline::RunTimeline(const machine::Machine& machine) : state_(std::make_uni
   for (std::size_t link = 0; link < machine.links.size(); ++link) {
     const machine::Link& one = machine.links[link];
     const auto [found, is_new] = known.emplace(std::pair(one.from, one.to), state_->pairs.size());
-    const auto name = [&](machine::NodeId node) {
-      return names[static_cast<std::size_t>(node)].substr(prefix);
-    };
+    const auto name = [&](machine::NodeId node) { return names[index(node)].substr(prefix); };
     if (is_new) state_->pairs.push_back({name(one.from) + " \u2192 " + name(one.to), 0});
     const auto number = static_cast<machine::LinkId>(link);
     state_->pairs[found->second].rate +=

@@ -21,19 +21,13 @@ page::Table table_of(const Bucket& bucket) {
                     .note =
                         "All points that were simulated, the fastest first. Front: no other "
                         "one is as fast with as few workgroups and buffers.",
-                    .columns = {{"point", false},
-                                {"time (us)", true},
-                                {"slower (%)", true},
-                                {"workgroups", true},
-                                {"buffers (MiB)", true},
-                                {"engine", false},
-                                {"front", false},
-                                {"loses (us)", false}},
-                    .rows = {}};
+                    .columns = page::columns_of(
+                        {"point"}, {"time (us)", "slower (%)", "workgroups", "buffers (MiB)"},
+                        {"engine", "front", "loses (us)"})};
   const std::vector<std::size_t> front = bucket.pareto();
   for (std::size_t i = 0; i < bucket.candidates.size(); ++i) {
     const tune::Candidate& one = bucket.candidates[i];
-    const bool is_front = std::find(front.begin(), front.end(), i) != front.end();
+    const bool is_front = std::ranges::find(front, i) != front.end();
     table.rows.push_back({one.text, table_us(one.time()), slower(bucket, one),
                           std::to_string(one.workgroups), mebibytes(one.buffers),
                           one.sampled ? "sampled" : "fluid", is_front ? "yes" : "",
@@ -53,9 +47,9 @@ page::Bars bars_of(const Bucket& bucket) {
   for (const std::size_t i : shown_candidates(bucket)) {
     const tune::Candidate& one = bucket.candidates[i];
     const sim::Attribution& attribution = attribution_of(one);
-    page::Bars::Row row{.label = one.text, .parts = {}};
+    page::Bars::Row row{.label = one.text};
     for (const sim::Reason reason : by_share(attribution))
-      add_loss(row, sim::name_of(reason), attribution[static_cast<std::size_t>(reason)]);
+      add_loss(row, sim::name_of(reason), attribution[index(reason)]);
     bars.rows.push_back(std::move(row));
   }
   return bars;
@@ -80,16 +74,12 @@ page::Page tuning_page(const std::string& command, const Tuning& tuning,
   }
   page.blocks.push_back(page::Text{"The fastest", std::move(words)});
   page::Timelines all{.heading = "What happens when",
-                      .note = "The fastest of each size, as fluid simulates its plan.",
-                      .panels = {}};
+                      .note = "The fastest of each size, as fluid simulates its plan."};
   for (std::size_t i = 0; i < tuning.buckets.size(); ++i) {
     page.blocks.push_back(bars_of(tuning.buckets[i]));
     page.blocks.push_back(table_of(tuning.buckets[i]));
     if (i >= timelines.size()) continue;
-    for (page::Timelines::Panel panel : timelines[i].panels) {
-      panel.name = tuning.buckets[i].name + ": " + panel.name;
-      all.panels.push_back(std::move(panel));
-    }
+    add_panels(all, tuning.buckets[i].name, timelines[i]);
   }
   if (!all.panels.empty()) page.blocks.push_back(std::move(all));
   return page;

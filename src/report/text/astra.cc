@@ -19,8 +19,7 @@ using workload::Workload;
 
 /// The rank that finishes last.
 const workload::AstraRank& last_of(const AstraResult& result) {
-  return *std::max_element(result.ranks.begin(), result.ranks.end(),
-                           [](const auto& a, const auto& b) { return a.finish_ns < b.finish_ns; });
+  return *std::ranges::max_element(result.ranks, {}, [](const auto& one) { return one.finish_ns; });
 }
 
 std::string share(double part, double whole) {
@@ -36,8 +35,7 @@ std::vector<std::string> row_of(const std::string& name, const AstraResult& resu
 
 std::vector<std::string> row_of(const std::string& name, const IterationOutcome& ours) {
   const auto& classes = ours.result.classes;
-  const auto last = std::max_element(classes.begin(), classes.end(),
-                                     [](const auto& a, const auto& b) { return a.end < b.end; });
+  const auto last = std::ranges::max_element(classes, {}, [](const auto& one) { return one.end; });
   const Time exposed = ours.result.time - last->compute;
   return {name, exact_ns(ours.result.time), exact_ns(last->compute), exact_ns(exposed),
           percent(exposed, ours.result.time)};

@@ -104,10 +104,8 @@ void print_losses(std::ostream& out, const BlockExploration& found) {
 }  // namespace
 
 std::string command_of(const BlockExploration& found, const BlockCandidate& candidate) {
-  std::string text =
-      "hemiola run " + explore::template_of(found.block) + " --machine " + found.machine;
-  for (const auto& [name, value] : candidate.parameters) text += " --param " + name + "=" + value;
-  return text;
+  return run_command(explore::template_of(found.block), "--machine " + found.machine,
+                     candidate.parameters);
 }
 
 void print_block_exploration(std::ostream& out, const BlockExploration& found) {

@@ -86,9 +86,9 @@ void print_head(std::ostream& out, const Difference& difference) {
 }
 
 void print_table(std::ostream& out, const Difference& difference) {
-  const bool settings = std::any_of(
-      difference.results.begin(), difference.results.end(),
-      [](const ResultChange& one) { return !one.a_settings.empty() || !one.b_settings.empty(); });
+  const bool settings = std::ranges::any_of(difference.results, [](const ResultChange& one) {
+    return !one.a_settings.empty() || !one.b_settings.empty();
+  });
   std::vector<Align> alignment{kRight, kRight, kRight, kRight, kRight};
   std::vector<std::string> names{"size", "A", "B", "B - A", ""};
   if (settings) {
@@ -229,9 +229,8 @@ const ResultChange& moved_most(const std::vector<ResultChange>& results) {
   const auto key = [](const ResultChange& change) {
     return std::pair(std::abs(change.relative().value_or(0)), !change.same());
   };
-  return *std::max_element(
-      results.begin(), results.end(),
-      [&](const ResultChange& x, const ResultChange& y) { return key(x) < key(y); });
+  return *std::ranges::max_element(
+      results, [&](const ResultChange& x, const ResultChange& y) { return key(x) < key(y); });
 }
 
 }  // namespace

@@ -78,29 +78,19 @@ void print_rows(std::ostream& out, const Exploration& found) {
   columns.print(out, "  ");
 }
 
-/// What was measured, the fastest first, beside what was simulated.
+/// What was measured beside what was simulated.
 void print_measured(std::ostream& out, const Exploration& found) {
-  if (found.measured_us.empty()) return;
-  std::vector<std::pair<double, std::string>> order;
-  for (const auto& [schedule, us] : found.measured_us) order.emplace_back(us, schedule);
-  std::sort(order.begin(), order.end());
-  Columns columns({kLeft, kRight, kRight, kRight});
   std::vector<double> beyond;  // us
-  columns.add_heading({"schedule, measured order", "measured", "simulated", "error"});
-  columns.add_heading({"", "(us)", "(us)", "(%)"});
-  for (const auto& [us, schedule] : order) {
+  print_measured_order(out, "schedule", found.measured_us, [&](const std::string& schedule) {
     std::optional<Time> simulated;
     if (schedule == "serial") simulated = found.serial.confirmed.value_or(found.serial.time);
     for (const explore::Candidate& candidate : found.candidates) {
       if (candidate.schedule.text() != schedule) continue;
       simulated = candidate.time();
-      beyond.push_back(us - simulated->us());
+      beyond.push_back(found.measured_us.at(schedule) - simulated->us());
     }
-    columns.add({schedule, fmt::format("{:.3f}", us), simulated ? table_us(*simulated) : "-",
-                 simulated ? fmt::format("{:+.1f}", 100 * (simulated->us() / us - 1)) : "-"});
-  }
-  out << "#\n";
-  columns.print(out, "  ");
+    return simulated;
+  });
   if (beyond.empty() || found.software.fs > 0) return;
   const double software = study::median_of(std::move(beyond));
   if (software <= 0) return;
@@ -154,10 +144,8 @@ void print_picks(std::ostream& out, const Exploration& found) {
 }  // namespace
 
 std::string command_of(const Exploration& found, const explore::Candidate& candidate) {
-  std::string text = "hemiola run " + explore::template_of(found.op, candidate.schedule) +
-                     " --machine " + found.machine;
-  for (const auto& [name, value] : candidate.parameters) text += " --param " + name + "=" + value;
-  return text;
+  return run_command(explore::template_of(found.op, candidate.schedule),
+                     "--machine " + found.machine, candidate.parameters);
 }
 
 void print_exploration(std::ostream& out, const Exploration& found) {

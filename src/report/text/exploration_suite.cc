@@ -71,8 +71,8 @@ SuiteSummary summary_of(const std::vector<ScenarioRow>& rows) {
   }
   if (summary.done > 0) summary.mean = std::exp(logarithms / static_cast<double>(summary.done));
   summary.wins.assign(wins.begin(), wins.end());
-  std::stable_sort(summary.wins.begin(), summary.wins.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(summary.wins,
+                           [](const auto& a, const auto& b) { return a.second > b.second; });
   return summary;
 }
 

@@ -111,8 +111,8 @@ void print_calls(std::ostream& out, const IterationOutcome& outcome) {
     }
   }
   // A column only where a trace says it.
-  const bool has_recorded = std::any_of(outcome.calls.begin(), outcome.calls.end(),
-                                        [](const CallRow& row) { return row.recorded.fs > 0; });
+  const bool has_recorded =
+      std::ranges::any_of(outcome.calls, [](const CallRow& row) { return row.recorded.fs > 0; });
   std::vector<std::string> heading{"communication", "ranks",     "groups",     "calls",
                                    "size",          "alone(us)", "busbw(GB/s)"};
   if (has_recorded) heading.emplace_back("recorded(us)");
@@ -165,9 +165,8 @@ void print_path(std::ostream& out, const IterationOutcome& outcome) {
 }  // namespace
 
 std::string call_name(const Workload& workload, const CallKey& key) {
-  if (key.kind == workload::NodeKind::recorded_call)
-    return workload.names[static_cast<std::size_t>(key.family)];
-  const std::string& family = workload.families[static_cast<std::size_t>(key.family)].name;
+  if (key.kind == workload::NodeKind::recorded_call) return workload.names[index(key.family)];
+  const std::string& family = workload.families[index(key.family)].name;
   if (key.kind == workload::NodeKind::collective)
     return fmt::format("{} {}", name_of(key.collective), family);
   return fmt::format("{} {}", name_of(key.kind), family);

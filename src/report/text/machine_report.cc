@@ -53,7 +53,7 @@ void print_devices(std::ostream& out, const Machine& machine) {
 void print_matrix(std::ostream& out, const Machine& machine, std::string_view title,
                   std::string (*cell)(const PairFigures&)) {
   out << '\n' << title << '\n';
-  Columns columns(std::vector<Align>(static_cast<std::size_t>(machine.ranks()) + 1, Align::right));
+  Columns columns(std::vector<Align>(index(machine.ranks()) + 1, Align::right));
   std::vector<std::string> heading{""};
   for (int to = 0; to < machine.ranks(); ++to) heading.push_back(std::to_string(to));
   columns.add(heading);
@@ -106,8 +106,7 @@ void print_machine(std::ostream& out, const Machine& machine) {
   print_devices(out, machine);
   print_pairs(out, machine);
   const std::set<std::int32_t> used(machine.gpu_models.begin(), machine.gpu_models.end());
-  for (const std::int32_t model : used)
-    print_parameters(out, machine.models[static_cast<std::size_t>(model)]);
+  for (const std::int32_t model : used) print_parameters(out, machine.models[index(model)]);
   out << "\nwindow (smallest feedback latency): " << to_string(machine.smallest_feedback_latency())
       << '\n';
   if (!machine.warnings.empty()) out << '\n' << machine.warnings.render() << '\n';

@@ -18,7 +18,7 @@ MessageRow message_row(const study::MessageGraph& graph, const study::MessageRun
     if (message.from != message.to && message.bytes > 0)
       took.push_back(run.messages[m].end - run.messages[m].begin);
   }
-  std::sort(took.begin(), took.end());
+  std::ranges::sort(took);
   row.messages = static_cast<std::int64_t>(took.size());
   if (!took.empty()) {
     // Nearest rank: the smallest that is not below so many of a hundred.

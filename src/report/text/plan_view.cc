@@ -48,7 +48,7 @@ std::string dependencies(const Plan& plan, const std::vector<plan::Dependency>& 
                           dependency.rank(at));
     } else if (dependency.compute) {
       const auto rank = static_cast<int>(dependency.rank(at));
-      const auto compute = static_cast<std::size_t>((*dependency.compute)(at));
+      const auto compute = index((*dependency.compute)(at));
       text += plan.code(rank).computes[compute].name;
       if (rank != at.rank) text += fmt::format(" of rank {}", rank);
     } else {
@@ -79,8 +79,7 @@ void print_compute(std::ostream& out, const Plan& plan, const plan::Compute& com
   for (const plan::ComputeAxis& axis : compute.axes)
     out << fmt::format(" {}={}/{}{}", axis.name, axis.extent, axis.tile, axis.reduced ? "+" : "");
   for (const plan::ComputeOperand& operand : compute.operands)
-    out << fmt::format(", {} {}", name_of(operand.use),
-                       plan.tensors[static_cast<std::size_t>(operand.tensor)].name);
+    out << fmt::format(", {} {}", name_of(operand.use), plan.tensors[index(operand.tensor)].name);
   if (compute.by_arrival && compute.waits == plan::Waits::tiles) out << ", tiles by arrival";
   if (compute.is_launch()) {
     out << (compute.stream.empty() ? std::string(", a launch")
@@ -192,6 +191,31 @@ std::string with_breaks(std::string label, const char* line_break) {
   return label;
 }
 
+/// How a language of graphs writes them: `rank`, `node` and `edge` are formats.
+struct GraphWords {
+  const char *head, *rank, *node, *line_break, *end_of_rank, *edge, *tail;
+};
+
+std::string graph_text(const Plan& plan, std::optional<int> rank, const GraphWords& words) {
+  std::string text = words.head;
+  int open = -1;
+  const std::vector<TransferNode> nodes = nodes_of(plan, rank);
+  for (const TransferNode& node : nodes) {
+    if (node.rank != open) {
+      if (open >= 0) text += words.end_of_rank;
+      open = node.rank;
+      text += fmt::format(fmt::runtime(words.rank), open);
+    }
+    text +=
+        fmt::format(fmt::runtime(words.node), node.name, with_breaks(node.label, words.line_break));
+  }
+  if (open >= 0) text += words.end_of_rank;
+  for (const TransferNode& node : nodes)
+    for (const std::string& from : node.after)
+      text += fmt::format(fmt::runtime(words.edge), from, node.name);
+  return text + words.tail;
+}
+
 }  // namespace
 
 void print_plan(std::ostream& out, const Plan& plan, std::optional<int> rank) {
@@ -214,41 +238,25 @@ void print_waves(std::ostream& out, const Plan& plan, int rank, std::int32_t ten
 }
 
 std::string to_mermaid(const Plan& plan, std::optional<int> rank) {
-  std::string text = "flowchart LR\n";
-  int open = -1;
-  const std::vector<TransferNode> nodes = nodes_of(plan, rank);
-  for (const TransferNode& node : nodes) {
-    if (node.rank != open) {
-      if (open >= 0) text += "  end\n";
-      open = node.rank;
-      text += fmt::format("  subgraph rank{0}[rank {0}]\n", open);
-    }
-    text += fmt::format("    {}[\"{}\"]\n", node.name, with_breaks(node.label, "<br/>"));
-  }
-  if (open >= 0) text += "  end\n";
-  for (const TransferNode& node : nodes)
-    for (const std::string& from : node.after)
-      text += fmt::format("  {} --> {}\n", from, node.name);
-  return text;
+  return graph_text(plan, rank,
+                    {.head = "flowchart LR\n",
+                     .rank = "  subgraph rank{0}[rank {0}]\n",
+                     .node = "    {}[\"{}\"]\n",
+                     .line_break = "<br/>",
+                     .end_of_rank = "  end\n",
+                     .edge = "  {} --> {}\n",
+                     .tail = ""});
 }
 
 std::string to_dot(const Plan& plan, std::optional<int> rank) {
-  std::string text = "digraph plan {\n  rankdir=LR;\n  node [shape=box];\n";
-  int open = -1;
-  const std::vector<TransferNode> nodes = nodes_of(plan, rank);
-  for (const TransferNode& node : nodes) {
-    if (node.rank != open) {
-      if (open >= 0) text += "  }\n";
-      open = node.rank;
-      text += fmt::format("  subgraph cluster_{0} {{\n    label=\"rank {0}\";\n", open);
-    }
-    text += fmt::format("    {} [label=\"{}\"];\n", node.name, with_breaks(node.label, "\\n"));
-  }
-  if (open >= 0) text += "  }\n";
-  for (const TransferNode& node : nodes)
-    for (const std::string& from : node.after)
-      text += fmt::format("  {} -> {};\n", from, node.name);
-  return text + "}\n";
+  return graph_text(plan, rank,
+                    {.head = "digraph plan {\n  rankdir=LR;\n  node [shape=box];\n",
+                     .rank = "  subgraph cluster_{0} {{\n    label=\"rank {0}\";\n",
+                     .node = "    {} [label=\"{}\"];\n",
+                     .line_break = "\\n",
+                     .end_of_rank = "  }\n",
+                     .edge = "  {} -> {};\n",
+                     .tail = "}\n"});
 }
 
 }  // namespace hemiola::report

@@ -113,8 +113,8 @@ void print_peer_waits(std::ostream& out, const sim::Result& result) {
   Columns columns({right, right, Align::left, right, Align::left, right});
   columns.add_heading({"rank", "peer", "what", "time", "", "waits"});
   std::vector<sim::PeerWait> waits = result.peer_waits;
-  std::stable_sort(waits.begin(), waits.end(),
-                   [](const sim::PeerWait& a, const sim::PeerWait& b) { return a.time > b.time; });
+  std::ranges::stable_sort(
+      waits, [](const sim::PeerWait& a, const sim::PeerWait& b) { return a.time > b.time; });
   for (std::size_t w = 0; w < std::min(kMostLines, waits.size()); ++w)
     columns.add({std::to_string(waits[w].rank), std::to_string(waits[w].peer), what(waits[w]),
                  exact_ns(waits[w].time), "ns", std::to_string(waits[w].waits)});
@@ -158,8 +158,7 @@ void print_needed_rows(std::ostream& out, const Run& run, const std::vector<int>
       fmt::join(ranks, ","));
   out << fmt::format("# ranks {}\n", profile.ranks);
   std::vector<bool> named(profile.buffers.size());
-  for (const sim::ProfileRow& row : profile.rows)
-    named[static_cast<std::size_t>(row.buffer)] = true;
+  for (const sim::ProfileRow& row : profile.rows) named[index(row.buffer)] = true;
   for (std::size_t b = 0; b < named.size(); ++b)
     if (named[b])
       out << fmt::format("# buffer {} {}\n", profile.buffers[b].name, profile.buffers[b].bytes);

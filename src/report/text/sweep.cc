@@ -17,9 +17,8 @@ using study::SweepRow;
 using study::SweepStatus;
 
 bool differs(std::span<const SweepRow> rows, const SweepKey& key) {
-  return std::any_of(rows.begin(), rows.end(), [&](const SweepRow& row) {
-    return row.*key.member != rows.front().*key.member;
-  });
+  return std::ranges::any_of(
+      rows, [&](const SweepRow& row) { return row.*key.member != rows.front().*key.member; });
 }
 
 std::string or_dash(const std::string& text) {

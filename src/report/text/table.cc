@@ -32,11 +32,11 @@ std::string engine_text(const Run& run, const std::vector<sim::Result>& results)
   const auto less = [](const sim::Result& a, const sim::Result& b) {
     return a.sampled.share < b.sampled.share;
   };
-  const auto [least, most] = std::minmax_element(results.begin(), results.end(), less);
+  const auto [least, most] = std::ranges::minmax_element(results, less);
   if (least->sampled.share == 1)
     return text + "\n#          nothing is left out: the time is that of the line engine";
-  const auto worst = std::max_element(
-      results.begin(), results.end(),
+  const auto worst = std::ranges::max_element(
+      results,
       [](const sim::Result& a, const sim::Result& b) { return a.sampled.error < b.sampled.error; });
   text += fmt::format("\n#          {:.3g} % ", 100 * least->sampled.share);
   if (least != most && most->sampled.share > least->sampled.share)
@@ -119,7 +119,7 @@ void print_attribution(std::ostream& out, const sim::Result& result) {
   const sim::Attribution& attribution = result.attribution[rank];
   Columns columns({Align::left, Align::right, Align::left, Align::right, Align::left});
   for (const sim::Reason reason : by_share(attribution)) {
-    const Time time{attribution[static_cast<std::size_t>(reason)]};
+    const Time time{attribution[index(reason)]};
     columns.add(
         {std::string(sim::name_of(reason)), exact_ns(time), "ns", percent(time, result.time), "%"});
   }

@@ -27,7 +27,7 @@ void print_candidates(std::ostream& out, const Bucket& bucket) {
   const std::vector<std::size_t> front = bucket.pareto();
   for (const std::size_t i : shown_candidates(bucket)) {
     const tune::Candidate& one = bucket.candidates[i];
-    const bool is_front = std::find(front.begin(), front.end(), i) != front.end();
+    const bool is_front = std::ranges::find(front, i) != front.end();
     columns.add({(is_front ? "* " : "  ") + one.text + (one.is_written ? "" : " (not written yet)"),
                  table_us(one.time()), slower(bucket, one), std::to_string(one.workgroups),
                  mebibytes(one.buffers), one.sampled ? "sampled" : "fluid", loses(bucket, one)});
@@ -46,29 +46,18 @@ void print_dropped(std::ostream& out, const Bucket& bucket) {
   constexpr std::string_view kWhy[] = {"make no plan", "cannot be fused",
                                        "move data as the compiler does not", "cannot be lowered"};
   for (const auto& [why, dropped] : bucket.dropped)
-    out << fmt::format("# {} {}: {}\n", dropped.count, kWhy[static_cast<std::size_t>(why)],
-                       dropped.first);
+    out << fmt::format("# {} {}: {}\n", dropped.count, kWhy[index(why)], dropped.first);
 }
 
 void print_measured_points(std::ostream& out, const Tuning& tuning) {
-  if (tuning.measured_us.empty()) return;
-  std::vector<std::pair<double, std::string>> order;
-  for (const auto& [text, us] : tuning.measured_us) order.emplace_back(us, text);
-  std::sort(order.begin(), order.end());
-  Columns columns({kLeft, kRight, kRight, kRight});
-  columns.add_heading({"point, measured order", "measured", "simulated", "error"});
-  columns.add_heading({"", "(us)", "(us)", "(%)"});
-  for (const auto& [us, text] : order) {
+  print_measured_order(out, "point", tuning.measured_us, [&](const std::string& text) {
     std::optional<Time> simulated;
     for (const Bucket& bucket : tuning.buckets) {
       for (const tune::Candidate& one : bucket.candidates)
         if (bench_name(tuning, bucket, one) == text) simulated = one.time();
     }
-    columns.add({text, fmt::format("{:.3f}", us), simulated ? table_us(*simulated) : "-",
-                 simulated ? fmt::format("{:+.1f}", 100 * (simulated->us() / us - 1)) : "-"});
-  }
-  out << "#\n";
-  columns.print(out, "  ");
+    return simulated;
+  });
 }
 
 }  // namespace
@@ -121,7 +110,7 @@ std::string loses(const Bucket& bucket, const tune::Candidate& candidate) {
     more[i] = std::max<std::int64_t>(0, (*of)[i] - (*least)[i]);
   std::vector<std::string> words;
   for (const sim::Reason reason : by_share(more)) {
-    const double us = static_cast<double>(more[static_cast<std::size_t>(reason)]) / 1e9;
+    const double us = static_cast<double>(more[index(reason)]) / 1e9;
     if (words.size() < 2 && us >= 0.05)
       words.push_back(fmt::format("{} {:.1f}", sim::name_of(reason), us));
   }
@@ -131,13 +120,11 @@ std::string loses(const Bucket& bucket, const tune::Candidate& candidate) {
 std::string command_of(const Tuning& tuning, const Bucket& bucket,
                        const tune::Candidate& candidate) {
   const std::string where =
-      fmt::format(" --machine {} --ranks {}{}", tuning.machine, tuning.ranks, tuning.timing);
-  if (candidate.is_written && !bucket.file.empty()) return "hemiola run " + bucket.file + where;
-  if (candidate.is_written) return "-o FILE.py writes it; hemiola run FILE.py" + where;
-  std::string text = "hemiola run " + candidate.plan.name + where;
-  for (const auto& [name, value] : candidate.plan.parameters)
-    text += " --param " + name + "=" + value;
-  return text;
+      fmt::format("--machine {} --ranks {}{}", tuning.machine, tuning.ranks, tuning.timing);
+  if (!candidate.is_written)
+    return run_command(candidate.plan.name, where, candidate.plan.parameters);
+  if (!bucket.file.empty()) return run_command(bucket.file, where, {});
+  return "-o FILE.py writes it; " + run_command("FILE.py", where, {});
 }
 
 std::string bench_name(const Tuning& tuning, const Bucket& bucket,

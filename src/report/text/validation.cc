@@ -90,9 +90,8 @@ std::vector<Total> totals_of(const std::vector<Judgement>& judgements) {
   for (const Judgement& judgement : judgements) {
     const std::string kind(name_of(*judgement.kind));
     const std::string launch = launch_of(judgement);
-    auto total = std::find_if(totals.begin(), totals.end(), [&](const Total& other) {
-      return other.kind == kind && other.launch == launch;
-    });
+    auto total = std::ranges::find_if(
+        totals, [&](const Total& other) { return other.kind == kind && other.launch == launch; });
     if (total == totals.end())
       total = totals.insert(total, {kind, launch, &*judgement.marks, false, {}});
     total->software |= judgement.validation.software_us.has_value();

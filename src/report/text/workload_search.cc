@@ -38,7 +38,7 @@ void print_volume(std::ostream& out, const Workload& workload) {
   Columns table({kLeft, kRight, kRight, kRight});
   table.add_heading({"communication", "ranks", "calls", "GB per rank"});
   for (const auto& [key, sum] : volume) {
-    const auto& groups = workload.families[static_cast<std::size_t>(key.family)].groups;
+    const auto& groups = workload.families[index(key.family)].groups;
     table.add({call_name(workload, key), std::to_string(groups.front().size()),
                std::to_string(sum.first), fmt::format("{:.3f}", giga(sum.second))});
   }
@@ -93,8 +93,7 @@ void print_search(std::ostream& out, const SearchOutcome& outcome, std::size_t t
   constexpr std::size_t kMost = 8;
   std::vector<std::pair<std::size_t, std::string>> sorted;
   for (const auto& [why, count] : refused) sorted.emplace_back(count, why);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.first > b.first; });
   for (std::size_t i = 0; i < std::min(kMost, sorted.size()); ++i)
     out << fmt::format("#   {:>3}  {}\n", sorted[i].first, sorted[i].second);
   if (sorted.size() > kMost)

@@ -37,7 +37,7 @@ std::string iteration_trace(const IterationOutcome& outcome) {
       writer.process(static_cast<int>(workload.classes.size()) + 1, "critical path");
   const std::uint64_t track = writer.track(process, "nodes");
   for (const workload::PathStep& step : outcome.path) {
-    const auto c = static_cast<std::size_t>(step.rank_class);
+    const auto c = index(step.rank_class);
     const NodeTimes& times = outcome.result.nodes[c][step.node];
     writer.begin(track,
                  fmt::format("{}: {}", workload.classes[c].name,

@@ -128,7 +128,7 @@ struct PerfettoTrace::State {
   int fabric() const { return static_cast<int>(processes.size()) - 1; }
   /// What belongs to no rank (a switch) belongs to the fabric.
   Process& process_of(int rank) {
-    return processes[static_cast<std::size_t>(rank >= 0 && rank < fabric() ? rank : fabric())];
+    return processes[index(rank >= 0 && rank < fabric() ? rank : fabric())];
   }
   void add(Slices& slices, std::string_view name, Time begin, Time end,
            const sim::FlowEnds& flow = {}) {
@@ -161,7 +161,7 @@ struct PerfettoTrace::State {
 /// Independent of the order of the calls: by time, then by name.
 void PerfettoTrace::State::sort() {
   each([&](Slices& slices) {
-    std::sort(slices.begin(), slices.end(), [&](const Slice& a, const Slice& b) {
+    std::ranges::sort(slices, [&](const Slice& a, const Slice& b) {
       return std::tie(a.begin, a.end, *names[a.name], a.flow.released_at, a.flow.span) <
              std::tie(b.begin, b.end, *names[b.name], b.flow.released_at, b.flow.span);
     });
@@ -265,7 +265,7 @@ PerfettoTrace::PerfettoTrace(const machine::Machine& machine, Time lines_begin, 
   state_->processes.emplace_back().name = "fabric";
   for (const machine::Link& link : machine.links) {
     const auto name = [&](machine::NodeId node) -> const std::string& {
-      return machine.nodes[static_cast<std::size_t>(node)].name;
+      return machine.nodes[index(node)].name;
     };
     state_->links.push_back(
         fmt::format("{} to {} lane {}", name(link.from), name(link.to), link.lane));
@@ -295,7 +295,7 @@ void PerfettoTrace::link(int link, std::int64_t wire_bytes, int queue, Time begi
   state_->histories[link].add(begin, end, wire_bytes, queue);
   if (!wants_requests(begin)) return;
   Process& fabric = state_->processes.back();
-  const std::string& name = state_->links.at(static_cast<std::size_t>(link));
+  const std::string& name = state_->links.at(index(link));
   state_->add(fabric.tracks[{.kind = TrackKind::link, .number = link, .name = name}],
               fmt::format("{} B", wire_bytes), begin, end);
 }
@@ -330,7 +330,7 @@ std::string PerfettoTrace::serialize() const {
   for (const auto& [link, history] : state_->histories) {
     LinkHistory widened = history;
     widened.widen(width);
-    write_history(writer, tracks.back(), state_->links.at(static_cast<std::size_t>(link)), widened);
+    write_history(writer, tracks.back(), state_->links.at(index(link)), widened);
   }
   return writer.finish();
 }

@@ -151,8 +151,7 @@ void PerfettoWriter::write(const Event& event) {
 }
 
 std::string PerfettoWriter::finish() {
-  std::stable_sort(events_.begin(), events_.end(),
-                   [](const Event& a, const Event& b) { return a.at < b.at; });
+  std::ranges::stable_sort(events_, {}, &Event::at);
   write_names();
   for (const Event& event : events_) write(event);
   return std::move(bytes_);

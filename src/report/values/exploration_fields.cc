@@ -2,59 +2,42 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <ostream>
 #include <utility>
+#include <vector>
 
-#include "report/values/json_lists.h"
+#include "report/values/columns.h"
+#include "report/values/json_text.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
 
-std::string time_fields(const char* name, Time time) {
-  return fmt::format("\"{0}_fs\": {1}, \"{0}_ns\": {2}", name, time.fs, exact_ns(time));
-}
-
-std::string operator_object(const explore::Operator& op) {
+JsonText operator_object(const explore::Operator& op) {
   const machine::GemmShape local = explore::local_product(op);
-  return fmt::format(
-      "{{\"kind\": {}, \"gather\": {}, \"m\": {}, \"n\": {}, \"k\": {}, \"dtype\": {}, "
-      "\"ranks\": {}, \"load\": {}, \"local\": {{\"m\": {}, \"n\": {}, \"k\": {}}}, "
-      "\"collective_size_bytes\": {}}}",
-      json_string(name_of(op.kind)), op.gathers_b ? "\"b\"" : "\"a\"", op.m, op.n, op.k,
-      json_string(name_of(op.type)), op.ranks, json_string(op.load), local.m, local.n, local.k,
-      explore::collective_size(op).count);
+  return json_object("kind", name_of(op.kind), "gather", op.gathers_b ? "b" : "a", "m", op.m, "n",
+                     op.n, "k", op.k, "dtype", name_of(op.type), "ranks", op.ranks, "load", op.load,
+                     "local", json_object("m", local.m, "n", local.n, "k", local.k),
+                     "collective_size_bytes", explore::collective_size(op));
 }
 
-std::string settings_object(const study::Settings& settings) {
-  return json_object(settings, json_string);
+JsonText attribution_object(const sim::Attribution& attribution) {
+  return json_object_of(by_share(attribution), [&](JsonObject& object, sim::Reason reason) {
+    object.add(sim::name_of(reason), attribution[index(reason)]);
+  });
 }
 
-std::string attribution_object(const sim::Attribution& attribution) {
-  return "{" +
-         joined(by_share(attribution),
-                [&](sim::Reason reason) {
-                  return fmt::format("\"{}\": {}", sim::name_of(reason),
-                                     attribution[static_cast<std::size_t>(reason)]);
-                }) +
-         "}";
-}
-
-namespace {
-
-/// "best: GPU 0": the panels of one run among those of others.
-void add_panels(page::Timelines& all, const char* name, const RunTimeline::Panels& panels) {
+void add_panels(page::Timelines& all, const std::string& name, const RunTimeline::Panels& panels) {
   for (page::Timelines::Panel panel : panels.panels) {
-    panel.name = std::string(name) + ": " + panel.name;
+    panel.name = name + ": " + panel.name;
     all.panels.push_back(std::move(panel));
   }
 }
 
-}  // namespace
-
 void add_timelines(page::Page& page, const char* what, const ExplorationTimelines& timelines) {
   page::Timelines all{
       .heading = "What happens when",
-      .note = fmt::format("The fastest {}, then serial, as fluid simulated them.", what),
-      .panels = {}};
+      .note = fmt::format("The fastest {}, then serial, as fluid simulated them.", what)};
   add_panels(all, "best", timelines.winner);
   add_panels(all, "serial", timelines.serial);
   if (!all.panels.empty()) page.blocks.push_back(std::move(all));
@@ -62,6 +45,32 @@ void add_timelines(page::Page& page, const char* what, const ExplorationTimeline
 
 void add_loss(page::Bars::Row& row, std::string_view name, std::int64_t fs) {
   if (fs > 0) row.parts.push_back({std::string(name), static_cast<double>(fs) / 1e9});
+}
+
+std::string run_command(const std::string& program, const std::string& where,
+                        const study::Settings& parameters) {
+  std::string text = "hemiola run " + program + " " + where;
+  for (const auto& [name, value] : parameters) text += " --param " + name + "=" + value;
+  return text;
+}
+
+void print_measured_order(std::ostream& out, const std::string& what,
+                          const std::map<std::string, double>& measured_us,
+                          const std::function<std::optional<Time>(const std::string&)>& simulated) {
+  if (measured_us.empty()) return;
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto& [text, us] : measured_us) order.emplace_back(us, text);
+  std::ranges::sort(order);
+  Columns columns({kLeft, kRight, kRight, kRight});
+  columns.add_heading({what + ", measured order", "measured", "simulated", "error"});
+  columns.add_heading({"", "(us)", "(us)", "(%)"});
+  for (const auto& [us, text] : order) {
+    const std::optional<Time> time = simulated(text);
+    columns.add({text, fmt::format("{:.3f}", us), time ? table_us(*time) : "-",
+                 time ? fmt::format("{:+.1f}", 100 * (time->us() / us - 1)) : "-"});
+  }
+  out << "#\n";
+  columns.print(out, "  ");
 }
 
 std::string mebibytes(Bytes bytes) {

@@ -1,6 +1,9 @@
 // JSON and cells that pages, tables and objects of explorations share. Private to the layer.
 #pragma once
 
+#include <functional>
+#include <iosfwd>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,21 +19,35 @@
 
 namespace hemiola::report {
 
-/// "serial_fs": 1, "serial_ns": 0.000001
-std::string time_fields(const char* name, Time time);
+struct JsonText;  // json_text.h
+
 /// What is multiplied, gathered and sent: "kind", "gather", "m", "n", "k", "dtype", "ranks",
 /// "local", "collective_size_bytes".
-std::string operator_object(const explore::Operator& op);
+JsonText operator_object(const explore::Operator& op);
 
-/// {"degree": "4"}
-std::string settings_object(const study::Settings& settings);
 /// Reasons with their femtoseconds, the longest first.
-std::string attribution_object(const sim::Attribution& attribution);
+JsonText attribution_object(const sim::Attribution& attribution);
 
+/// By which a candidate was timed last.
+inline const char* engine_of(const auto& candidate) {
+  return candidate.confirmed ? "sampled" : "fluid";
+}
+
+/// "best: GPU 0": the panels of one run among those of others.
+void add_panels(page::Timelines& all, const std::string& name, const RunTimeline::Panels& panels);
 /// Timelines of the fastest `what` ("schedule"), then of serial; nothing where there are none.
 void add_timelines(page::Page& page, const char* what, const ExplorationTimelines& timelines);
 /// A part of a stacked bar, in microseconds. Losses that are gains (below zero) are left out.
 void add_loss(page::Bars::Row& row, std::string_view name, std::int64_t fs);
+
+/// "hemiola run all-reduce/ring --machine dgx-h100 --param channels=8"; `where` is "--machine ...".
+std::string run_command(const std::string& program, const std::string& where,
+                        const study::Settings& parameters);
+/// A row for each `what` that was measured, the fastest first, beside the time that was simulated;
+/// nothing where nothing was measured.
+void print_measured_order(std::ostream& out, const std::string& what,
+                          const std::map<std::string, double>& measured_us,
+                          const std::function<std::optional<Time>(const std::string&)>& simulated);
 
 /// With one decimal.
 std::string mebibytes(Bytes bytes);

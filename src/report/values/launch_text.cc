@@ -16,7 +16,7 @@ std::string slowdown_text(const sim::LaunchResult& launch) {
     const std::int64_t fs = launch.attribution[r] - launch.alone_attribution[r];
     if (fs * 20 > extra.fs) more.emplace_back(-fs, static_cast<sim::Reason>(r));
   }
-  std::sort(more.begin(), more.end());
+  std::ranges::sort(more);
   std::string text = fmt::format("{} is {} us slower than alone:", launch.name, table_us(extra));
   for (std::size_t i = 0; i < std::min<std::size_t>(3, more.size()); ++i)
     text += fmt::format("{} {} +{}", i > 0 ? "," : "", sim::name_of(more[i].second),

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "core/lists.h"
 #include "machine/devices/parameters.h"
 #include "report/values/pair_figures.h"
 
@@ -46,10 +47,9 @@ std::string nic_text(const machine::NicModel& model) {
 std::string node_counts(const Machine& machine) {
   std::map<machine::NodeKind, std::size_t> kinds;
   for (const machine::Node& node : machine.nodes) ++kinds[node.kind];
-  std::string text;
-  for (const auto& [kind, count] : kinds)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, machine::name_of(kind));
-  return text;
+  return joined(kinds, [](const auto& one) {
+    return fmt::format("{} {}", one.second, machine::name_of(one.first));
+  });
 }
 
 std::vector<Row> gpu_rows(const Machine& machine) {
@@ -57,8 +57,7 @@ std::vector<Row> gpu_rows(const Machine& machine) {
   for (std::size_t model = 0; model < machine.models.size(); ++model) {
     std::vector<int> ranks;
     for (int rank = 0; rank < machine.ranks(); ++rank)
-      if (static_cast<std::size_t>(machine.gpu_models[static_cast<std::size_t>(rank)]) == model)
-        ranks.push_back(rank);
+      if (index(machine.gpu_models[index(rank)]) == model) ranks.push_back(rank);
     if (ranks.empty()) continue;
     rows.push_back({(ranks.size() == 1 ? "rank " : "ranks ") + ranges(ranks),
                     machine.models[model].name, machine.models[model].description});
@@ -68,8 +67,7 @@ std::vector<Row> gpu_rows(const Machine& machine) {
 
 std::vector<Row> link_class_rows(const Machine& machine) {
   std::vector<std::size_t> links(machine.link_classes.size(), 0);
-  for (const machine::Link& link : machine.links)
-    ++links[static_cast<std::size_t>(link.link_class)];
+  for (const machine::Link& link : machine.links) ++links[index(link.link_class)];
   std::vector<Row> rows;
   for (std::size_t i = 0; i < links.size(); ++i) {
     const machine::LinkClass& link = machine.link_classes[i];
@@ -114,7 +112,7 @@ PairClasses pair_classes(const Machine& machine) {
       if (entry.pairs++ == 0) entry = {1, from, to};
     }
   }
-  PairClasses result{.of_rank_0 = sources == 1, .rows = {}};
+  PairClasses result{.of_rank_0 = sources == 1};
   for (const auto& [key, entry] : classes) {
     result.rows.push_back({std::to_string(entry.pairs), key[0], key[1], key[2], key[3], key[4],
                            fmt::format("{} to {}", entry.from, entry.to)});

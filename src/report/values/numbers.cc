@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <set>
 
 namespace hemiola::report {
@@ -35,14 +33,6 @@ std::string percent(Time part, Time whole) {
                      100.0 * static_cast<double>(part.fs) / static_cast<double>(whole.fs));
 }
 
-std::string json_number(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : "null";
-}
-
-std::string json_string(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 std::string csv_cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -54,7 +44,7 @@ std::vector<sim::Reason> by_share(const sim::Attribution& attribution) {
   std::vector<sim::Reason> reasons;
   for (std::size_t i = 0; i < sim::kReasons; ++i)
     if (attribution[i] != 0) reasons.push_back(static_cast<sim::Reason>(i));
-  std::stable_sort(reasons.begin(), reasons.end(), [&](sim::Reason a, sim::Reason b) {
+  std::ranges::stable_sort(reasons, [&](sim::Reason a, sim::Reason b) {
     return attribution[static_cast<std::size_t>(a)] > attribution[static_cast<std::size_t>(b)];
   });
   return reasons;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/time.h"
@@ -19,10 +18,6 @@ std::string table_rate(double gigabytes_per_second);
 /// 100 * part / whole with one decimal; "-" when whole is 0.
 std::string percent(Time part, Time whole);
 
-/// The shortest text that reads back as the same double; "null" where JSON has no number for it.
-std::string json_number(double value);
-/// With quotes; bytes that are not UTF-8 become U+FFFD.
-std::string json_string(std::string_view text);
 /// Quoted where CSV (RFC 4180) needs it.
 std::string csv_cell(const std::string& text);
 

@@ -33,8 +33,8 @@ Time path_latency(const Machine& machine, std::span<const LinkId> path, std::int
     const machine::LinkClass& link = machine.class_of(path[i]);
     latency += link.bandwidth.time_for(link.wire_bytes(line)) + link.latency;
     if (i + 1 == path.size()) break;
-    const machine::NodeId to = machine.links[static_cast<std::size_t>(path[i])].to;
-    const machine::Node& node = machine.nodes[static_cast<std::size_t>(to)];
+    const machine::NodeId to = machine.links[index(path[i])].to;
+    const machine::Node& node = machine.nodes[index(to)];
     latency +=
         node.kind == machine::NodeKind::nic ? node.nic_model.latency : node.switch_model.latency;
   }

@@ -53,11 +53,10 @@ std::int64_t slice_bytes(std::int64_t bytes, std::int64_t unit, const Op& op, bo
 bool depends_on_loops(const Op& op) {
   const auto by_rank = [](const auto& reference) { return uses_loops(reference.rank); };
   const auto by_peer = [](const ConnectionRef& reference) { return uses_loops(reference.peer); };
-  return std::any_of(op.src.begin(), op.src.end(), by_rank) ||
-         std::any_of(op.dst.begin(), op.dst.end(), by_rank) ||
-         std::any_of(op.semaphores.begin(), op.semaphores.end(), by_rank) || by_peer(op.send_to) ||
-         by_peer(op.recv_from) || std::any_of(op.more_from.begin(), op.more_from.end(), by_peer) ||
-         std::any_of(op.more_to.begin(), op.more_to.end(), by_peer);
+  return std::ranges::any_of(op.src, by_rank) || std::ranges::any_of(op.dst, by_rank) ||
+         std::ranges::any_of(op.semaphores, by_rank) || by_peer(op.send_to) ||
+         by_peer(op.recv_from) || std::ranges::any_of(op.more_from, by_peer) ||
+         std::ranges::any_of(op.more_to, by_peer);
 }
 
 /// Whether it touches memory of its own rank and nothing else, on all ranks: most of what tiles do.
@@ -65,10 +64,9 @@ bool stays_at_home(const Op& op) {
   const auto at_home = [](const Operand& operand) {
     return operand.rank == own_rank() && !program::is_multicast(operand.access);
   };
-  return std::all_of(op.src.begin(), op.src.end(), at_home) &&
-         std::all_of(op.dst.begin(), op.dst.end(), at_home) && op.semaphores.empty() &&
-         op.send_to.outbound < 0 && op.recv_from.inbound < 0 && op.more_from.empty() &&
-         op.more_to.empty();
+  return std::ranges::all_of(op.src, at_home) && std::ranges::all_of(op.dst, at_home) &&
+         op.semaphores.empty() && op.send_to.outbound < 0 && op.recv_from.inbound < 0 &&
+         op.more_from.empty() && op.more_to.empty();
 }
 
 Colour label_of(std::size_t op, std::int64_t outer, std::int64_t inner) {
@@ -180,7 +178,7 @@ namespace {
 /// other see the same.
 void use_members(const std::vector<int>& group, int own, Colour here, std::vector<PeerUse>& out,
                  Colour& colour) {
-  const auto first = std::find(group.begin(), group.end(), own);
+  const auto first = std::ranges::find(group, own);
   if (first != group.end()) colour += here;
   const auto add = [&](int member) {
     if (member != own) out.push_back({here, member, -1});

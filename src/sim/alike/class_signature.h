@@ -37,7 +37,7 @@ class Signatures {
   Signatures(const machine::Machine& machine, const program::Bound& program, AlikeBy by);
 
   /// Of everything that is the same on all ranks that run the body: kinds, sizes, slices, counts.
-  Colour body(std::int32_t body) const { return bodies_[static_cast<std::size_t>(body)]; }
+  Colour body(std::int32_t body) const { return bodies_[index(body)]; }
   /// What an agent of `rank` refers to, in program order, into `out`; and the colour of the rest of
   /// what depends on its rank. Adds at most `most` references; false if there are more.
   bool references(std::int32_t body, int rank, std::size_t most, std::vector<PeerUse>& out,

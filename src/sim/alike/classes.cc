@@ -27,8 +27,8 @@ constexpr int kFewRounds = 40;
 constexpr std::size_t kMostLooks = 200'000'000;
 
 std::size_t distinct(std::vector<Colour> colours) {
-  std::sort(colours.begin(), colours.end());
-  return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
+  std::ranges::sort(colours);
+  return index(std::unique(colours.begin(), colours.end()) - colours.begin());
 }
 
 /// Numbers colours in the order in which they are met.
@@ -72,7 +72,7 @@ std::vector<LinkId> reverse_links(const machine::Machine& machine) {
     ends.push_back({link.from, link.to, link.lane, static_cast<LinkId>(l)});
   }
   const auto before = [](const End& a, const End& b) { return a.key() < b.key(); };
-  std::sort(ends.begin(), ends.end(), before);
+  std::ranges::sort(ends, before);
   std::vector<LinkId> reverse(machine.links.size());
   for (std::size_t l = 0; l < machine.links.size(); ++l) {
     const machine::Link& link = machine.links[l];
@@ -101,7 +101,7 @@ class Refinement {
     if (!add_references()) return false;
     add_paths();
     std::size_t classes = 0;
-    const auto few = static_cast<std::size_t>(kFewRounds);
+    const auto few = index(kFewRounds);
     const std::size_t most = std::clamp(2 * index(program_.ranks()), few,
                                         std::max(few, kMostLooks / (uses_.size() + 1)));
     for (std::size_t round = 0; round < most; ++round) {
@@ -206,7 +206,7 @@ void Refinement::add_ranks() {
   for (int rank = 0; rank < program_.ranks(); ++rank) {
     ranks_.push_back(colour_of_rank(rank));
     const machine::GpuModel& model = machine_.model(rank);
-    const program::RankCode& code = program_.codes()[index(program_.code_of()[index(rank)])];
+    const program::RankCode& code = program_.code(rank);
     for (std::size_t s = 0; s < code.streams.size(); ++s) {
       for (std::size_t i = 0; i < code.streams[s].size(); ++i) {
         const program::StreamItem& item = code.streams[s][i];

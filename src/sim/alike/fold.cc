@@ -126,8 +126,8 @@ std::string hindrance(const machine::Machine& machine, const program::Bound& pro
   if (!program.groups().empty()) return "multicast groups";
   if (program.ranks() != machine.ranks()) return "some GPUs of the machine take no part";
   const auto late = [&](Time skew) { return skew != options.skew.front(); };
-  if (!options.skew.empty() && (index(program.ranks()) > options.skew.size() ||
-                                std::any_of(options.skew.begin(), options.skew.end(), late)))
+  if (!options.skew.empty() &&
+      (index(program.ranks()) > options.skew.size() || std::ranges::any_of(options.skew, late)))
     return "ranks start at different times";
   if (options.one_host && has_queues(program)) return "one host thread gives copies to all ranks";
   if (call_time(machine, program, options, program.ranks() - 1, 0) > 0)

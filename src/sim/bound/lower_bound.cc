@@ -7,7 +7,6 @@
 #include "sim/bound/lower_bound.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <set>
 #include <utility>
@@ -55,8 +54,8 @@ LowerBound BoundWalk::run() {
   bound.posted_bytes = posted_bytes_;
   bound.ranks = period_;
   const bool complete =
-      std::all_of(agents_.begin(), agents_.end(), [](const Agent& agent) { return agent.done; }) &&
-      std::all_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.done; });
+      std::ranges::all_of(agents_, [](const Agent& agent) { return agent.done; }) &&
+      std::ranges::all_of(hosts_, [](const Host& host) { return host.done; });
   std::int64_t end = 0;
   for (const Agent& agent : agents_) end = std::max(end, agent.end);
   for (const Host& host : hosts_) end = std::max(end, host.time);
@@ -143,8 +142,7 @@ bool BoundWalk::start(Host& host, const program::StreamItem& item) {
 }
 
 void BoundWalk::add_rank(int rank) {
-  for (const program::Stream& stream :
-       program_.codes()[index(program_.code_of()[index(rank)])].streams) {
+  for (const program::Stream& stream : program_.code(rank).streams) {
     for (const program::StreamItem& item : stream) {
       if (item.kind == program::StreamItem::Kind::engine) add_queue(rank, item, start_of(rank));
       if (item.kind != program::StreamItem::Kind::kernel) continue;
@@ -186,8 +184,7 @@ void BoundWalk::add_classes() {
     const sim::Agent& first = agents.first;
     if (first.kernel < 0) {
       add_queue(first.rank,
-                program_.codes()[index(program_.code_of()[index(first.rank)])]
-                    .streams[index(first.stream)][index(first.item)],
+                program_.code(first.rank).streams[index(first.stream)][index(first.item)],
                 start_of(first.rank));
     } else {
       add_workgroup(first.rank, program_.kernels()[index(first.kernel)], index(first.workgroup), 0,

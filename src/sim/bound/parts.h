@@ -81,14 +81,12 @@ class Latencies {
     std::int64_t fixed = 0;                    ///< there and back
   };
   ThroughSwitch through_switch(int rank, std::int32_t group) const {
-    const auto switches =
-        machine_.multicast_switches(program_.groups()[static_cast<std::size_t>(group)]);
+    const auto switches = machine_.multicast_switches(program_.groups()[index(group)]);
     if (switches.empty()) return {};
-    const auto lanes =
-        machine_.lanes(machine_.gpus[static_cast<std::size_t>(rank)], switches.front());
+    const auto lanes = machine_.lanes(machine_.gpus[index(rank)], switches.front());
     if (lanes.empty()) return {};
     const machine::LinkClass& link = machine_.class_of(lanes.front());
-    const machine::Node& node = machine_.nodes[static_cast<std::size_t>(switches.front())];
+    const machine::Node& node = machine_.nodes[index(switches.front())];
     return {&link,
             2 * (on_chip(rank) + io(rank)) + 4 * link.latency.fs + node.switch_model.latency.fs};
   }
@@ -102,8 +100,7 @@ class Latencies {
       for (std::size_t h = 0; h < path.size(); ++h) {
         const machine::LinkClass& c = machine_.class_of(path[h]);
         sum += c.latency.fs + c.bandwidth.time_for(c.wire_bytes(payload)).fs;
-        const machine::Node& node = machine_.nodes[static_cast<std::size_t>(
-            machine_.links[static_cast<std::size_t>(path[h])].to)];
+        const machine::Node& node = machine_.nodes[index(machine_.links[index(path[h])].to)];
         if (node.kind == machine::NodeKind::nic)
           sum += node.nic_model.latency.fs;
         else if (node.kind != machine::NodeKind::xpu)
@@ -133,14 +130,13 @@ class Signals {
     several_ = several_ || (this->count() > 0 && from != from_);
     from_ = from;
     earliest_ = this->count() > 0 ? std::min(earliest_, arrival) : arrival;
-    arrivals_.insert(arrivals_.end(), static_cast<std::size_t>(count), arrival);
+    arrivals_.insert(arrivals_.end(), index(count), arrival);
   }
   std::int64_t count() const { return forgotten_ + static_cast<std::int64_t>(arrivals_.size()); }
   /// When the n-th (from 1) can have arrived. Of several signallers nobody knows here whose signal
   /// comes when, and the n-th may be forgotten: the first is a bound.
   std::int64_t arrival(std::int64_t n) const {
-    return several_ || n <= forgotten_ ? earliest_
-                                       : arrivals_[static_cast<std::size_t>(n - 1 - forgotten_)];
+    return several_ || n <= forgotten_ ? earliest_ : arrivals_[index(n - 1 - forgotten_)];
   }
   /// Of one signaller and one who waits: those before the n-th take no more memory.
   void forget_before(std::int64_t n) {
@@ -251,7 +247,7 @@ class BarrierRounds {
       agent.lead = std::max(agent.lead, agent.rest);
       arrivals_.insert(arrivals_.end(), index(of_rank), agent.lead);
     }
-    const auto width = static_cast<std::size_t>(workgroups);
+    const auto width = index(workgroups);
     const std::size_t first = place->second / width * width;
     if (arrivals_.size() < first + width) return false;
     const auto begin = arrivals_.begin() + static_cast<std::ptrdiff_t>(first);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
-#include <string>
 
 namespace hemiola::sim {
 namespace {
@@ -69,7 +68,7 @@ void LinkTraffic::repeat(int period, int ranks, const std::vector<std::vector<in
       const auto same = [&](const std::vector<int>& other) {
         return std::is_permutation(other.begin(), other.end(), moved.begin(), moved.end());
       };
-      const auto found = std::find_if(groups.begin(), groups.end(), same);
+      const auto found = std::ranges::find_if(groups, same);
       if (found == groups.end()) continue;  // then the bound is lower
       groups_[{(key.rank + by) % ranks, static_cast<std::int32_t>(found - groups.begin()),
                key.load}]
@@ -255,7 +254,7 @@ void LinkTraffic::add_group_cuts(const GroupKey& key, const Pair& pair,
 /// The traffic of a pair crosses the cut at every node that all of its paths pass.
 void LinkTraffic::add_cuts(std::vector<Crossing>& crossings, bool leaves, std::int32_t paths,
                            const Pair& pair, Cuts& cuts) const {
-  std::sort(crossings.begin(), crossings.end());
+  std::ranges::sort(crossings);
   for (auto begin = crossings.begin(); begin != crossings.end();) {
     const auto end = std::find_if(begin, crossings.end(), [&](const Crossing& crossing) {
       return crossing.first != begin->first;

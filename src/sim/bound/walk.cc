@@ -196,7 +196,7 @@ void BoundWalk::post(Agent& agent) {
   moved_bytes_ += p.bytes * factor * agent.members();
   std::int64_t time = agent.lead + model.proxy_fifo_latency.fs +
                       (p.remote ? model.proxy_network_time.fs : model.proxy_request_time.fs);
-  const auto number = static_cast<std::size_t>(&agent - agents_.data());
+  const auto number = index(&agent - agents_.data());
   Post record{agent.rank, to, number, std::max<std::int64_t>(1, p.bytes * factor), false, {}};
   for (const program::SemaphoreId id : p.semaphores)
     record.signals.emplace_back(id, signals_of(id).count());

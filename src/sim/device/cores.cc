@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <cmath>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -171,17 +170,11 @@ void Cores::handle_core(EventKind kind, std::int64_t now, std::int32_t a, std::i
     case kComputed:
       computed(a, now);
       return;
-    case kKernelStart: {
-      const LatencyBreakdown spent = take(b);
-      if (tag == ~0U >> 4)
-        start_repetition(a, now, spent);
-      else
-        start_item(a, static_cast<std::int32_t>(tag), now, spent);
-      return;
-    }
+    case kKernelStart:
+      return come_to(tag == ~0U >> 4 ? HostStep::repetition : HostStep::item, a,
+                     static_cast<std::int32_t>(tag), now, take(b));
     case kStreamNext:
-      item_done(a, static_cast<std::int32_t>(tag), now, take(b));
-      return;
+      return come_to(HostStep::finished, a, static_cast<std::int32_t>(tag), now, take(b));
     case kQueue:
       next_of_queue(a, now);
       return;
@@ -246,11 +239,10 @@ void Cores::check_progress() {
         !waits_in_vain(number))
       return;
     if (wave.waiting != Waiting::poll) continue;
-    const bool all =
-        std::all_of(wave.watched.begin(), wave.watched.end(), [&](const Watched& watched) {
-          return watched.satisfied ||
-                 gpu(watched.id.rank).semaphores[index(watched.id.index)].value >= watched.target;
-        });
+    const bool all = std::ranges::all_of(wave.watched, [&](const Watched& watched) {
+      return watched.satisfied ||
+             gpu(watched.id.rank).semaphores[index(watched.id.index)].value >= watched.target;
+    });
     if (all) return;
   }
   report_deadlock();
@@ -318,7 +310,7 @@ void Cores::report_deadlock() {
     for (std::size_t s = 0; s < ranks_[rank].streams.size(); ++s) {
       const StreamRun& run = ranks_[rank].streams[s];
       if (!run.waits) continue;
-      const program::Stream& items = program_.codes()[index(program_.code_of()[rank])].streams[s];
+      const program::Stream& items = program_.code(static_cast<int>(rank)).streams[s];
       diagnostics.error("rank " + std::to_string(rank) + " stream " + std::to_string(s) +
                             " waits for event " + std::to_string(items[run.item].index) +
                             " that nobody records",
@@ -363,7 +355,7 @@ Result Cores::result() {
     Attribution spent = rank.spent.attribution();
     if (program_.linked() != nullptr) spent = launches_.whole(spent);
     stretch(spent, estimate(rank.end));
-    spent[static_cast<std::size_t>(Reason::finished)] += end - estimate(rank.end);
+    spent[index(Reason::finished)] += end - estimate(rank.end);
     assert(std::accumulate(spent.begin(), spent.end(), std::int64_t{0}) == end);
     if (period) scale_to_period(spent, end, result.time);
     result.attribution.push_back(spent);

@@ -33,6 +33,8 @@
 namespace hemiola::sim {
 
 class Cores {
+  friend HostStreams<Cores, LatencyBreakdown>;
+
  public:
   Cores(const machine::Machine& machine, const program::Bound& program, const Options& options);
   Cores(const Cores&) = delete;
@@ -107,7 +109,7 @@ class Cores {
   /// A request like this one, that has spent nothing.
   std::int32_t allocate(const RequestData& like, Tally& tally) {
     const std::int32_t id = requests_.take_as_left();
-    requests_[static_cast<std::size_t>(id)].data() = like;
+    requests_[index(id)].data() = like;
     if (!like.polling) ++tally.active;
     return id;
   }
@@ -180,10 +182,10 @@ class Cores {
   const GpuState& gpu(std::int32_t rank) const { return gpus_[index(home(rank))]; }
   /// Not of a replay's others (Options::replay).
   bool is_simulated(int rank) const { return options_.replay == nullptr || is_watched(rank); }
-  bool is_watched(int rank) const { return watched_[static_cast<std::size_t>(rank)]; }
+  bool is_watched(int rank) const { return watched_[index(rank)]; }
   bool all_done() const { return ranks_done_.load(std::memory_order_relaxed) >= ranks_to_end_; }
   Tally& tally() { return tallies_.mine(); }
-  std::int32_t home(std::int32_t rank) const { return home_[static_cast<std::size_t>(rank)]; }
+  std::int32_t home(std::int32_t rank) const { return home_[index(rank)]; }
   std::int64_t accept(std::int32_t id, std::int64_t now);
   std::int64_t operand_time(int rank, std::int64_t bytes) const;
   std::int64_t flag_time(int rank) const;
@@ -238,13 +240,12 @@ class Cores {
   std::int32_t pass_idle(std::int32_t wave, std::int32_t end, std::int64_t now);
   Step* step_at(Workgroup& group, std::int64_t position) {
     const std::int64_t at = position - group.first;
-    return at < static_cast<std::int64_t>(group.window.size())
-               ? &group.window[static_cast<std::size_t>(at)]
-               : next_step(group, position);
+    return at < static_cast<std::int64_t>(group.window.size()) ? &group.window[index(at)]
+                                                               : next_step(group, position);
   }
   Step* next_step(Workgroup& group, std::int64_t position);
   Step* step_of(Wave& wave) {
-    Workgroup& group = groups_[static_cast<std::size_t>(wave.workgroup)];
+    Workgroup& group = groups_[index(wave.workgroup)];
     wave.position = std::max(wave.position, group.first);  // it took no part in what is gone
     return step_at(group, wave.position);
   }
@@ -255,7 +256,7 @@ class Cores {
   static void begin(const Workgroup& group, Step& step);
   void expand_barrier(Workgroup& group, Step& step);
   void push_waves(std::int64_t time, std::int32_t first, std::int32_t count) {
-    push(time, kWaves, first, count, waves_[static_cast<std::size_t>(first)].tag);
+    push(time, kWaves, first, count, waves_[index(first)].tag);
   }
   bool move(std::int32_t wave, const Step& step, std::int64_t now);
   void issue_loads(std::int32_t wave, const Step& step, std::int64_t now);
@@ -378,14 +379,13 @@ class Cores {
   void stretch(Attribution& spent, std::int64_t to) const;
 
   // --- cores_host.cc: streams, kernels; cores_engines.cc: proxies, engines; cores_copies.cc
-  void start_repetition(int rank, std::int64_t now, const LatencyBreakdown& spent);
-  void start_item(int rank, std::int32_t stream, std::int64_t now, const LatencyBreakdown& spent);
-  void item_done(int rank, std::int32_t stream, std::int64_t now, const LatencyBreakdown& spent);
-  void stream_done(int rank, std::int64_t now, const LatencyBreakdown& spent);
+  static int first_rank(int rank) { return rank; }
+  void come_to(HostStep step, int rank, std::int32_t stream, std::int64_t now,
+               const LatencyBreakdown& spent);
+  void push_host(HostStep step, std::int64_t at, int rank, std::int32_t stream,
+                 const LatencyBreakdown& spent);
+  void start_work(int rank, std::int32_t stream, std::int64_t now, const LatencyBreakdown& spent);
   void make_groups(int rank);
-  void begin_walk(std::unique_ptr<program::Cursor>& cursor, int rank, std::int32_t body,
-                  std::int32_t frame);
-  void end_walk(std::unique_ptr<program::Cursor>& cursor, int rank);
   program::StreamOptions options_of(const KernelRun& kernel) const;
   const std::string& name_of_kernel(const KernelRun& kernel) const;
   void start_kernel(std::int32_t run, std::int64_t now);
@@ -439,7 +439,6 @@ class Cores {
   void show_step(const Workgroup& group, const Step& step, std::int64_t now) const;
   void show_stream(int rank, std::int32_t stream, std::string_view name, std::int64_t begin,
                    std::int64_t end) const;
-  void show_item(int rank, std::int32_t stream, std::int64_t now) const;
 
   std::int32_t line_of(std::int64_t address) const {
     return static_cast<std::int32_t>(address >> line_shift_);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sim/device/cores.h"
+#include "sim/model/host_streams.h"
 #include "sim/result/trace.h"
 
 namespace hemiola::sim {
@@ -51,7 +52,8 @@ void Cores::make_queue(int rank, std::int32_t stream, const program::StreamItem&
 
 void Cores::start_queue(std::int32_t id, std::int64_t now, const LatencyBreakdown& spent) {
   CopyQueue& queue = queues_[index(id)];
-  begin_walk(queue.cursor, queue.rank, queue.body, queue.frame);
+  begin_walk(queue.cursor, program_, ranks_[index(queue.rank)], queue.rank, queue.body,
+             queue.frame);
   queue.spent = spent;
   queue.held = queue.copied = false;
   if (!queue.prelaunched) return next_of_queue(id, now);
@@ -92,9 +94,9 @@ void Cores::next_of_queue(std::int32_t id, std::int64_t now) {
   }
   if (!queue.legs.empty()) return submit(id, now);
   queue.primitive.semaphores.clear();
-  end_walk(queue.cursor, queue.rank);
+  end_walk(queue.cursor, program_, ranks_[index(queue.rank)]);
   if (!options_.one_host || !queue.copied)
-    return item_done(queue.rank, queue.stream, now, queue.spent);
+    return come_to(HostStep::finished, queue.rank, queue.stream, now, queue.spent);
   const std::int64_t seen =
       by_host(now, machine_.model(queue.rank).dma_completion_time.fs, queue.spent);
   push(seen, kStreamNext, queue.rank, keep(queue.spent), static_cast<std::uint32_t>(queue.stream));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/device/cores.h"
+#include "sim/model/host_streams.h"
 #include "sim/result/host_calls.h"
 
 namespace hemiola::sim {
@@ -11,7 +12,7 @@ namespace hemiola::sim {
 
 void Cores::make_groups(int rank) {
   RankState& state = ranks_[index(rank)];
-  const program::RankCode& code = program_.codes()[index(program_.code_of()[index(rank)])];
+  const program::RankCode& code = program_.code(rank);
   const std::int64_t wavefront = machine_.model(rank).cu_wavefront_size;
   std::int32_t number = 0;
   state.streams.resize(code.streams.size());
@@ -57,145 +58,26 @@ void Cores::make_groups(int rank) {
   }
 }
 
-// A launch of a job goes on from the counts of those before it that share its semaphores, and lasts
-// as long as it is under way.
-void Cores::begin_walk(std::unique_ptr<program::Cursor>& cursor, int rank, std::int32_t body,
-                       std::int32_t frame) {
-  const RankState& state = ranks_[index(rank)];
-  if (program_.linked() == nullptr) {
-    if (state.repetition > 0) cursor->repeat();
-    return;
-  }
-  cursor = std::make_unique<program::Cursor>(program_, rank, body, frame);
-  cursor->restart(state.repetition, state.totals);
+void Cores::come_to(HostStep step, int rank, std::int32_t stream, std::int64_t now,
+                    const LatencyBreakdown& spent) {
+  HostStreams<Cores, LatencyBreakdown>(*this, true).come_to(step, rank, stream, now, spent);
 }
 
-void Cores::end_walk(std::unique_ptr<program::Cursor>& cursor, int rank) {
-  if (program_.linked() == nullptr) return;
-  cursor->leave(ranks_[index(rank)].totals);
-  cursor.reset();
-}
-
-void Cores::start_repetition(int rank, std::int64_t now, const LatencyBreakdown& spent) {
-  RankState& state = ranks_[index(rank)];
-  state.started = now;
-  state.streams_done = 0;
-  if (state.streams.empty()) {
-    state.streams_done = -1;
-    stream_done(rank, now, spent);
-    return;
-  }
-  for (std::size_t s = 0; s < state.streams.size(); ++s) {
-    state.streams[s].restart();
-    show_stream(rank, static_cast<std::int32_t>(s), "launch", state.launched, now);
-    start_item(rank, static_cast<std::int32_t>(s), now, spent);
-  }
-}
-
-void Cores::start_item(int rank, std::int32_t stream, std::int64_t now,
+void Cores::start_work(int rank, std::int32_t stream, std::int64_t now,
                        const LatencyBreakdown& spent) {
-  RankState& state = ranks_[index(rank)];
-  StreamRun& run = state.streams[index(stream)];
-  const program::Stream& items =
-      program_.codes()[index(program_.code_of()[index(rank)])].streams[index(stream)];
-  if (run.item == items.size()) {
-    stream_done(rank, now, spent);
-    return;
-  }
-  const program::StreamItem& item = items[run.item];
-  run.start(program_, item, now);
-  switch (item.kind) {
-    case program::StreamItem::Kind::kernel: {
-      KernelRun& kernel = kernels_[index(run.runs[run.item])];
-      kernel.spent = spent;
-      kernel.next = kernel.done = 0;
-      kernel.ended = false;
-      start_kernel(run.runs[run.item], now);
-      return;
-    }
-    case program::StreamItem::Kind::engine:
-      start_queue(run.queues[run.item], now, spent);
-      return;
-    case program::StreamItem::Kind::host: {
-      LatencyBreakdown later = spent;
-      later.charge(Reason::launch, item.duration.fs);
-      push(now + item.duration.fs, kStreamNext, rank, keep(later),
-           static_cast<std::uint32_t>(stream));
-      return;
-    }
-    case program::StreamItem::Kind::event_record: {
-      state.events.record(item.index, state.repetition);
-      for (std::size_t s = 0; s < state.streams.size(); ++s) {
-        StreamRun& other = state.streams[s];
-        const program::Stream& others =
-            program_.codes()[index(program_.code_of()[index(rank)])].streams[s];
-        if (!other.waits || others[other.item].index != item.index) continue;
-        other.waits = false;
-        item_done(rank, static_cast<std::int32_t>(s), now, spent);
-      }
-      item_done(rank, stream, now, spent);
-      return;
-    }
-    case program::StreamItem::Kind::event_wait:
-      if (state.events.is_recorded(item.index, state.repetition))
-        item_done(rank, stream, now, spent);
-      else
-        run.waits = true;
-      return;
-    case program::StreamItem::Kind::until: {
-      const std::int64_t start = std::max(now, state.started + item.duration.fs);
-      LatencyBreakdown later = spent;
-      later.charge(Reason::skew, start - now);
-      push(start, kStreamNext, rank, keep(later), static_cast<std::uint32_t>(stream));
-      return;
-    }
-    case program::StreamItem::Kind::launch_begin: {
-      const Attribution anew =
-          launches_.begin(rank, program_.frame(item.frame).launch, now, spent.attribution());
-      item_done(rank, stream, now, LatencyBreakdown(anew));
-      return;
-    }
-    case program::StreamItem::Kind::launch_end:
-      launches_.end(rank, program_.frame(item.frame).launch, now, spent.attribution());
-      item_done(rank, stream, now, spent);
-      return;
-  }
+  const StreamRun& run = ranks_[index(rank)].streams[index(stream)];
+  if (run.queues[run.item] >= 0) return start_queue(run.queues[run.item], now, spent);
+  KernelRun& kernel = kernels_[index(run.runs[run.item])];
+  kernel.spent = spent;
+  kernel.next = kernel.done = 0;
+  kernel.ended = false;
+  start_kernel(run.runs[run.item], now);
 }
 
-void Cores::item_done(int rank, std::int32_t stream, std::int64_t now,
+void Cores::push_host(HostStep step, std::int64_t at, int rank, std::int32_t stream,
                       const LatencyBreakdown& spent) {
-  StreamRun& run = ranks_[index(rank)].streams[index(stream)];
-  show_item(rank, stream, now);
-  const NextCall next = next_item(run, program_.code(rank).streams[index(stream)],
-                                  machine_.model(rank), program_, options_, now);
-  LatencyBreakdown later = spent;
-  later.charge(Reason::launch, next.alone - now);
-  later.charge(Reason::software, next.start - next.alone);
-  show_stream(rank, stream, "launch", now, next.start);
-  if (next.start == now)
-    start_item(rank, stream, now, later);
-  else
-    push(next.start, kKernelStart, rank, keep(later), static_cast<std::uint32_t>(stream));
-}
-
-void Cores::stream_done(int rank, std::int64_t now, const LatencyBreakdown& spent) {
-  RankState& state = ranks_[index(rank)];
-  if (++state.streams_done < static_cast<std::int32_t>(state.streams.size())) return;
-  ++state.repetition;
-  state.launched = now;
-  if (state.repetition == options_.warmup) state.warm_end = now;
-  if (state.repetition == repetitions_) {
-    state.end = now;
-    state.spent = spent;
-    ranks_done_.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  const NextCall next = next_call(machine_, program_, options_, rank, state.repetition, now,
-                                  state.started + launch_interval(machine_.model(rank), options_));
-  LatencyBreakdown later = spent;
-  later.charge(Reason::launch, next.alone - now);
-  later.charge(Reason::software, next.start - next.alone);
-  push(next.start, kKernelStart, rank, keep(later), ~0U >> 4);
+  const auto tag = step == HostStep::repetition ? ~0U >> 4 : static_cast<std::uint32_t>(stream);
+  push(at, step == HostStep::finished ? kStreamNext : kKernelStart, rank, keep(spent), tag);
 }
 
 // --- Kernels and dispatch.
@@ -206,7 +88,8 @@ void Cores::start_kernel(std::int32_t run, std::int64_t now) {
   kernel.launch = ++ranks_[index(kernel.rank)].launches;
   for (const std::int32_t id : kernel.groups) {
     Workgroup& group = groups_[index(id)];
-    begin_walk(group.cursor, group.rank, group.body, kernel.frame);
+    begin_walk(group.cursor, program_, ranks_[index(group.rank)], group.rank, group.body,
+               kernel.frame);
     group.window.clear();
     group.first = 0;
     group.ended = false;
@@ -309,7 +192,7 @@ void Cores::workgroup_done(std::int32_t id, const LatencyBreakdown& spent, std::
   state.cus[index(group.cu)].used -= group.occupancy;
   KernelRun& run = kernels_[index(group.kernel)];
   ++run.done;
-  end_walk(groups_[index(id)].cursor, group.rank);
+  end_walk(groups_[index(id)].cursor, program_, state);
   if (tracing())
     options_.trace->workgroup(group.rank, run.stream, group.index, {group.began}, {now});
   give_room(group.rank, spent, false, now);

@@ -277,7 +277,7 @@ bool Cores::load_packet(std::int32_t id) {
   PacketLine& line = gpu(request.target).packets[request.line];
   const Detail& packet = detail(request);
   const bool ready = (line.granules(packet.packet_flag) & packet.packet_mask) == packet.packet_mask;
-  if (!ready && std::find(line.watches.begin(), line.watches.end(), id) == line.watches.end())
+  if (!ready && std::ranges::find(line.watches, id) == line.watches.end())
     line.watches.push_back(id);
   return ready;
 }

@@ -266,8 +266,8 @@ void Cores::end_doze(std::int32_t id, std::int64_t now) {
   const std::int64_t passed = (late + doze.period() - 1) / doze.period();
   const std::int64_t begin = std::max(doze.next + passed * doze.period(), open_from());
   wave.spent.charge(Reason::poll, begin - doze.returned);
-  const auto lines = std::count_if(wave.watched.begin(), wave.watched.end(),
-                                   [](const Watched& watched) { return watched.missing > 0; });
+  const auto lines = std::ranges::count_if(
+      wave.watched, [](const Watched& watched) { return watched.missing > 0; });
   polls_passed_ += passed * lines;
   push(begin, kWave, id, 1, wave.tag);
 }
@@ -342,7 +342,7 @@ void Cores::stretch(Attribution& spent, std::int64_t to) const {
   constexpr std::array kFixed{Reason::launch, Reason::dispatch, Reason::software, Reason::skew,
                               Reason::finished};
   Attribution scaled = spent;
-  for (const Reason reason : kFixed) scaled[static_cast<std::size_t>(reason)] = 0;
+  for (const Reason reason : kFixed) scaled[index(reason)] = 0;
   const std::int64_t sum = std::accumulate(spent.begin(), spent.end(), std::int64_t{0});
   const std::int64_t part = std::accumulate(scaled.begin(), scaled.end(), std::int64_t{0});
   if (sum == to || part <= 0) return;

@@ -55,7 +55,7 @@ void Cores::make_room(int rank, std::int64_t now) {
 
 // Whether a kernel of higher priority is about to take the room.
 bool Cores::is_outranked(const RankState& state, std::int32_t priority) const {
-  return std::any_of(state.streams.begin(), state.streams.end(), [&](const StreamRun& stream) {
+  return std::ranges::any_of(state.streams, [&](const StreamRun& stream) {
     if (stream.item >= stream.runs.size() || stream.runs[stream.item] < 0) return false;
     const KernelRun& kernel = kernels_[index(stream.runs[stream.item])];
     return kernel.dispatching && options_of(kernel).priority > priority;

@@ -91,8 +91,8 @@ bool Cores::start_wait(std::int32_t id, const Step& step, std::int64_t now) {
     return std::pair((watched.id.rank - own + program_.ranks()) % program_.ranks(),
                      flag_line(watched.id.index));
   };
-  std::stable_sort(wave.watched.begin(), wave.watched.end(),
-                   [&](const Watched& a, const Watched& b) { return place(a) < place(b); });
+  std::ranges::stable_sort(wave.watched,
+                           [&](const Watched& a, const Watched& b) { return place(a) < place(b); });
   for (std::size_t w = 0; w < wave.watched.size(); ++w) {
     Watched& watched = wave.watched[w];
     if (watched.id.rank != own && tallies_.size() > 1) throw NeedsOneWorker{};

@@ -43,15 +43,4 @@ void Cores::show_stream(int rank, std::int32_t stream, std::string_view name, st
   if (tracing() && end > begin) options_.trace->stream(rank, stream, name, {begin}, {end});
 }
 
-// The present item of a stream is over. Kernels are shown where they end.
-void Cores::show_item(int rank, std::int32_t stream, std::int64_t now) const {
-  if (!tracing()) return;
-  const StreamRun& run = ranks_[index(rank)].streams[index(stream)];
-  const program::Stream& items =
-      program_.codes()[index(program_.code_of()[index(rank)])].streams[index(stream)];
-  const program::StreamItem::Kind kind = items[run.item].kind;
-  if (kind != program::StreamItem::Kind::kernel)
-    show_stream(rank, stream, name_of(kind), run.started, now);
-}
-
 }  // namespace hemiola::sim

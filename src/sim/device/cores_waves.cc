@@ -1,9 +1,9 @@
 // Cores: wavefronts interpret the primitives of their workgroup.
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
+#include "program/semantics/barrier.h"
 #include "program/semantics/costs.h"
 #include "sim/device/cores.h"
 
@@ -72,28 +72,14 @@ void Cores::begin(const Workgroup& group, Step& step) {
   step.flow = {};
 }
 
-// A barrier among workgroups: join, count on a semaphore in the L2, poll it, join.
 void Cores::expand_barrier(Workgroup& group, Step& step) {
-  const Primitive barrier = std::move(step.primitive);
-  group.barrier_rounds.resize(std::max(group.barrier_rounds.size(), index(barrier.barrier_id) + 1));
-  const std::int64_t round = ++group.barrier_rounds[index(barrier.barrier_id)];
-  Primitive join, arrive, wait;
-  join.kind = PrimitiveKind::sync;
-  join.op = arrive.op = wait.op = barrier.op;
-  arrive.kind = PrimitiveKind::signal;
-  wait.kind = PrimitiveKind::wait;
-  for (Primitive* p : {&arrive, &wait}) {
-    p->semaphores = {{group.rank, barrier_base_ + barrier.barrier_id}};
-    p->release = p->acquire = true;
-    p->system_scope = false;
-  }
-  arrive.values = {1};
-  wait.values = {round * barrier.workgroups};
-  step.primitive = join;
+  auto parts =
+      program::parts_of_barrier(step.primitive, group.rank, barrier_base_, group.barrier_rounds);
+  step.primitive = std::move(parts.front());
   begin(group, step);
-  for (const Primitive* p : {&arrive, &wait, &join}) {
+  for (std::size_t i = 1; i < parts.size(); ++i) {
     Step& next = group.window.add();
-    next.primitive = *p;
+    next.primitive = std::move(parts[i]);
     begin(group, next);
   }
 }
@@ -357,9 +343,9 @@ void Cores::after_loads(std::int32_t id, std::int64_t now) {
   const Workgroup& group = groups_[index(wave.workgroup)];
   const Step& step = *step_of(wave);
   const Primitive& primitive = step.primitive;
-  const bool polled =
-      wave.step == 1 && std::any_of(primitive.src.begin(), primitive.src.end(),
-                                    [](const Span& s) { return s.access == Access::ll128; });
+  const bool polled = wave.step == 1 && std::ranges::any_of(primitive.src, [](const Span& s) {
+                        return s.access == Access::ll128;
+                      });
   if (polled) {
     wave.step = 4;
     issue_loads(id, step, now);

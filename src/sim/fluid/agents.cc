@@ -1,8 +1,10 @@
 // The fluid engine: agents walk their primitives; signals and waits.
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "program/semantics/barrier.h"
 #include "program/semantics/costs.h"
 #include "sim/fluid/fluid.h"
 #include "sim/model/large_code.h"
@@ -20,21 +22,13 @@ constexpr std::int64_t kSmall = 100;
 /// for the end of: enough for what runs beside them to see how their operands change.
 constexpr std::int64_t kPiecesOfTable = 4;
 
-/// Takes the later of two times with what led to it.
-void later(std::int64_t& time, Attribution& spent, std::int64_t other,
-           const Attribution& other_spent) {
-  if (other <= time) return;
-  time = other;
-  spent = other_spent;
-}
-
 }  // namespace
 
 // --- The walk. An agent may be ahead of the time of the run as long as nobody can notice.
 
 bool Fluid::is_now(std::int32_t number) {
   const Walker& walker = walkers_[index(number)];
-  if (walker.time <= now_) return true;
+  if (walker.at.time <= now_) return true;
   wake(number);
   return false;
 }
@@ -42,7 +36,7 @@ bool Fluid::is_now(std::int32_t number) {
 void Fluid::wake(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
   walker.blocked = Blocked::time;
-  push(walker.time, Kind::wake, number);
+  push(walker.at.time, Kind::wake, number);
 }
 
 // The steps of a tile are one compute.
@@ -62,8 +56,12 @@ bool Fluid::fetch(Walker& walker) {
   } else if (!next(walker, walker.present)) {
     return walker.loaded = false;
   }
-  if (walker.present.kind == PrimitiveKind::barrier && walker.agent.kernel >= 0)
-    expand_barrier(walker);
+  if (walker.present.kind == PrimitiveKind::barrier && walker.agent.kernel >= 0) {
+    auto parts = program::parts_of_barrier(walker.present, walker.agent.rank, barrier_base_,
+                                           walker.barrier_rounds);
+    walker.present = std::move(parts.front());
+    walker.pending.assign(std::move_iterator(parts.begin() + 1), std::move_iterator(parts.end()));
+  }
   return true;
 }
 
@@ -74,28 +72,6 @@ const Primitive* Fluid::peek(Walker& walker) {
     walker.pending.push_back(std::move(ahead));
   }
   return &walker.pending.front();
-}
-
-// A barrier among workgroups: join, count on a semaphore in the L2, wait for it, join.
-void Fluid::expand_barrier(Walker& walker) {
-  const Primitive barrier = std::move(walker.present);
-  auto& rounds = walker.barrier_rounds;
-  rounds.resize(std::max(rounds.size(), index(barrier.barrier_id) + 1));
-  const std::int64_t round = ++rounds[index(barrier.barrier_id)];
-  Primitive join, count, wait;
-  join.kind = PrimitiveKind::sync;
-  count.kind = PrimitiveKind::signal;
-  wait.kind = PrimitiveKind::wait;
-  join.op = count.op = wait.op = barrier.op;
-  for (Primitive* p : {&count, &wait}) {
-    p->semaphores = {{walker.agent.rank, barrier_base_ + barrier.barrier_id}};
-    p->release = p->acquire = true;
-    p->system_scope = false;
-  }
-  count.values = {1};
-  wait.values = {round * barrier.workgroups};
-  walker.pending = {std::move(count), std::move(wait), join};
-  walker.present = std::move(join);
 }
 
 void Fluid::advance(std::int32_t number) {
@@ -112,7 +88,7 @@ void Fluid::advance(std::int32_t number) {
       walker.blocked = Blocked::flush;
       return queue_copy(number);
     }
-    if (walker.op_began < 0) walker.op_began = walker.time;
+    if (walker.op_began < 0) walker.op_began = walker.at.time;
     const bool copies = walker.agent.kernel < 0;
     if (!(copies ? interpret_copy(number) : interpret(number))) return;
     pass(walker);
@@ -121,10 +97,10 @@ void Fluid::advance(std::int32_t number) {
 
 void Fluid::pass(Walker& walker) {
   const Primitive& primitive = walker.present;
-  if (options_.trace != nullptr && walker.agent.kernel >= 0 && walker.time > walker.op_began) {
+  if (options_.trace != nullptr && walker.agent.kernel >= 0 && walker.at.time > walker.op_began) {
     const program::Op& op = program_.bodies()[index(walker.agent.body)].ops[index(primitive.op)];
     options_.trace->operation(walker.agent.rank, number_in_rank(walker.agent),
-                              program::name_of(op.kind), {walker.op_began}, {walker.time}, {});
+                              program::name_of(op.kind), {walker.op_began}, {walker.at.time}, {});
   }
   if (primitive.kind == PrimitiveKind::wait) walker.recent_bytes = 0;  // an acquire empties the L1
   walker.loaded = false;
@@ -143,16 +119,15 @@ void Fluid::overhead(Walker& walker, const Primitive& primitive) {
       needs_large_code(*program_.frame(walker.agent.frame).program, kernel, op)) {
     walker.fetched = true;
     std::int64_t& free = ranks_[index(walker.rank_class)].code_fetches;
-    free = std::max(free, walker.time) +
+    free = std::max(free, walker.at.time) +
            model.cu_code_fetch_interval.fs * walker.per_rank * kernel.large_code;
     walker.code_ready = free + model.cu_code_fetch.fs * kernel.large_code;
   }
   const std::int64_t start = program::operation_overhead(model, walker.bare, primitive).fs;
-  const std::int64_t fs = std::max(start, walker.code_ready - walker.time);
+  const std::int64_t fs = std::max(start, walker.code_ready - walker.at.time);
   if (fs <= 0) return;
-  charge(walker.spent, Reason::issue, start);
-  charge(walker.spent, Reason::software, fs - start);
-  walker.time += fs;
+  walker.at.add(Reason::issue, start);
+  walker.at.add(Reason::software, fs - start);
 }
 
 /// In the time of the wavefront that posts, where that is one of its own: it has come as far as
@@ -160,12 +135,10 @@ void Fluid::overhead(Walker& walker, const Primitive& primitive) {
 template <typename Work>
 void Fluid::by_poster(Walker& walker, Work work) {
   if (!walker.posts_apart) return work();
-  later(walker.poster, walker.poster_spent, walker.time, walker.spent);
-  std::swap(walker.time, walker.poster);
-  std::swap(walker.spent, walker.poster_spent);
+  walker.poster.join(walker.at);
+  std::swap(walker.at, walker.poster);
   work();
-  std::swap(walker.time, walker.poster);
-  std::swap(walker.spent, walker.poster_spent);
+  std::swap(walker.at, walker.poster);
 }
 
 bool Fluid::interpret(std::int32_t number) {
@@ -179,14 +152,9 @@ bool Fluid::interpret(std::int32_t number) {
         walker.blocked = Blocked::steps;
         return false;
       }
-      if (walker.posts_apart && !primitive.movers)
-        later(walker.time, walker.spent, walker.poster, walker.poster_spent);
-      charge(walker.spent, Reason::barrier, model.sync_barrier_latency.fs);
-      walker.time += model.sync_barrier_latency.fs;
-      if (!primitive.movers) {
-        walker.poster = walker.time;
-        walker.poster_spent = walker.spent;
-      }
+      if (walker.posts_apart && !primitive.movers) walker.at.join(walker.poster);
+      walker.at.add(Reason::barrier, model.sync_barrier_latency.fs);
+      if (!primitive.movers) walker.poster = walker.at;
       return true;
     case PrimitiveKind::move:
       if (!primitive.posted) return move(number);
@@ -243,7 +211,7 @@ bool Fluid::interpret_copy(std::int32_t number) {
       return false;
     case PrimitiveKind::signal:
       for (const program::SemaphoreId id : primitive.semaphores)
-        send(-1, walker.agent.rank, id, 1, walker.members, walker.time, walker.spent);
+        send(-1, walker.agent.rank, id, 1, walker.members, walker.at);
       return true;
     case PrimitiveKind::wait:
       return wait(number);
@@ -256,11 +224,9 @@ bool Fluid::interpret_copy(std::int32_t number) {
 
 // Until the stores are acknowledged, then the fence.
 void Fluid::release(Walker& walker, bool system_scope) {
-  later(walker.time, walker.spent, walker.acknowledged, walker.acknowledged_spent);
-  const std::int64_t time =
-      program::release_time(machine_.model(walker.agent.rank), system_scope).fs;
-  charge(walker.spent, Reason::fence, time);
-  walker.time += time;
+  walker.at.join(walker.acknowledged);
+  walker.at.add(Reason::fence,
+                program::release_time(machine_.model(walker.agent.rank), system_scope).fs);
 }
 
 void Fluid::signal(Walker& walker, const Primitive& primitive) {
@@ -269,7 +235,7 @@ void Fluid::signal(Walker& walker, const Primitive& primitive) {
     if (primitive.release) release(walker, primitive.system_scope);
     for (std::size_t s = 0; s < primitive.semaphores.size(); ++s)
       send(walker.number, walker.agent.rank, primitive.semaphores[s], primitive.values[s],
-           walker.members, walker.time, walker.spent);
+           walker.members, walker.at);
   });
 }
 
@@ -285,7 +251,7 @@ std::int64_t Fluid::semaphores_in(program::SemaphoreId id) const {
 }
 
 void Fluid::send(std::int32_t agent, int from, program::SemaphoreId id, std::int64_t increment,
-                 std::int64_t members, std::int64_t time, const Attribution& spent) {
+                 std::int64_t members, const Moment& at) {
   const std::int32_t number = signals_.take();
   Signal& signal = signals_[index(number)];
   signal.agent = agent;
@@ -295,10 +261,10 @@ void Fluid::send(std::int32_t agent, int from, program::SemaphoreId id, std::int
   // Of the members of a class equally many signal each semaphore of its class.
   signal.increment = increment * std::max<std::int64_t>(1, members / semaphores_in(id));
   signal.members = members;
-  signal.spent = spent;
+  signal.spent = at.spent;
   const std::int64_t issue = std::max<std::int64_t>(1, machine_.model(from).cu_issue_interval.fs);
   charge(signal.spent, Reason::issue, issue);
-  push(time + issue, Kind::depart, number);
+  push(at.time + issue, Kind::depart, number);
 }
 
 // A flag to another rank is a flow of one sector where that takes long; else it is not in the way.
@@ -328,11 +294,10 @@ void Fluid::arrive(std::int32_t number, std::int64_t now) {
   signals_.give_back(number);
   if (signal.agent >= 0) {
     Walker& walker = walkers_[index(signal.agent)];
-    const Latency& back = ways_.acknowledgement(signal.from, signal.id.rank);
-    Attribution spent = signal.spent;
-    charge(spent, back);
-    later(walker.acknowledged, walker.acknowledged_spent, now + back.fs, spent);
-    part_over(walker, now + back.fs, spent);
+    Moment back{now, signal.spent};
+    back.add(ways_.acknowledgement(signal.from, signal.id.rank));
+    walker.acknowledged.join(back);
+    part_over(walker, back);
   }
   add_to(semaphore_class(signal.id), signal.increment, now, signal.spent);
 }
@@ -382,7 +347,7 @@ bool Fluid::wait(std::int32_t number) {
   Walker& walker = walkers_[index(number)];
   if (!is_now(number)) return false;
   const Primitive& primitive = walker.present;
-  walker.wait_began = walker.time;
+  walker.wait_began = walker.at.time;
   ++walker.wait_number;
   walker.seen.assign(primitive.semaphores.size(), false);
   if (!look(walker, primitive)) {
@@ -399,10 +364,8 @@ bool Fluid::wait(std::int32_t number) {
       primitive.semaphores.empty() ? walker.agent.rank : primitive.semaphores.front().rank;
   if (primitive.swap)
     for (const program::SemaphoreId id : primitive.semaphores)
-      add_to(semaphore_class(id), 1, now_, walker.spent);
-  const Latency poll = ways_.load(walker.agent.rank, owner, Depth::l2);
-  charge(walker.spent, poll);
-  walker.time += poll.fs;
+      add_to(semaphore_class(id), 1, now_, walker.at.spent);
+  walker.at.add(ways_.load(walker.agent.rank, owner, Depth::l2));
   return true;
 }
 
@@ -412,24 +375,21 @@ void Fluid::seen(Walker& walker, std::int64_t now, const Attribution& cause) {
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   const std::int64_t interval = std::max<std::int64_t>(1, model.sync_poll_interval.fs);
   if (walker.agent.kernel < 0) {
-    walker.spent = cause;
-    charge(walker.spent, Reason::poll, interval);
-    walker.time = now + interval;
+    walker.at = {now, cause};
+    walker.at.add(Reason::poll, interval);
     return;
   }
   const int owner = walker.present.semaphores.front().rank;
   const Latency poll = ways_.load(walker.agent.rank, owner, Depth::l2);
   const std::int64_t there = ways_.store(walker.agent.rank, owner).fs;
   if (now <= walker.wait_began + there) {
-    charge(walker.spent, poll);
-    walker.time = walker.wait_began + poll.fs;
+    charge(walker.at.spent, poll);
+    walker.at.time = walker.wait_began + poll.fs;
     return;
   }
-  const std::int64_t until_seen = (poll.fs + interval) / 2;
-  walker.spent = cause;
-  charge(walker.spent, Reason::poll, until_seen);
-  charge(walker.spent, ways_.acknowledgement(walker.agent.rank, owner));
-  walker.time = now + until_seen + ways_.acknowledgement(walker.agent.rank, owner).fs;
+  walker.at = {now, cause};
+  walker.at.add(Reason::poll, (poll.fs + interval) / 2);
+  walker.at.add(ways_.acknowledgement(walker.agent.rank, owner));
 }
 
 }  // namespace hemiola::sim

@@ -1,7 +1,6 @@
 // The fluid engine: computes, and steps whose operands are loaded ahead (cores_compute.cc).
 
 #include <algorithm>
-#include <utility>
 
 #include "machine/devices/gemm_model.h"
 #include "sim/fluid/fluid.h"
@@ -34,9 +33,8 @@ bool Fluid::compute(std::int32_t number) {
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   const Time time = compute_time(model, primitive, primitive.type);
   if (!primitive.posted) {
-    const std::int64_t end = use_units(walker, time.fs, walker.time);
-    charge(walker.spent, Reason::compute, end - walker.time);
-    walker.time = end;
+    const std::int64_t end = use_units(walker, time.fs, walker.at.time);
+    walker.at.add(Reason::compute, end - walker.at.time);
     return true;
   }
   walker.stage = 1;
@@ -46,10 +44,7 @@ bool Fluid::compute(std::int32_t number) {
   if (!op.dst.empty()) step.time += epilogue_time(model, primitive.product, primitive.type).fs;
   step.sustained = sustained_time(model, primitive, primitive.type).fs;
   step.posted = true;
-  if (walker.time > step.ready) {
-    step.ready = walker.time;
-    step.spent = walker.spent;
-  }
+  step.ready.join(walker.at);
   start_computes(number, now_);
   if (std::ssize(walker.steps) < stages(walker)) return true;
   walker.blocked = Blocked::steps;
@@ -75,19 +70,16 @@ void Fluid::post_operand(std::int32_t number) {
   walker.batch = latency.longest;
   start_flow(FlowKind::operand, number, ordinal, primitive.bytes,
              limit_of(walker, moved_by(walker, primitive), latency.mean_fs), Reason::issue,
-             walker.spent);
+             walker.at.spent);
 }
 
 void Fluid::operand_loaded(std::int32_t number, std::int32_t ordinal, const Attribution& spent,
                            std::int64_t now) {
   Walker& walker = walkers_[index(number)];
   ProductStep& step = walker.steps[index(ordinal - walker.first_step)];
-  const std::int64_t there = now + walker.batch.fs;
-  if (there > step.ready) {
-    step.ready = there;
-    step.spent = spent;
-    charge(step.spent, walker.batch);
-  }
+  Moment there{now, spent};
+  there.add(walker.batch);
+  step.ready.join(there);
   if (--step.flows == 0) start_computes(number, now);
 }
 
@@ -98,12 +90,11 @@ void Fluid::start_computes(std::int32_t number, std::int64_t now) {
     if (step.started) continue;
     if (!step.posted || step.flows > 0) return;
     step.started = true;
-    const std::int64_t begin = std::max(now, step.ready);
-    // It may have had its operands before an earlier step let it go on.
-    charge(step.spent, Reason::compute, begin - step.ready);
+    const std::int64_t begin = std::max(now, step.ready.time);
     const std::int64_t end = std::max(
         {begin + 1, use_units(walker, step.time, begin), limit_power(walker, step, begin)});
-    charge(step.spent, Reason::compute, end - begin);
+    // It may have had its operands before an earlier step let it go on.
+    step.ready.add(Reason::compute, end - step.ready.time);
     push(end, Kind::computed, number);
   }
 }
@@ -121,21 +112,15 @@ std::int64_t Fluid::limit_power(Walker& walker, const ProductStep& step, std::in
 
 void Fluid::computed(std::int32_t number, std::int64_t now) {
   Walker& walker = walkers_[index(number)];
-  const Attribution spent = walker.steps.front().spent;
+  const Attribution spent = walker.steps.front().ready.spent;
   walker.steps.pop_front();
   ++walker.first_step;
   if (walker.blocked != Blocked::steps) return;
   const bool computes = walker.loaded && walker.present.kind == program::PrimitiveKind::compute;
   if (computes ? std::ssize(walker.steps) >= stages(walker) : !walker.steps.empty()) return;
-  if (now > walker.time) {
-    walker.time = now;
-    walker.spent = spent;
-  }
-  if (computes) {
-    const std::int64_t latency = machine_.model(walker.agent.rank).sync_barrier_latency.fs;
-    charge(walker.spent, Reason::barrier, latency);
-    walker.time += latency;
-  }
+  walker.at.join(now, spent);
+  if (computes)
+    walker.at.add(Reason::barrier, machine_.model(walker.agent.rank).sync_barrier_latency.fs);
   advance(number);
 }
 

@@ -3,7 +3,6 @@
 #include "sim/fluid/count.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "machine/network_routing.h"

@@ -35,7 +35,7 @@ std::int32_t Fluid::make_descriptor(std::int32_t number, bool queue) {
     descriptor.from = first.src.rank;
     descriptor.to = first.dst.rank;
     descriptor.semaphores.clear();
-    descriptor.spent = walker.spent;
+    descriptor.spent = walker.at.spent;
     return id;
   }
   descriptor.bytes = primitive.bytes;
@@ -48,7 +48,7 @@ std::int32_t Fluid::make_descriptor(std::int32_t number, bool queue) {
   descriptor.to =
       primitive.bytes > 0 ? primitive.dst.front().rank : primitive.semaphores.front().rank;
   descriptor.semaphores = primitive.semaphores;
-  descriptor.spent = walker.spent;
+  descriptor.spent = walker.at.spent;
   return id;
 }
 
@@ -63,9 +63,9 @@ void Fluid::post(Walker& walker, std::int32_t number) {
   const std::int64_t service = std::max<std::int64_t>(
       1, descriptor.remote ? model.proxy_network_time.fs : model.proxy_request_time.fs);
   std::int64_t& free = ranks_[index(walker.rank_class)].proxy_free;
-  const std::int64_t begin = std::max(walker.time + latency, free);
+  const std::int64_t begin = std::max(walker.at.time + latency, free);
   free = begin + service * walker.per_rank;
-  charge(descriptor.spent, Reason::proxy, begin + service - walker.time);
+  charge(descriptor.spent, Reason::proxy, begin + service - walker.at.time);
   push(begin + service, Kind::proxy, id);
 }
 
@@ -75,19 +75,18 @@ void Fluid::queue_copy(std::int32_t number) {
   Descriptor& descriptor = descriptors_[index(id)];
   if (descriptor.legs.empty()) {  // beyond a NIC
     charge(descriptor.spent, Reason::dma, 1);
-    return push(walker.time + 1, Kind::proxy, id);
+    return push(walker.at.time + 1, Kind::proxy, id);
   }
   walker.copied = true;
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
-  const auto& streams =
-      program_.codes()[index(program_.code_of()[index(walker.agent.rank)])].streams;
+  const auto& streams = program_.code(walker.agent.rank).streams;
   const bool prelaunched =
       streams[index(walker.agent.stream)][index(walker.agent.item)].prelaunched;
   descriptor.start = prelaunched ? 0 : model.dma_schedule_latency.fs;
-  std::int64_t handed_over = walker.time + 1;
+  std::int64_t handed_over = walker.at.time + 1;
   if (!prelaunched && options_.one_host) {
     const std::int64_t each = std::max<std::int64_t>(1, model.dma_control_latency.fs);
-    handed_over = by_host(walker.time, each * walker.members, descriptor.spent);
+    handed_over = by_host(walker.at.time, each * walker.members, descriptor.spent);
   } else {
     charge(descriptor.spent, Reason::dma, 1);
     if (!prelaunched) descriptor.start += model.dma_control_latency.fs;
@@ -154,7 +153,7 @@ void Fluid::to_engine(std::int32_t id, std::int64_t now) {
   if (engine.nic) {
     Descriptor& message = descriptors_[index(id)];
     const auto pair = std::ranges::find(engine.pairs, message.to, &QueuePair::to);
-    message.pair = static_cast<std::size_t>(pair - engine.pairs.begin());
+    message.pair = index(pair - engine.pairs.begin());
     if (pair == engine.pairs.end()) engine.pairs.push_back({.to = message.to});
     if (engine.pairs[message.pair].waits) return;
   }
@@ -333,8 +332,7 @@ void Fluid::transferred(std::int32_t number, std::int32_t id, const Attribution&
     from = leg.src.rank;
     to = leg.dst.rank;
   }
-  std::int64_t there = now, done = now;
-  Attribution done_spent = spent, there_spent = spent;
+  Moment there{now, spent};
   if (descriptor.bytes > 0 || engine.nic) {
     Latency way = ways_.on_chip(from, 0);
     way.add(Reason::l2, machine_.model(from).l2_latency.fs);
@@ -345,17 +343,13 @@ void Fluid::transferred(std::int32_t number, std::int32_t id, const Attribution&
           std::clamp<std::int64_t>(bytes, machine_.model(from).sector_size.count, engine.burst);
       way += ways_.burst(from, to, last, engine.packet);
     }
-    charge(there_spent, way);
-    there += way.fs;
-    done_spent = there_spent;
-    const Latency& back = ways_.acknowledgement(from, to);
-    charge(done_spent, back);
-    done = there + back.fs;
+    there.add(way);
   }
-  charge(done_spent, engine.reason, engine.end);
-  done += engine.end;
-  descriptor.spent = done_spent;
-  push(done, Kind::done, id);
+  Moment done = there;
+  if (descriptor.bytes > 0 || engine.nic) done.add(ways_.acknowledgement(from, to));
+  done.add(engine.reason, engine.end);
+  descriptor.spent = done.spent;
+  push(done.time, Kind::done, id);
   if (!engine.nic) return;  // it waits for the end
   for (const program::SemaphoreId semaphore : descriptor.semaphores) {
     const std::int32_t flag = signals_.take();
@@ -364,9 +358,9 @@ void Fluid::transferred(std::int32_t number, std::int32_t id, const Attribution&
     signal.id = semaphore;
     signal.increment = std::max<std::int64_t>(1, descriptor.members / semaphores_in(semaphore));
     signal.members = descriptor.members;
-    signal.spent = there_spent;
+    signal.spent = there.spent;
     charge(signal.spent, Reason::nic, 1);
-    push(there + 1, Kind::arrive, flag);
+    push(there.time + 1, Kind::arrive, flag);
   }
 }
 
@@ -381,7 +375,7 @@ void Fluid::descriptor_done(std::int32_t id, std::int64_t now) {
   }
   if (!engine.nic) {
     for (const program::SemaphoreId semaphore : descriptor.semaphores)
-      send(-1, descriptor.rank, semaphore, 1, descriptor.members, now, descriptor.spent);
+      send(-1, descriptor.rank, semaphore, 1, descriptor.members, {now, descriptor.spent});
     engine.queue.pop_front();
     engine.active = !engine.queue.empty();
     if (engine.active) {
@@ -391,8 +385,7 @@ void Fluid::descriptor_done(std::int32_t id, std::int64_t now) {
   }
   Walker& walker = walkers_[index(descriptor.agent)];
   if (descriptor.queue) {
-    walker.time = now;
-    walker.spent = descriptor.spent;
+    walker.at = {now, descriptor.spent};
     advance(descriptor.agent);
     return;
   }
@@ -400,11 +393,9 @@ void Fluid::descriptor_done(std::int32_t id, std::int64_t now) {
   if (walker.blocked != Blocked::flush || walker.posted_done < walker.posted) return;
   const std::int64_t latency =
       std::max<std::int64_t>(1, machine_.model(descriptor.rank).proxy_return_latency.fs);
-  if (now + latency > walker.time) {
-    walker.time = now + latency;
-    walker.spent = descriptor.spent;
-    charge(walker.spent, Reason::proxy, latency);
-  }
+  Moment told{now, descriptor.spent};
+  told.add(Reason::proxy, latency);
+  walker.at.join(told);
   advance(descriptor.agent);
 }
 

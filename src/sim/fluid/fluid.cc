@@ -45,8 +45,7 @@ void Fluid::make_agents() {
     state.units_free.assign(index(model.cu_count), 0);
     matrix_units_.push_back(shares_.add_resource({model.cu_count * kSecond}, Reason::compute));
     state.room = model.cu_count * kRoomOfUnit;
-    for (const program::Stream& items :
-         program_.codes()[index(program_.code_of()[index(rank)])].streams) {
+    for (const program::Stream& items : program_.code(rank).streams) {
       Stream& stream = state.streams.emplace_back();
       stream.kernels.resize(items.size());
       stream.copy_agent.assign(items.size(), -1);
@@ -113,11 +112,11 @@ void Fluid::handle(const Event& event) {
   }
   switch (event.kind) {
     case Kind::repeat:
-      return start_repetition(event.a, event.time, spent);
+      return come_to(HostStep::repetition, event.a, 0, event.time, spent);
     case Kind::item:
-      return start_item(event.a, event.b, event.time, spent);
+      return come_to(HostStep::item, event.a, event.b, event.time, spent);
     case Kind::finished:
-      return item_done(event.a, event.b, event.time, spent);
+      return come_to(HostStep::finished, event.a, event.b, event.time, spent);
     case Kind::wake: {
       const Blocked wanted = event.b == 1 ? Blocked::packets : Blocked::time;
       if (walkers_[index(event.a)].blocked == wanted) advance(event.a);
@@ -176,8 +175,7 @@ void Fluid::flow_over(std::int32_t flow, const Attribution& charged, std::int64_
         --rank.tiles_of_products;
         rank.power.goes_on_until(now + rest_of_run(walker));
       }
-      walker.spent = spent;
-      walker.time = now;
+      walker.at = {now, spent};
       walker.stage = 2;
       walker.blocked = Blocked::no;
       advance(use.a);

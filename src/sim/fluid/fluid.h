@@ -38,6 +38,8 @@ namespace hemiola::sim {
 inline constexpr std::int64_t kRoomOfUnit = 1 << 20;
 
 class Fluid {
+  friend HostStreams<Fluid, Attribution>;
+
  public:
   /// Keeps references to all three; options that would be gone when it runs are refused.
   Fluid(const machine::Machine& machine, const program::Bound& program, const Options& options,
@@ -87,10 +89,9 @@ class Fluid {
   };
   struct ProductStep {
     std::int64_t time = 0, sustained = 0;
-    std::int64_t ready = 0;  ///< its operands are there, and it is posted
+    Moment ready;  ///< its operands are there, and it is posted; then: it is computed
     std::int32_t flows = 0;
     bool posted = false, started = false;
-    Attribution spent{};
   };
   /// A class of workgroups or copy queues.
   struct Walker {
@@ -110,10 +111,9 @@ class Fluid {
     std::size_t tiles = 0;     ///< before it, in this repetition
     std::int64_t filling = 0;  ///< before its first step, and behind its last operand
     Blocked blocked = Blocked::over;
-    int stage = 0;          ///< of the present primitive
-    std::int64_t time = 0;  ///< how far it has got; not before the time of the run while it sleeps
+    int stage = 0;  ///< of the present primitive
+    Moment at;      ///< how far it has got; not before the time of the run while it sleeps
     std::int64_t dispatched = 0;
-    Attribution spent{};  ///< sums to `time`
     std::int64_t op_began = -1;
     std::int32_t last_op = -1;
     std::int64_t waves = 1, movers = 1, grain = 16, unroll = 1;
@@ -134,12 +134,8 @@ class Fluid {
     bool fetched = false;
     std::vector<std::int32_t> behind;    ///< flows that it did not wait for
     std::int64_t leaves = 0, limit = 0;  ///< of the present move: bytes for such a flow; its rate
-    // Stores under way: when the last is acknowledged, and why then.
-    std::int64_t acknowledged = 0;
-    Attribution acknowledged_spent{};
-    // The wavefront that only signals.
-    std::int64_t poster = 0;
-    Attribution poster_spent{};
+    Moment acknowledged;                 ///< the last of its stores
+    Moment poster;                       ///< the wavefront that only signals
     // Waits.
     std::int64_t wait_began = 0;
     std::uint32_t wait_number = 0;
@@ -212,8 +208,8 @@ class Fluid {
     std::size_t next = 0;
     std::int64_t left = 0;   ///< agents that have not ended, and flags not acknowledged
     std::int64_t began = 0;  ///< start of the kernel
-    std::int64_t end = 0;    ///< of the last agent and its stores
-    Attribution spent{}, end_spent{};
+    Moment end;              ///< of the last agent and its stores
+    Attribution spent{};
   };
   struct Stream : StreamPlace {
     std::int64_t room_used = 0;            ///< of compute units, by its workgroups
@@ -251,8 +247,8 @@ class Fluid {
   };
   /// Packets that are on their way or there.
   struct Packets {
-    std::int64_t end = 0, first = 0, last = -1;  ///< first byte's arrival, last byte's or -1
-    Attribution first_spent{}, last_spent{};
+    std::int64_t end = 0;
+    Moment first, last{-1};  ///< arrival of the first byte; of the last one, or -1
   };
   struct PacketSpace {
     std::map<std::int64_t, std::map<std::int64_t, Packets>> by_flag;  ///< flag, begin
@@ -273,23 +269,25 @@ class Fluid {
 
   // --- fluid/streams.cc: streams, kernels
   void start();
-  void start_repetition(std::int32_t rank, std::int64_t now, const Attribution& spent);
-  void start_item(std::int32_t rank, std::int32_t stream, std::int64_t now,
+  int first_rank(std::int32_t rank) const { return fold_.first_rank(rank); }
+  void come_to(HostStep step, std::int32_t rank, std::int32_t stream, std::int64_t now,
+               const Attribution& spent);
+  void push_host(HostStep step, std::int64_t at, std::int32_t rank, std::int32_t stream,
+                 const Attribution& spent);
+  void start_work(std::int32_t rank, std::int32_t stream, std::int64_t now,
                   const Attribution& spent);
   void start_kernel(std::int32_t rank, std::int32_t stream, std::int64_t now,
                     const Attribution& spent);
-  void item_done(std::int32_t rank, std::int32_t stream, std::int64_t now,
-                 const Attribution& spent);
-  void stream_done(std::int32_t rank, std::int64_t now, const Attribution& spent);
   void dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item, std::int64_t now);
   void agent_over(std::int32_t agent);
-  void begin_walk(Walker& walker);
-  void end_walk(Walker& walker);
+  void begin(Walker& walker);
   bool has_part(std::int32_t rank, std::int32_t stream, const Walker& walker) const;
   void take_room(const Walker& walker, std::int64_t sign);
   void give_room(const Walker& walker);
   /// One of those for whose end the kernel of an agent waits.
-  void part_over(const Walker& walker, std::int64_t time, const Attribution& spent);
+  void part_over(const Walker& walker, const Moment& end);
+  /// All of it is over: its stream goes on.
+  void end_kernel(std::int32_t rank, std::int32_t stream, Moment end);
   /// Of a workgroup: among all of its rank, as the other engines count.
   int number_in_rank(const Agent& agent) const;
   /// To the trace, if there is one.
@@ -305,7 +303,6 @@ class Fluid {
   const program::Primitive* peek(Walker& walker);  ///< the one behind the present one
   void pass(Walker& walker);
   void overhead(Walker& walker, const program::Primitive& primitive);
-  void expand_barrier(Walker& walker);
   /// Wakes it at its own time; true if that is now.
   bool is_now(std::int32_t agent);
   void wake(std::int32_t agent);
@@ -314,7 +311,7 @@ class Fluid {
   void release(Walker& walker, bool system_scope);
   void signal(Walker& walker, const program::Primitive& primitive);
   void send(std::int32_t agent, int from, program::SemaphoreId id, std::int64_t increment,
-            std::int64_t members, std::int64_t time, const Attribution& spent);
+            std::int64_t members, const Moment& at);
   void depart(std::int32_t signal, std::int64_t now);
   void arrive(std::int32_t signal, std::int64_t now);
   void add_to(std::int32_t semaphore, std::int64_t increment, std::int64_t now,
@@ -360,13 +357,11 @@ class Fluid {
   std::int64_t ahead_of(const Walker& walker) const;
   bool has_room(std::int32_t agent);
   void moved_behind(std::int32_t behind, const Attribution& spent, std::int64_t now);
-  void stored(Walker& walker, const program::Primitive& primitive, std::int64_t time,
-              const Attribution& spent);
+  void stored(Walker& walker, const program::Primitive& primitive, const Moment& issued);
   std::uint64_t packet_space(const program::Span& span) const;
-  /// Whether packets that a move needs have begun to arrive (or all have): the time of the last.
-  bool arrived(std::int32_t agent, bool whole, std::int64_t& time, const Attribution*& cause);
-  void announce(int rank, const program::Primitive& primitive, bool whole, std::int64_t time,
-                const Attribution& spent);
+  /// Whether packets that a move needs have begun to arrive (or all have): the last; null: none.
+  bool arrived(std::int32_t agent, bool whole, const Moment*& last);
+  void announce(int rank, const program::Primitive& primitive, bool whole, const Moment& issued);
 
   // --- fluid/computes.cc
   bool compute(std::int32_t agent);

@@ -178,15 +178,13 @@ bool Fluid::move(std::int32_t number) {
   if (walker.present.bytes == 0) return true;
   if (walker.stage == 2) return walker.leaves > 0 ? leave_behind(number) : end_move(number);
   if (!is_now(number)) return false;
-  std::int64_t begun = 0;
-  const Attribution* cause = nullptr;
-  if (!arrived(number, false, begun, cause)) {
+  const Moment* begun = nullptr;
+  if (!arrived(number, false, begun)) {
     walker.blocked = Blocked::packets;
     return false;
   }
-  if (begun > walker.time) {
-    walker.time = begun;
-    walker.spent = *cause;
+  if (begun != nullptr && begun->time > walker.at.time) {
+    walker.at = *begun;
     wake(number);
     return false;
   }
@@ -218,8 +216,7 @@ bool Fluid::has_room(std::int32_t number) {
   std::int64_t until = 1;  // they have just begun
   if (rate > 0)
     until += static_cast<std::int64_t>(static_cast<__int128>(left - room) * kSecond / rate);
-  charge(walker.spent, shares_.reason(walker.behind.front()), now_ + until - walker.time);
-  walker.time = now_ + until;
+  walker.at.add(shares_.reason(walker.behind.front()), now_ + until - walker.at.time);
   wake(number);
   return false;
 }
@@ -270,15 +267,15 @@ bool Fluid::begin_move(std::int32_t number) {
                      (kept * walker.sharing));
   walker.limit = least;
   walker.leaves = runs_ahead(walker) ? std::min(primitive.bytes, ahead_of(walker)) : 0;
-  walker.began = walker.time;
-  Attribution first = walker.spent;
-  charge(first, walker.batch);
-  announce(walker.agent.rank, primitive, false, walker.time + walker.batch.fs, first);
+  walker.began = walker.at.time;
+  Moment first = walker.at;
+  first.add(walker.batch);
+  announce(walker.agent.rank, primitive, false, first);
   if (walker.leaves < primitive.bytes) {
     walker.stage = 1;
     walker.blocked = Blocked::flow;
     start_flow(FlowKind::move, number, 0, primitive.bytes - walker.leaves, least, Reason::issue,
-               walker.spent, window_of(walker));
+               walker.at.spent, window_of(walker));
     return false;
   }
   leave_behind(number);
@@ -287,8 +284,7 @@ bool Fluid::begin_move(std::int32_t number) {
   if (own > 0)
     busy = std::max(
         busy, static_cast<std::int64_t>(static_cast<__int128>(primitive.bytes) * kSecond / own));
-  charge(walker.spent, walker.batch, busy);
-  walker.time += busy;
+  walker.at.add(walker.batch, busy);
   return true;
 }
 
@@ -304,7 +300,7 @@ bool Fluid::leave_behind(std::int32_t number) {
   behind.primitive = primitive;
   behind.batch = walker.batch;
   behind.flow =
-      start_flow(FlowKind::behind, id, 0, bytes, walker.limit, Reason::issue, walker.spent);
+      start_flow(FlowKind::behind, id, 0, bytes, walker.limit, Reason::issue, walker.at.spent);
   walker.behind.push_back(behind.flow);
   return true;
 }
@@ -313,8 +309,8 @@ bool Fluid::leave_behind(std::int32_t number) {
 // second, whatever queues elsewhere.
 bool Fluid::runs_ahead(Walker& walker) {
   const auto has_packets = [](const Primitive& primitive) {
-    return std::any_of(primitive.src.begin(), primitive.src.end(),
-                       [](const Span& span) { return program::is_packet(span.access); });
+    return std::ranges::any_of(primitive.src,
+                               [](const Span& span) { return program::is_packet(span.access); });
   };
   if (has_packets(walker.present)) return false;
   const Primitive* next = peek(walker);
@@ -327,8 +323,8 @@ std::int64_t Fluid::room_for(const Walker& walker) const {
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   std::int64_t lines = INT64_MAX;
   const auto far = [&](const std::vector<Span>& spans) {
-    return std::any_of(spans.begin(), spans.end(),
-                       [&](const Span& span) { return span.rank != walker.agent.rank; });
+    return std::ranges::any_of(spans,
+                               [&](const Span& span) { return span.rank != walker.agent.rank; });
   };
   if (model.cu_max_outstanding > 0 && far(walker.present.src)) lines = model.cu_max_outstanding;
   if (model.cu_max_stores > 0 && far(walker.present.dst))
@@ -340,17 +336,14 @@ void Fluid::moved_behind(std::int32_t id, const Attribution& spent, std::int64_t
   const Behind& behind = behind_[index(id)];
   const std::int32_t number = behind.agent;
   Walker& walker = walkers_[index(number)];
-  Attribution last = spent;
-  charge(last, behind.batch);
-  stored(walker, behind.primitive, now + behind.batch.fs, last);
-  announce(walker.agent.rank, behind.primitive, true, now + behind.batch.fs, last);
+  Moment last{now, spent};
+  last.add(behind.batch);
+  stored(walker, behind.primitive, last);
+  announce(walker.agent.rank, behind.primitive, true, last);
   std::erase(walker.behind, behind.flow);
   behind_.give_back(id);
   if (walker.blocked != Blocked::room) return;
-  if (now > walker.time) {
-    walker.time = now;
-    walker.spent = spent;
-  }
+  walker.at.join(now, spent);
   advance(number);
 }
 
@@ -361,45 +354,32 @@ bool Fluid::end_move(std::int32_t number) {
     walker.blocked = Blocked::room;
     return false;
   }
-  std::int64_t whole = 0;
-  const Attribution* cause = nullptr;
-  if (!arrived(number, true, whole, cause)) {
+  const Moment* whole = nullptr;
+  if (!arrived(number, true, whole)) {
     walker.blocked = Blocked::packets;
     return false;
   }
-  if (whole > walker.time) {
-    walker.time = whole;
-    walker.spent = *cause;
+  if (whole != nullptr && whole->time > walker.at.time) {
+    walker.at = *whole;
     const std::int64_t interval = machine_.model(walker.agent.rank).sync_poll_interval.fs;
-    const std::int64_t until_seen = (walker.batch.fs + interval) / 2;
-    charge(walker.spent, Reason::poll, until_seen);
-    walker.time += until_seen;
+    walker.at.add(Reason::poll, (walker.batch.fs + interval) / 2);
   }
-  charge(walker.spent, walker.batch);
-  walker.time += walker.batch.fs;
-  stored(walker, walker.present, walker.time, walker.spent);
-  announce(walker.agent.rank, walker.present, true, walker.time, walker.spent);
+  walker.at.add(walker.batch);
+  stored(walker, walker.present, walker.at);
+  announce(walker.agent.rank, walker.present, true, walker.at);
   return true;
 }
 
-void Fluid::stored(Walker& walker, const Primitive& primitive, std::int64_t issued,
-                   const Attribution& issued_spent) {
+void Fluid::stored(Walker& walker, const Primitive& primitive, const Moment& issued) {
   for (const Span& span : primitive.dst) {
-    Attribution spent = issued_spent;
-    std::int64_t time = issued;
-    const auto add = [&](const Latency& latency) {
-      charge(spent, latency);
-      time += latency.fs;
-    };
+    Moment back = issued;
     if (span.rank < 0) {
-      add(ways_.group(walker.agent.rank, span.group, false));
+      back.add(ways_.group(walker.agent.rank, span.group, false));
     } else {
-      add(ways_.store(walker.agent.rank, span.rank));
-      add(ways_.acknowledgement(walker.agent.rank, span.rank));
+      back.add(ways_.store(walker.agent.rank, span.rank));
+      back.add(ways_.acknowledgement(walker.agent.rank, span.rank));
     }
-    if (time <= walker.acknowledged) continue;
-    walker.acknowledged = time;
-    walker.acknowledged_spent = spent;
+    walker.acknowledged.join(back);
   }
 }
 
@@ -413,8 +393,7 @@ std::uint64_t Fluid::packet_space(const Span& span) const {
          static_cast<std::uint32_t>(span.buffer);
 }
 
-bool Fluid::arrived(std::int32_t number, bool whole, std::int64_t& time,
-                    const Attribution*& cause) {
+bool Fluid::arrived(std::int32_t number, bool whole, const Moment*& last) {
   const Primitive& primitive = walkers_[index(number)].present;
   for (const Span& span : primitive.src) {
     if (!program::is_packet(span.access) || span.rank < 0) continue;
@@ -427,12 +406,9 @@ bool Fluid::arrived(std::int32_t number, bool whole, std::int64_t& time,
     for (; at != ranges.end() && at->first <= reached && reached < end; ++at) {
       const Packets& packets = at->second;
       if (packets.end <= reached) continue;
-      if (whole && packets.last < 0) break;
-      const std::int64_t there = whole ? packets.last : packets.first;
-      if (there > time || cause == nullptr) {
-        time = std::max(time, there);
-        cause = whole ? &packets.last_spent : &packets.first_spent;
-      }
+      if (whole && packets.last.time < 0) break;
+      const Moment& there = whole ? packets.last : packets.first;
+      if (last == nullptr || there.time > last->time) last = &there;
       reached = packets.end;
     }
     if (reached >= end) continue;
@@ -442,9 +418,8 @@ bool Fluid::arrived(std::int32_t number, bool whole, std::int64_t& time,
   return true;
 }
 
-/// `time`: the first (or last) stores are issued.
-void Fluid::announce(int rank, const Primitive& primitive, bool whole, std::int64_t time,
-                     const Attribution& issued) {
+/// `issued`: the first (or last) stores are.
+void Fluid::announce(int rank, const Primitive& primitive, bool whole, const Moment& issued) {
   for (const Span& span : primitive.dst) {
     if (!program::is_packet(span.access) || span.flag == 0) continue;
     const std::vector<int> one{span.rank};
@@ -452,16 +427,13 @@ void Fluid::announce(int rank, const Primitive& primitive, bool whole, std::int6
     for (const int target : targets) {
       Span there = span;
       there.rank = target;
-      const Latency way =
-          span.rank < 0 ? ways_.group(rank, span.group, false) : ways_.store(rank, target);
       PacketSpace& space = packets_[packet_space(there)];
       Packets& packets = space.by_flag[span.flag][span.offset];
       packets.end = span.offset + memory_of(span, primitive.bytes);
-      Attribution& spent = whole ? packets.last_spent : packets.first_spent;
-      spent = issued;
-      charge(spent, way);
-      (whole ? packets.last : packets.first) = time + way.fs;
-      if (!whole) packets.last = -1;
+      Moment& arrival = whole ? packets.last : packets.first;
+      arrival = issued;
+      arrival.add(span.rank < 0 ? ways_.group(rank, span.group, false) : ways_.store(rank, target));
+      if (!whole) packets.last.time = -1;
       // Wavefronts that wait try again, after this agent is through.
       std::vector<std::int32_t> waiting;
       std::swap(waiting, space.waiting);

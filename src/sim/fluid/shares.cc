@@ -110,7 +110,7 @@ void Shares::leave_resources(std::int32_t number) {
   Kind& kind = kinds_[index(number)];
   for (const Demand& demand : kind.demands) {
     std::vector<std::int32_t>& kinds = resources_[index(demand.resource)].kinds;
-    kinds.erase(std::find(kinds.begin(), kinds.end(), number));
+    kinds.erase(std::ranges::find(kinds, number));
   }
   const auto [begin, end] = kinds_by_hash_.equal_range(kind.hash);
   kinds_by_hash_.erase(
@@ -131,8 +131,7 @@ std::int32_t Shares::start(const std::vector<Demand>& demands, std::int64_t byte
   for (const Demand& demand : demands) {
     const Resource& resource = resources_[index(demand.resource)];
     if (resource.capacity == 0 || demand.weight == 0) continue;
-    const auto same = std::find_if(wanted.demands.begin(), wanted.demands.end(),
-                                   [&](const Demand& d) { return d.resource == demand.resource; });
+    const auto same = std::ranges::find(wanted.demands, demand.resource, &Demand::resource);
     if (same == wanted.demands.end()) {
       wanted.demands.push_back(demand);
     } else {
@@ -247,7 +246,7 @@ void Shares::advance(Kind& kind, std::int64_t now) {
   kind.since = now;
   if (kind.rate == 0) return;
   kind.served += static_cast<__int128>(kind.rate) * passed;
-  kind.charged[static_cast<std::size_t>(kind.reason)] += passed;
+  kind.charged[index(kind.reason)] += passed;
 }
 
 std::int64_t Shares::left(std::int32_t number, std::int64_t now) const {
@@ -357,7 +356,7 @@ void Shares::fill() {
   // Kinds in the order of their own limits: those below the level have stopped.
   std::vector<std::int32_t>& order = order_;
   order = touched_kinds_;
-  std::sort(order.begin(), order.end(), [this](std::int32_t a, std::int32_t b) {
+  std::ranges::sort(order, [this](std::int32_t a, std::int32_t b) {
     const std::int64_t x = kinds_[index(a)].last_level, y = kinds_[index(b)].last_level;
     return x != y ? x < y : a < b;
   });

@@ -29,7 +29,7 @@ TileReuse::TileReuse(const machine::Machine& machine, const program::Bound& prog
     const std::int32_t of = fold.rank_class(agent.rank);
     if (agent.kernel < 0 || fold.first_rank(of) != agent.rank) continue;
     const auto& ops = program.bodies()[index(agent.body)].ops;
-    const bool computes = std::any_of(ops.begin(), ops.end(), [](const program::Op& op) {
+    const bool computes = std::ranges::any_of(ops, [](const program::Op& op) {
       return op.kind == program::OpKind::compute && !op.src.empty();
     });
     if (computes) kernels[index(of)][agent.stream][agent.item].push_back(m);
@@ -38,7 +38,7 @@ TileReuse::TileReuse(const machine::Machine& machine, const program::Bound& prog
   // Bodies count buffers as their program does; launches of a job have them elsewhere.
   std::vector<std::pair<std::int32_t, std::int32_t>> used;
   for (const Agent& agent : fold.members()) used.emplace_back(agent.body, agent.frame);
-  std::sort(used.begin(), used.end());
+  std::ranges::sort(used);
   used.erase(std::unique(used.begin(), used.end()), used.end());
   for (const auto& [body, frame] : used) {
     for (const program::Op& op : program.bodies()[index(body)].ops) {
@@ -105,12 +105,11 @@ std::vector<TileReuse::Wave> TileReuse::waves_of(const std::vector<std::size_t>&
     const Agent& agent = fold_.members()[member];
     const std::int32_t agents = fold_.class_of_member(member);
     program::Cursor cursor(program_, agent.rank, agent.body, agent.frame);
-    for (std::size_t w = 0; cursor.skip_to_steps(steps);
-         w += static_cast<std::size_t>(steps.tiles)) {
-      const std::size_t end = w + static_cast<std::size_t>(steps.tiles);
+    for (std::size_t w = 0; cursor.skip_to_steps(steps); w += index(steps.tiles)) {
+      const std::size_t end = w + index(steps.tiles);
       if (end > waves.size()) waves.resize(end);
       for (std::int64_t t = 0; t < steps.tiles; ++t) {
-        Wave& wave = waves[w + static_cast<std::size_t>(t)];
+        Wave& wave = waves[w + index(t)];
         const std::size_t first = wave.reads.size();
         for (const program::ComputeSteps::Read& read : steps.reads) {
           if (read.first.rank != agent.rank) continue;
@@ -183,7 +182,7 @@ void TileReuse::go_through(int rank, const Wave& wave, std::size_t number) {
   order_.clear();
   for (std::uint32_t i = 0; i < wave.reads.size(); ++i)
     order_.emplace_back(wave.reads[i].operand, i);
-  std::sort(order_.begin(), order_.end());
+  std::ranges::sort(order_);
   struct Use {
     std::pair<const Operand, Known>* operand = nullptr;
     std::int64_t bytes = 0, readers = 0;

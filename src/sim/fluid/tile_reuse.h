@@ -97,8 +97,8 @@ class TileReuse {
   Recency whole_, halves_;  ///< bytes, and half of each
   struct HashOfOperand {
     std::size_t operator()(const Operand& operand) const {
-      return static_cast<std::size_t>(splitmix64(static_cast<std::uint64_t>(operand.second) * 64 +
-                                                 static_cast<std::uint64_t>(operand.first)));
+      return index(splitmix64(static_cast<std::uint64_t>(operand.second) * 64 +
+                              static_cast<std::uint64_t>(operand.first)));
     }
   };
   std::unordered_map<Operand, Known, HashOfOperand> known_;

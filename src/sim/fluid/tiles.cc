@@ -27,11 +27,10 @@ bool Fluid::tile(std::int32_t number) {
   }
   // The first operands come before anything is computed, or the last step after all have come.
   const std::int64_t tiles = walker.tile.tiles;
-  charge(walker.spent, walker.batch, walker.batch.fs * tiles);
-  charge(walker.spent, Reason::compute, walker.filling * tiles);
-  walker.time += (walker.batch.fs + walker.filling) * tiles;
+  walker.at.add(walker.batch, walker.batch.fs * tiles);
+  walker.at.add(Reason::compute, walker.filling * tiles);
   walker.tiled = false;
-  walker.tiles += static_cast<std::size_t>(tiles);
+  walker.tiles += index(tiles);
   if (tiles > 1) end_run(walker);
   return true;
 }
@@ -41,9 +40,7 @@ bool Fluid::tile(std::int32_t number) {
 void Fluid::end_run(Walker& walker) {
   const machine::GpuModel& model = machine_.model(walker.agent.rank);
   const std::int64_t more = walker.tile.tiles - 1;
-  const std::int64_t joins = model.sync_barrier_latency.fs * more;
-  charge(walker.spent, Reason::barrier, joins);
-  walker.time += joins;
+  walker.at.add(Reason::barrier, model.sync_barrier_latency.fs * more);
   Primitive join;
   join.kind = program::PrimitiveKind::sync;
   join.op = walker.tile.parts.back().op;
@@ -89,7 +86,7 @@ Fluid::LoadLatency Fluid::demands_of_tile(const Walker& walker, const Moved& mov
   const int rank = walker.agent.rank;
   const std::int64_t line = machine_.model(rank).line_size.count;
   const TileReuse::Missed missed =
-      reuse_.missed(walker.number, walker.tiles, static_cast<std::size_t>(walker.tile.tiles),
+      reuse_.missed(walker.number, walker.tiles, index(walker.tile.tiles),
                     ranks_[index(walker.rank_class)].repetition);
   Latency longest;
   __int128 kept = 0;  // bytes times latency
@@ -219,7 +216,7 @@ bool Fluid::begin_tile(std::int32_t number) {
       std::max<__int128>(1, static_cast<__int128>(moved.bytes) * kSecond / least));
   walker.blocked = Blocked::flow;
   start_flow(FlowKind::tile, number, 0, moved.bytes, limit,
-             computes ? Reason::compute : Reason::issue, walker.spent);
+             computes ? Reason::compute : Reason::issue, walker.at.spent);
   return false;
 }
 

@@ -60,7 +60,7 @@ std::int64_t issue_time(const machine::GpuModel& model, std::int64_t loads, std:
 void charge(Attribution& spent, const Latency& latency, std::int64_t fs) {
   if (fs <= 0) return;
   std::int64_t left = fs;
-  std::size_t largest = static_cast<std::size_t>(Reason::issue);
+  std::size_t largest = index(Reason::issue);
   for (std::size_t r = 0; r < kReasons && latency.fs > 0; ++r) {
     const auto part =
         static_cast<std::int64_t>(static_cast<__int128>(latency.by_reason[r]) * fs / latency.fs);
@@ -88,7 +88,7 @@ Ways::Ways(const machine::Machine& machine, const program::Bound& program, const
     }
     link_resource_[index(number)] = shares.add_resource(rate, Reason::link);
     const auto port = [&](machine::NodeId node) {
-      const auto rank = std::find(machine.gpus.begin(), machine.gpus.end(), node);
+      const auto rank = std::ranges::find(machine.gpus, node);
       return rank == machine.gpus.end()
                  ? -1
                  : shares.add_resource(

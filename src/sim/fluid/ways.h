@@ -22,7 +22,7 @@ struct Latency {
   Attribution by_reason{};
   std::int64_t fs = 0;
   void add(Reason reason, std::int64_t time) {
-    by_reason[static_cast<std::size_t>(reason)] += time;
+    by_reason[index(reason)] += time;
     fs += time;
   }
   Latency& operator+=(const Latency& other) {
@@ -38,8 +38,35 @@ inline void charge(Attribution& spent, const Latency& latency) {
   for (std::size_t r = 0; r < kReasons; ++r) spent[r] += latency.by_reason[r];
 }
 inline void charge(Attribution& spent, Reason reason, std::int64_t fs) {
-  spent[static_cast<std::size_t>(reason)] += fs;
+  spent[index(reason)] += fs;
 }
+
+/// A time, and what led to it.
+struct Moment {
+  std::int64_t time = 0;
+  Attribution spent{};
+
+  void add(Reason reason, std::int64_t fs) {
+    charge(spent, reason, fs);
+    time += fs;
+  }
+  void add(const Latency& latency) {
+    charge(spent, latency);
+    time += latency.fs;
+  }
+  /// The latency's reasons in its proportions.
+  void add(const Latency& latency, std::int64_t fs) {
+    charge(spent, latency, fs);
+    time += fs;
+  }
+  /// The later one of the two.
+  void join(std::int64_t other, const Attribution& other_spent) {
+    if (other <= time) return;
+    time = other;
+    spent = other_spent;
+  }
+  void join(const Moment& other) { join(other.time, other.spent); }
+};
 
 /// What a span of a move takes of links and of memory.
 struct Requests {

@@ -1,7 +1,6 @@
 // The line engine: a wait of a replay that cannot end: which row should have come.
 
 #include <algorithm>
-#include <bit>
 #include <string>
 
 #include "sim/line/line.h"
@@ -11,9 +10,8 @@ namespace hemiola::sim {
 
 bool Line::waits_in_vain(std::int32_t wave) const {
   if (timetable_ == nullptr || !timetable_->empty() || !unmatched_.empty()) return false;
-  return std::any_of(under_way_.begin(), under_way_.end(), [&](const auto& asked) {
-    return requests_[index(asked.second)].wave == wave;
-  });
+  return std::ranges::any_of(
+      under_way_, [&](const auto& asked) { return requests_[index(asked.second)].wave == wave; });
 }
 
 // Of a burst that has come: what the flag of its message waits for.
@@ -110,8 +108,7 @@ std::string Line::why_not(std::int32_t wave) const {
 void Line::add_reasons(Diagnostics& diagnostics) const {
   if (under_way_.empty()) return;
   const auto first =
-      std::min_element(under_way_.begin(), under_way_.end(),
-                       [](const auto& a, const auto& b) { return a.first < b.first; });
+      std::ranges::min_element(under_way_, {}, [](const auto& one) { return one.first; });
   const Request& request = requests_[index(first->second)];
   diagnostics.error("no row answers " + std::to_string(under_way_.size()) +
                         " requests; the first is request " +

@@ -101,8 +101,7 @@ void Line::take_posted() {
     for (const Posted& posted : from.posted)
       if (stage(rank_of(kPosted, posted.group)).worker == this_worker) all.push_back(posted);
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Posted& a, const Posted& b) { return a.stage < b.stage; });
+  std::ranges::stable_sort(all, {}, &Posted::stage);
   for (const Posted& posted : all) {
     Gpu& gpu = stage(rank_of(kPosted, posted.group));
     if (gpu.done.is_over(posted.time)) Calendar::late();

@@ -11,7 +11,7 @@ std::string Line::refuses(const machine::Machine& machine, const program::Bound&
   const bool watched = options.record != nullptr || options.replay != nullptr;
   if (multicasts(program)) {
     const auto forwards = [](const machine::GpuModel& model) { return model.forwards; };
-    if (std::any_of(machine.models.begin(), machine.models.end(), forwards)) return "multicast";
+    if (std::ranges::any_of(machine.models, forwards)) return "multicast";
   }
   if (has_queues(program)) return "queues of copy engines";
   for (const machine::Node& node : machine.nodes)
@@ -329,8 +329,8 @@ Line::Arrivals Line::order_links(std::int64_t out) {
     const machine::NodeId node = finite_switch(l);
     return node < 0 ? key(l) : first_key[index(node)];
   };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::int32_t a, std::int32_t b) { return key_of(a) < key_of(b); });
+  std::ranges::stable_sort(order,
+                           [&](std::int32_t a, std::int32_t b) { return key_of(a) < key_of(b); });
   std::vector<std::vector<std::int32_t>> levels;
   std::vector<int> level_of(machine_.links.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -407,7 +407,7 @@ Line::Arrivals Line::order_links(std::int64_t out) {
   };
   Arrivals chosen = arrivals();
   if (chosen.window < 1) {  // links in circles: with one offset all take as long as they are
-    std::fill(offset.begin(), offset.end(), out);
+    std::ranges::fill(offset, out);
     for (std::size_t l = 0; l < machine_.links.size(); ++l)
       end[l] = reach(static_cast<std::int32_t>(l));
     chosen = arrivals();

@@ -152,9 +152,8 @@ class Line : public Cores {
 
     /// Between its CU and its slice, or the partition of the CU.
     std::int64_t way(const Request& request) const {
-      const bool near =
-          request.near || partition_of_cu[static_cast<std::size_t>(request.cu)] ==
-                              partition_of_slice[static_cast<std::size_t>(request.slice)];
+      const bool near = request.near || partition_of_cu[index(request.cu)] ==
+                                            partition_of_slice[index(request.slice)];
       return near ? noc : noc + partition;
     }
   };
@@ -404,9 +403,7 @@ class Line : public Cores {
   std::string why_no_flag(const ProfileRow& row) const;
   std::string why_no_row(const std::vector<std::int32_t>& writers) const;
 
-  std::size_t sectors(std::int32_t bytes) const {
-    return static_cast<std::size_t>(bytes >> sector_shift_);
-  }
+  std::size_t sectors(std::int32_t bytes) const { return index(bytes >> sector_shift_); }
   void forget_fills(Gpu& gpu, std::int64_t before);
 
   Gpu& stage(std::int32_t rank) { return stages_[index(stage_of_[index(rank)])]; }

@@ -43,7 +43,7 @@ void Line::start_recording() {
 // the switch would have to be simulated, too, and what all members answer it.
 void Line::refuse_groups() const {
   if (!multicasts(program_)) return;
-  const bool all = std::find(carries_.begin(), carries_.end(), true) != carries_.end();
+  const bool all = std::ranges::find(carries_, true) != carries_.end();
   if (!all && options_.watched.size() == 1) return;
   throw Failure(
       "a program with multicast groups is recorded and replayed at the ingress of one rank, whose "

@@ -27,13 +27,12 @@ bool Line::only_polls() const {
   if (options_.replay == nullptr || options_.table != TableKind::heap) return false;
   if (timetable_->empty() || !unmatched_.empty() || tallies_.active() != rows_to_come_)
     return false;
-  if (std::any_of(busy_merges_.begin(), busy_merges_.end(), [](auto bits) { return bits != 0; }))
-    return false;
-  return std::all_of(simulated_.begin(), simulated_.end(), [&](int rank) {
+  if (std::ranges::any_of(busy_merges_, [](auto bits) { return bits != 0; })) return false;
+  return std::ranges::all_of(simulated_, [&](int rank) {
     const Gpu& gpu = stages_[index(stage_of_[index(rank)])];
     const std::vector<Cu>& cus = ranks_[index(rank)].cus;
     return gpu.filled.empty() &&
-           std::all_of(cus.begin(), cus.end(), [](const Cu& cu) { return cu.queue.empty(); });
+           std::ranges::all_of(cus, [](const Cu& cu) { return cu.queue.empty(); });
   });
 }
 
@@ -83,7 +82,7 @@ Numbers Line::state_of_polls(std::pair<std::int64_t, std::int64_t>& times) {
   }
   if (items.empty()) return {};
   // The order of equal ones matters, not their numbers.
-  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+  std::ranges::sort(items, [](const Item& a, const Item& b) {
     return std::tie(a.what[0], a.time, a.what[1], a.what[2]) <
            std::tie(b.what[0], b.time, b.what[1], b.what[2]);
   });

@@ -39,7 +39,7 @@ class Addresses {
 
   /// Of the first byte of a span (not of its rows), in its buffer.
   std::int64_t offset_of(const program::Span& span) const {
-    const Placed& buffer = placed_[static_cast<std::size_t>(span.buffer)];
+    const Placed& buffer = placed_[index(span.buffer)];
     if (buffer.turn == 0) return span.offset;
     const std::int64_t in_part = span.offset % buffer.part;
     const std::int64_t turned = in_part - span.rank / rotation_.period * buffer.turn;
@@ -47,7 +47,7 @@ class Addresses {
   }
   /// Of the same byte, in the memory of its rank.
   std::int64_t start_of(const program::Span& span) const {
-    return placed_[static_cast<std::size_t>(span.buffer)].base + offset_of(span);
+    return placed_[index(span.buffer)].base + offset_of(span);
   }
   /// Of data byte `data` of a plain span.
   std::int64_t of(const program::Span& span, std::int64_t data) const {

@@ -73,7 +73,7 @@ void Fabric::number_ports() {
           peer < 0 ? machine.ranks() + link.to : (peer - rank + machine.ranks()) % machine.ranks();
       return std::tuple(relative, link.lane, l);
     };
-    std::sort(own.begin(), own.end(), [&](LinkId a, LinkId b) { return key(a) < key(b); });
+    std::ranges::sort(own, [&](LinkId a, LinkId b) { return key(a) < key(b); });
     std::vector<Rate>& ports = ports_of_.emplace_back();
     for (std::size_t p = 0; p < own.size(); ++p) {
       port_[index(own[p])] = static_cast<std::int32_t>(p);
@@ -174,8 +174,8 @@ void Fabric::add_links() {
                                 .counts_wire = true,
                                 .link_class = static_cast<std::int32_t>(c)}));
   }
-  const bool finite = std::any_of(machine.nodes.begin(), machine.nodes.end(),
-                                  [](const machine::Node& n) { return n.switch_model.queue > 0; });
+  const bool finite = std::ranges::any_of(
+      machine.nodes, [](const machine::Node& n) { return n.switch_model.queue > 0; });
   for (const machine::Link& link : machine.links) {
     const machine::LinkClass& c = machine.link_classes[index(link.link_class)];
     Server server;

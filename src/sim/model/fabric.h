@@ -180,26 +180,23 @@ class Fabric {
     std::int32_t flow = -1;  ///< machine::path_of_messages()
   };
   Paths paths(int from, int to) {
-    const std::vector<Paths>& row = paths_between_[static_cast<std::size_t>(from)];
-    const auto column = static_cast<std::size_t>(to);
+    const std::vector<Paths>& row = paths_between_[index(from)];
+    const auto column = index(to);
     return column < row.size() && row[column].count > 0 ? row[column] : find_paths(from, to);
   }
-  const Path& path(std::int32_t number) const { return paths_[static_cast<std::size_t>(number)]; }
+  const Path& path(std::int32_t number) const { return paths_[index(number)]; }
   /// A single link as a leg, arriving from `upstream` (-1: from the node itself).
   Leg link_leg(machine::LinkId link, machine::LinkId upstream);
   /// I/O port of a GPU's outgoing link (or of the reverse of its incoming one).
-  std::int32_t port_of(machine::LinkId outgoing) const {
-    return port_[static_cast<std::size_t>(outgoing)];
-  }
-  int rank_of(machine::NodeId node) const { return rank_of_[static_cast<std::size_t>(node)]; }
+  std::int32_t port_of(machine::LinkId outgoing) const { return port_[index(outgoing)]; }
+  int rank_of(machine::NodeId node) const { return rank_of_[index(node)]; }
 
   /// Service time of `bytes` (payload; wire bytes are added for links) and accounting.
   std::int64_t service(Server& server, std::int64_t payload, std::int64_t packet) {
-    const ServerKind& kind = kinds[static_cast<std::size_t>(server.kind)];
+    const ServerKind& kind = kinds[index(server.kind)];
     std::int64_t bytes = payload;
     if (kind.counts_wire) {
-      bytes = machine.link_classes[static_cast<std::size_t>(kind.link_class)].wire_bytes(payload,
-                                                                                         packet);
+      bytes = machine.link_classes[index(kind.link_class)].wire_bytes(payload, packet);
       server.wire += bytes;
     }
     ++server.requests;

@@ -1,6 +1,5 @@
 // Legs inside a GPU: a crossbar, or a mesh with dimension-ordered (x then y) routing.
 
-#include <array>
 #include <utility>
 
 #include "sim/model/fabric.h"
@@ -219,8 +218,7 @@ void GpuLayout::build_mesh() {
 
 namespace {
 std::size_t at(std::int32_t row, std::int32_t columns, std::int32_t column) {
-  return static_cast<std::size_t>(row) * static_cast<std::size_t>(columns) +
-         static_cast<std::size_t>(column);
+  return index(row) * index(columns) + index(column);
 }
 }  // namespace
 

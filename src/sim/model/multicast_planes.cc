@@ -9,9 +9,7 @@
 namespace hemiola::sim {
 
 machine::LinkId MulticastPlane::down_to(int member) const {
-  return std::find_if(down.begin(), down.end(),
-                      [&](const auto& lane) { return lane.first == member; })
-      ->second;
+  return std::ranges::find_if(down, [&](const auto& lane) { return lane.first == member; })->second;
 }
 
 const std::vector<MulticastPlane>& MulticastPlanes::of(std::int32_t group, int rank) {

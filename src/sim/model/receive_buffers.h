@@ -79,7 +79,7 @@ void admit(Fabric& fabric, std::vector<std::int32_t>& freed, Wanted wanted, Ente
         if (!in.input.empty()) heads.push_back({wanted(in.input.front()), in_link});
       }
     }
-    std::sort(heads.begin(), heads.end(), [](const Head& a, const Head& b) {
+    std::ranges::sort(heads, [](const Head& a, const Head& b) {
       return std::tie(a.queue.server, a.queue.tag) < std::tie(b.queue.server, b.queue.tag);
     });
     freed.clear();

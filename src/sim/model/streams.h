@@ -12,6 +12,12 @@
 
 namespace hemiola::sim {
 
+/// What a stream comes to (host_streams.h): the rank's next repetition, the next item's start, the
+/// present item's end.
+enum class HostStep : std::uint8_t { repetition, item, finished };
+template <class Engine, class Spent>
+class HostStreams;
+
 /// Where a stream stands.
 struct StreamPlace {
   std::size_t item = 0;

@@ -10,7 +10,7 @@
 namespace hemiola::sim {
 namespace {
 
-constexpr std::size_t kPeer = static_cast<std::size_t>(Reason::peer);
+constexpr std::size_t kPeer = index(Reason::peer);
 
 /// Where a row is: rows of packets and data of one buffer are one thing that is waited for.
 PeerWait wait_for(const ProfileRow& row, const Profile& profile) {
@@ -57,7 +57,7 @@ LatencyBreakdown PeerWaits::ended(const LatencyBreakdown& cause, const LatencyBr
   std::int64_t passed = std::max<std::int64_t>(0, -waited);
   for (const Reason reason : {Reason::link, Reason::switch_, Reason::nic, Reason::io, Reason::noc,
                               Reason::l2, Reason::msc, Reason::hbm}) {
-    std::int64_t& part = way[static_cast<std::size_t>(reason)];
+    std::int64_t& part = way[index(reason)];
     const std::int64_t before = std::clamp<std::int64_t>(part, 0, passed);
     part -= before;
     passed -= before;
@@ -92,8 +92,8 @@ std::vector<PeerWait> PeerWaits::of(int rank, const LatencyBreakdown& spent,
   if (at < -1) add_to(-2 - at, spent.attribution()[kPeer] - named);
   std::vector<PeerWait> longest;
   for (auto& [key, wait] : waits) longest.push_back(std::move(wait));
-  std::stable_sort(longest.begin(), longest.end(),
-                   [](const PeerWait& a, const PeerWait& b) { return a.time > b.time; });
+  std::ranges::stable_sort(longest,
+                           [](const PeerWait& a, const PeerWait& b) { return a.time > b.time; });
   return longest;
 }
 

@@ -20,7 +20,7 @@ class RecordedLatencies {
     queues_[{row.destination, row.source, row.kind}].rows.emplace_back(row.request, number);
   }
   void finish() {
-    for (auto& [key, queue] : queues_) std::sort(queue.rows.begin(), queue.rows.end());
+    for (auto& [key, queue] : queues_) std::ranges::sort(queue.rows);
   }
   /// The next row that answers such a request of `rank`; -1: there were no more.
   std::int32_t take(int rank, int source, bool load) {

@@ -107,7 +107,7 @@ void add_rank(Digest& digest, const Bound& program, int rank) {
   digest.add(rank);
   for (std::size_t b = 0; b < program.buffers().size(); ++b)
     digest.add(program.memory_bytes(static_cast<std::int32_t>(b), rank));
-  const program::RankCode& code = program.codes()[index(program.code_of()[index(rank)])];
+  const program::RankCode& code = program.code(rank);
   for (const program::Stream& stream : code.streams) {
     digest.add(std::ssize(stream));
     for (const program::StreamItem& item : stream) {
@@ -178,7 +178,7 @@ struct AnswerRows {
 
 AnswerRows answer_rows(const Profile& profile, const std::vector<int>& watched) {
   const auto is_watched = [&](int rank) {
-    return std::find(watched.begin(), watched.end(), rank) != watched.end();
+    return std::ranges::find(watched, rank) != watched.end();
   };
   AnswerRows rows;
   for (const ProfileRow& row : profile.rows) {
@@ -191,8 +191,8 @@ AnswerRows answer_rows(const Profile& profile, const std::vector<int>& watched) 
 
 void check_ranks(const Profile& profile, const std::vector<int>& watched) {
   std::vector<int> recorded = profile.recorded.ranks, here = watched;
-  std::sort(recorded.begin(), recorded.end());
-  std::sort(here.begin(), here.end());
+  std::ranges::sort(recorded);
+  std::ranges::sort(here);
   if (recorded.empty() || recorded == here) return;
   throw Failure("the profile was recorded at " + list_of(recorded) + ", not at " + list_of(here),
                 {.file = profile.file},
@@ -204,7 +204,7 @@ void check_ranks(const Profile& profile, const std::vector<int>& watched) {
 
 RecordedRun recorded_run(const Machine& machine, const Bound& program, const Options& options) {
   std::vector<int> ranks = options.watched;
-  std::sort(ranks.begin(), ranks.end());
+  std::ranges::sort(ranks);
   return {.ranks = ranks,
           .words = program.name() + " of " + to_string(program.size()) + " on " + machine.name,
           .wait = wait_of(machine, ranks.front()),

@@ -48,8 +48,7 @@ class Polled : public WriteTable {
   }
   std::int64_t next() const override { return entries_.empty() ? INT64_MAX : now_; }
   std::int32_t take(std::int64_t end) override {
-    if (std::exchange(filling_, false))
-      std::sort(entries_.begin(), entries_.end(), std::greater<>());
+    if (std::exchange(filling_, false)) std::ranges::sort(entries_, std::greater<>());
     // [now_, now_ + cycle_) is the present cycle; what is due in it comes out at its own time.
     for (; !entries_.empty(); now_ += cycle_) {
       ++polls_;

@@ -35,7 +35,7 @@ inline std::int64_t launch_interval(const machine::GpuModel& model, const Option
 
 /// How much later a rank is by Options::skew, fs.
 inline std::int64_t skew_of(const Options& options, int rank) {
-  const auto r = static_cast<std::size_t>(rank);
+  const auto r = index(rank);
   return r < options.skew.size() ? options.skew[r].fs : 0;
 }
 

@@ -10,8 +10,8 @@
 namespace hemiola::sim {
 namespace {
 
-constexpr auto kBefore = static_cast<std::size_t>(Reason::finished);
-constexpr auto kLater = static_cast<std::size_t>(Reason::skew);
+constexpr auto kBefore = index(Reason::finished);
+constexpr auto kLater = index(Reason::skew);
 
 std::int64_t sum_of(const Attribution& spent) {
   return std::accumulate(spent.begin(), spent.end(), std::int64_t{0});
@@ -60,7 +60,7 @@ Attribution LaunchLog::whole(const Attribution& spent) const {
         if (run->before[kBefore] < began) origin = &*run;
     }
     if (origin == nullptr) {  // cannot be: an attribution only begins with the begin of a launch
-      all[static_cast<std::size_t>(Reason::launch)] += began;
+      all[index(Reason::launch)] += began;
       return all;
     }
     rest = origin->before;

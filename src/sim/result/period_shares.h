@@ -15,7 +15,7 @@ inline void scale_to_period(Attribution& spent, std::int64_t end, Time period) {
     fs = static_cast<std::int64_t>(static_cast<__int128>(fs) * period.fs / end);
     sum += fs;
   }
-  *std::max_element(spent.begin(), spent.end()) += period.fs - sum;
+  *std::ranges::max_element(spent) += period.fs - sum;
 }
 
 }  // namespace hemiola::sim

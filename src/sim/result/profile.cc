@@ -43,8 +43,8 @@ std::string Profile::describe(std::int32_t row) const {
 Profile in_order(Profile profile) {
   std::vector<std::int32_t> order(profile.rows.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::int32_t a, std::int32_t b) { return before(profile.rows, a, b); });
+  std::ranges::stable_sort(
+      order, [&](std::int32_t a, std::int32_t b) { return before(profile.rows, a, b); });
   std::vector<std::int32_t> place(order.size());
   for (std::size_t p = 0; p < order.size(); ++p)
     place[index(order[p])] = static_cast<std::int32_t>(p);
@@ -92,8 +92,7 @@ void register_write(Profile& profile, int source, int destination, Time time,
     throw Failure("no write of " + std::to_string(bytes) + " B at offset " +
                       std::to_string(offset) + " at " + to_string(time),
                   {.file = profile.file});
-  auto found = std::find_if(profile.buffers.begin(), profile.buffers.end(),
-                            [&](const ProfileBuffer& b) { return b.name == buffer; });
+  auto found = std::ranges::find(profile.buffers, buffer, &ProfileBuffer::name);
   if (found == profile.buffers.end())
     found = profile.buffers.insert(found, {std::string(buffer), 0});
   found->bytes = std::max(found->bytes, offset + bytes);

@@ -7,16 +7,15 @@ namespace hemiola::sim {
 
 std::size_t latest_rank(const Result& result) {
   if (!result.rank_end.empty()) {
-    return static_cast<std::size_t>(
-        std::max_element(result.rank_end.begin(), result.rank_end.end()) - result.rank_end.begin());
+    return static_cast<std::size_t>(std::ranges::max_element(result.rank_end) -
+                                    result.rank_end.begin());
   }
   const auto finished = static_cast<std::size_t>(Reason::finished);
   const auto less = [&](const Attribution& a, const Attribution& b) {
     return a[finished] < b[finished];
   };
-  return static_cast<std::size_t>(
-      std::min_element(result.attribution.begin(), result.attribution.end(), less) -
-      result.attribution.begin());
+  return static_cast<std::size_t>(std::ranges::min_element(result.attribution, less) -
+                                  result.attribution.begin());
 }
 
 }  // namespace hemiola::sim

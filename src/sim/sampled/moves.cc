@@ -29,7 +29,7 @@ std::int32_t Sampling::number_of(const MoveKind& kind, bool remote) {
 
 std::int32_t Sampling::way_over(int rank, std::int32_t link) {
   std::vector<std::int32_t>& links = links_[at(rank)];
-  const auto known = std::find(links.begin(), links.end(), link);
+  const auto known = std::ranges::find(links, link);
   if (known == links.end() && kFirstLink + std::ssize(links) >= kPlaces) return kEverywhere;
   const auto number = static_cast<std::int32_t>(known - links.begin());
   if (known == links.end()) links.push_back(link);

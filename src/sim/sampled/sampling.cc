@@ -1,7 +1,6 @@
 #include "sim/sampled/sampling.h"
 
 #include <cmath>
-#include <numeric>
 
 namespace hemiola::sim {
 namespace {

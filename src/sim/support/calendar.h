@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/diagnostics.h"
+#include "core/index.h"
 #include "sim/support/append.h"
 
 namespace hemiola::sim {
@@ -75,8 +76,7 @@ class Calendar {
       if ((occupied_ >> slot_of(r) & 1) != 0)
         for (const Arrival& arrival : rounds_[slot_of(r)]) visit(arrival);
     std::vector<Far> far = far_;
-    std::sort(far.begin(), far.end(),
-              [](const Far& a, const Far& b) { return a.number < b.number; });
+    std::ranges::sort(far, {}, &Far::number);
     for (const Far& one : far) visit(one.arrival);
   }
   /// Empty; `round` comes next.
@@ -111,7 +111,7 @@ class Calendar {
 
   std::int64_t round_of(std::int64_t time) const { return (time - offset_) >> shift_; }
   static std::size_t slot_of(std::int64_t round) {  // rounds of the first moments are below 0
-    return static_cast<std::size_t>(round & (kRounds - 1));
+    return index(round & (kRounds - 1));
   }
 
   /// Of its round, or far away.
@@ -182,12 +182,10 @@ void sort_arrivals(std::vector<Arrival>& arrivals, std::vector<Arrival>& scratch
     const int drop = shift - bits;
     std::uint32_t* const ends = bucket_ends().data();
     std::fill_n(ends, (std::size_t{1} << bits) + 1, 0);
-    for (const Arrival& a : arrivals)
-      ++ends[static_cast<std::size_t>((a.time - begin) >> drop) + 1];
+    for (const Arrival& a : arrivals) ++ends[index((a.time - begin) >> drop) + 1];
     for (std::size_t b = 1; b <= std::size_t{1} << bits; ++b) ends[b] += ends[b - 1];
     scratch.resize(n);
-    for (const Arrival& a : arrivals)
-      scratch[ends[static_cast<std::size_t>((a.time - begin) >> drop)]++] = a;
+    for (const Arrival& a : arrivals) scratch[ends[index((a.time - begin) >> drop)]++] = a;
     arrivals.swap(scratch);
   }
   for (std::size_t i = 1; i < n; ++i) {

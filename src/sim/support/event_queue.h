@@ -106,7 +106,7 @@ class EventQueue {
     if (wheel == now_) {
       current_.swap(buckets_[slot]);
       occupied_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
-      std::sort(current_.begin(), current_.end(), Later{});
+      std::ranges::sort(current_, Later{});
     }
     while (!far_.empty() && far_.front().time >> kShift < now_ + kBuckets) {
       std::pop_heap(far_.begin(), far_.end(), Later{});

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/index.h"
 #include "sim/support/prefetch.h"
 
 namespace hemiola::sim {
@@ -75,9 +76,7 @@ class LineMap {
     Value value{};
   };
   std::size_t home(std::int64_t line) const {
-    return static_cast<std::size_t>(static_cast<std::uint64_t>(line) * 0x9E3779B97F4A7C15ULL >>
-                                    32) &
-           mask_;
+    return index(static_cast<std::uint64_t>(line) * 0x9E3779B97F4A7C15ULL >> 32) & mask_;
   }
   void grow() {
     std::vector<Slot> old =

@@ -32,7 +32,7 @@ class Holder {
   Fastest hold() {
     // What takes least at best comes first: its time leaves out the most.
     std::vector<Contestant> ready = prepare();
-    std::stable_sort(ready.begin(), ready.end(), [](const Contestant& a, const Contestant& b) {
+    std::ranges::stable_sort(ready, [](const Contestant& a, const Contestant& b) {
       return a.least.time() < b.least.time();
     });
     for (const Contestant& one : ready) {

@@ -77,7 +77,7 @@ TEST(RunTables, have_a_row_for_each_size_and_a_table_for_each_combination) {
                      .programs = {"all-reduce/ring"},
                      .asked_for = "all-reduce/ring",
                      .sizes = {Bytes{1000}, KiB(1), KiB(64)},
-                     .round_size = true};
+                     .rounding = Rounding::up};
   std::vector<double> ends;
   std::int64_t all_runs = 0;
   const std::vector<RunTable> tables =
@@ -92,7 +92,7 @@ TEST(RunTables, have_a_row_for_each_size_and_a_table_for_each_combination) {
   EXPECT_EQ(tables[1].results[0].settings.at("gpu.l2.latency"), "900ns");
   EXPECT_EQ(all_runs, 6);
   EXPECT_NEAR(ends.back(), 1, 1e-9);
-  EXPECT_EQ(joined(request, tables).results.size(), 4u);
+  EXPECT_EQ(joined_tables(request, tables).results.size(), 4u);
   EXPECT_EQ(program_name(request, tables[0]), "all-reduce/ring");
 }
 

@@ -206,7 +206,7 @@ void Identifier::add(const program::Program& program) {
 /// Of the models in use, by number: those of other machines may be others.
 void add_models(Identifier& identifier, const machine::Machine& machine) {
   for (const std::int32_t number : machine.gpu_models) {
-    const machine::GpuModel& model = machine.models[static_cast<std::size_t>(number)];
+    const machine::GpuModel& model = machine.models[index(number)];
     identifier.all(number, model.cu_count, model.cu_max_threads, model.cu_max_workgroups,
                    model.cu_registers, model.sync_thread_state,
                    model.sync_wait == machine::WaitPolicy::syncmon);
@@ -219,8 +219,7 @@ void add_routes(Identifier& identifier, const machine::Machine& machine) {
   for (std::size_t node = 0; node < machine.nodes.size(); ++node)
     identifier.all(machine.nodes[node].kind, static_cast<bool>(forwards[node]));
   for (const machine::Link& link : machine.links) {
-    const machine::LinkClass& link_class =
-        machine.link_classes[static_cast<std::size_t>(link.link_class)];
+    const machine::LinkClass& link_class = machine.link_classes[index(link.link_class)];
     const bool own = link_class.route_latency.fs >= 0;
     identifier.all(link.from, link.to, link.lane,
                    own ? link_class.route_latency : link_class.latency);
@@ -256,9 +255,9 @@ Identity proof_facts(const machine::Machine* machine) {
   if (machine == nullptr) return identifier.value();
   identifier.add(machine->ranks());
   add_models(identifier, *machine);
-  const bool network =
-      std::any_of(machine->nodes.begin(), machine->nodes.end(),
-                  [](const machine::Node& node) { return node.kind == machine::NodeKind::nic; });
+  const bool network = std::ranges::any_of(machine->nodes, [](const machine::Node& node) {
+    return node.kind == machine::NodeKind::nic;
+  });
   identifier.add(network);
   if (network) add_routes(identifier, *machine);
   return identifier.value();
@@ -271,7 +270,7 @@ Identity making_facts(const machine::Machine* machine) {
   add_routes(identifier, *machine);
   add_figures(identifier, *machine);
   for (const std::int32_t number : machine->gpu_models) {
-    const machine::GpuModel& model = machine->models[static_cast<std::size_t>(number)];
+    const machine::GpuModel& model = machine->models[index(number)];
     identifier.all(number, model.name, model.cu_count, model.noc_io_rate, model.noc_io_link,
                    model.forwards);
   }

@@ -138,7 +138,7 @@ class JobReader : YamlFile {
       return result;
     }
     if (node["ranks"]) return {ranks_in(node["ranks"])};
-    std::vector<int> all(static_cast<std::size_t>(machine_->ranks()));
+    std::vector<int> all(index(machine_->ranks()));
     std::iota(all.begin(), all.end(), 0);
     return {all};
   }
@@ -166,14 +166,14 @@ class JobReader : YamlFile {
       for (const auto& name : node) names.push_back(name);
     else
       names.push_back(node);
-    Launch& launch = job_.launches[static_cast<std::size_t>(number)];
+    Launch& launch = job_.launches[index(number)];
     for (const YAML::Node& name : names) {
       if (!name.IsScalar()) fail(name, "'after' is the name of a launch, or a list of names");
       for (const std::int32_t other : named(name)) {
-        const Launch& before = job_.launches[static_cast<std::size_t>(other)];
+        const Launch& before = job_.launches[index(other)];
         // Of the groups of a name those that have ranks in common.
-        const bool meets = std::any_of(launch.ranks.begin(), launch.ranks.end(), [&](int rank) {
-          return std::find(before.ranks.begin(), before.ranks.end(), rank) != before.ranks.end();
+        const bool meets = std::ranges::any_of(launch.ranks, [&](int rank) {
+          return std::ranges::find(before.ranks, rank) != before.ranks.end();
         });
         if (meets || named(name).size() == 1) launch.after.push_back(other);
       }

@@ -14,10 +14,10 @@ namespace {
 program::Bound alone(const program::Job& job, std::int32_t number,
                      const machine::SharedMachine& machine) {
   auto one = std::make_shared<program::Job>();
-  one->name = job.launches[static_cast<std::size_t>(number)].name;
+  one->name = job.launches[index(number)].name;
   one->source = job.source;
   one->streams = job.streams;
-  one->launches = {job.launches[static_cast<std::size_t>(number)]};
+  one->launches = {job.launches[index(number)]};
   one->launches.front().after.clear();
   one->launches.front().at = {};
   return program::link(std::move(one), machine);
@@ -38,8 +38,8 @@ void add_causes(std::vector<sim::LaunchResult>& launches) {
     for (auto& cause : launch.slowed_by)
       cause.share = {
           static_cast<std::int64_t>(static_cast<__int128>(extra.fs) * cause.overlap.fs / all)};
-    std::stable_sort(launch.slowed_by.begin(), launch.slowed_by.end(),
-                     [](const auto& a, const auto& b) { return a.share > b.share; });
+    std::ranges::stable_sort(launch.slowed_by,
+                             [](const auto& a, const auto& b) { return a.share > b.share; });
   }
 }
 
@@ -60,14 +60,14 @@ Outcome run_job(Laboratory& laboratory, const JobRequest& request, const Watch& 
   for (const program::JobPart& part : parts) {
     std::map<std::string, sim::LaunchResult> by_stream;  // each may have other compute units
     for (const std::int32_t number : part.launches) {
-      const std::string& stream = job->launches[static_cast<std::size_t>(number)].stream;
+      const std::string& stream = job->launches[index(number)].stream;
       auto known = by_stream.find(stream);
       if (known == by_stream.end()) {
         const sim::Result result =
             laboratory.simulate(alone(*job, number, machine), options, watch);
         known = by_stream.emplace(stream, result.launches.front()).first;
       }
-      sim::LaunchResult& launch = outcome.result.launches[static_cast<std::size_t>(number)];
+      sim::LaunchResult& launch = outcome.result.launches[index(number)];
       launch.alone = known->second.end - known->second.begin;
       launch.alone_attribution = known->second.attribution;
     }

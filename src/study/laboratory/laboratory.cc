@@ -119,7 +119,7 @@ void find(Notices& all, const Notices& found, const Watch& watch) {
     const auto same = [text = render(notice)](const Diagnostic& other) {
       return render(other) == text;
     };
-    if (std::any_of(all.begin(), all.end(), same)) continue;
+    if (std::ranges::any_of(all, same)) continue;
     all.push_back(notice);
     added.push_back(notice);
   }
@@ -193,8 +193,8 @@ program::LoadOptions Laboratory::load_options(const Experiment& experiment,
   const auto* name = std::get_if<std::string>(&experiment.subject);
   if (name == nullptr || machine == nullptr || !needs_machine(*name)) return load;
   const auto stated = [&load](std::string_view parameter) {
-    return std::any_of(load.parameters.begin(), load.parameters.end(),
-                       [&](const auto& p) { return p.first == parameter; });
+    return std::ranges::any_of(load.parameters,
+                               [&](const auto& p) { return p.first == parameter; });
   };
   if (experiment.size && !stated("size")) {
     load.parameters.emplace_back("size", std::to_string(experiment.size->count));

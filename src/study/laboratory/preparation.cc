@@ -1,11 +1,12 @@
 #include "study/laboratory/preparation.h"
 
+#include "core/lists.h"
+
 namespace hemiola::study {
 
 std::string to_text(const Settings& settings) {
-  std::string text;
-  for (const auto& [name, value] : settings) text += (text.empty() ? "" : " ") + name + '=' + value;
-  return text;
+  return joined(
+      settings, [](const auto& one) { return one.first + '=' + one.second; }, " ");
 }
 
 Bytes round_up(const program::Program& program, const program::BindOptions& wanted) {
@@ -17,6 +18,21 @@ Bytes round_up(const program::Program& program, const program::BindOptions& want
     if (next == at.size) return next;
     at.size = next;
   }
+}
+
+Bytes round_down(const program::Program& program, const program::BindOptions& wanted) {
+  const auto next = [&](std::int64_t size) {
+    program::BindOptions at = wanted;
+    at.size = {size};
+    return round_up(program, at);
+  };
+  // The next legal size never falls where sizes rise: the last of those whose next is not above.
+  std::int64_t fits = 0, above = wanted.size.count + 1;
+  while (above - fits > 1) {
+    const std::int64_t middle = fits + (above - fits) / 2;
+    (next(middle) <= wanted.size ? fits : above) = middle;
+  }
+  return fits == 0 ? Bytes{} : next(fits);
 }
 
 std::string rounding_note(Bytes asked, Bytes taken, const std::string& program) {

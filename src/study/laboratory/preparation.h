@@ -13,6 +13,8 @@ namespace hemiola::study {
 
 /// The smallest size from `wanted.size` on that the program can be bound to (--round-size).
 Bytes round_up(const program::Program& program, const program::BindOptions& wanted);
+/// The largest up to there (--round-down); 0 B: there is none.
+Bytes round_down(const program::Program& program, const program::BindOptions& wanted);
 /// "1000 B is run as 1 KiB, the next size that all-reduce/ring takes": a note where that was done.
 std::string rounding_note(Bytes asked, Bytes taken, const std::string& program);
 

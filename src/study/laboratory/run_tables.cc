@@ -26,7 +26,7 @@ class TableRunner {
     std::set<Bytes> done;
     for (const Bytes asked : sizes) {
       begin_part(sizes, asked);
-      const Bytes size = request_.round_size ? rounded(machine, asked, table) : asked;
+      const Bytes size = rounded(request_.rounding, machine, asked, table);
       if (done.insert(size).second) run_size(machine, size, table);
     }
     return table;
@@ -63,18 +63,22 @@ class TableRunner {
     }
   }
 
-  /// The smallest size from `size` on that all programs take, those apart that cannot be loaded.
-  Bytes rounded(const machine::SharedMachine& machine, Bytes size, RunTable& table) {
+  /// The nearest size, up or down from `size`, that all programs take, those apart that cannot be
+  /// loaded; the smallest of all where there is none below.
+  Bytes rounded(Rounding way, const machine::SharedMachine& machine, Bytes size, RunTable& table) {
     const Bytes asked = size;
-    std::string last;  // who asked for more
-    bool settled = false;
+    std::string last;  // who asked for another one
+    bool settled = way == Rounding::none;
     while (!settled) {  // a program may be another one at another size
       settled = true;
       for (const std::string& name : request_.programs) {
         try {
           const SharedProgram program = load(name, machine, size);
-          const Bytes next = round_up(*program, {size, request_.type, request_.op});
+          const program::BindOptions at{size, request_.type, request_.op};
+          const Bytes next =
+              way == Rounding::up ? round_up(*program, at) : round_down(*program, at);
           if (next == size) continue;
+          if (next == Bytes{}) return rounded(Rounding::up, machine, asked, table);
           size = next;
           last = program->name;
           settled = false;
@@ -83,7 +87,10 @@ class TableRunner {
         }
       }
     }
-    if (size != asked) table.remarks.push_back(rounding_note(asked, size, last));
+    if (size != asked)
+      table.remarks.push_back(way == Rounding::up
+                                  ? rounding_note(asked, size, last)
+                                  : to_string(asked) + " is run as " + to_string(size));
     return size;
   }
 
@@ -166,7 +173,7 @@ std::vector<RunTable> run_tables(Laboratory& laboratory, const RunRequest& reque
   return tables;
 }
 
-RunTable joined(const RunRequest& request, const std::vector<RunTable>& tables) {
+RunTable joined_tables(const RunRequest& request, const std::vector<RunTable>& tables) {
   RunTable all = tables.front();
   if (tables.size() == 1) return all;
   all.machine = request.machine.name;
@@ -181,8 +188,8 @@ RunTable joined(const RunRequest& request, const std::vector<RunTable>& tables) 
 
 std::string program_name(const RunRequest& request, const RunTable& table) {
   const std::vector<std::string>& winners = table.winners;
-  const bool same = std::all_of(winners.begin(), winners.end(),
-                                [&](const std::string& name) { return name == winners.front(); });
+  const bool same = std::ranges::all_of(
+      winners, [&](const std::string& name) { return name == winners.front(); });
   return same ? winners.front() : request.asked_for + " (the fastest built-in of each size)";
 }
 

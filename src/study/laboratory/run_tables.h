@@ -12,6 +12,10 @@
 
 namespace hemiola::study {
 
+/// What stands for a size that not all programs take: the next larger one that they do, or the next
+/// smaller one (the smallest of all where there is none), as in nccl-tests.
+enum class Rounding : std::uint8_t { none, up, down };
+
 /// What `hemiola run` is asked for.
 struct RunRequest {
   MachineChoice machine;               ///< without settings
@@ -23,7 +27,7 @@ struct RunRequest {
   Settings parameters;
   std::string promise{};     ///< as of Experiment
   std::vector<Bytes> sizes;  ///< empty: the largest default size of the programs
-  bool round_size = false;   ///< the next size that all programs take stands for one that is not
+  Rounding rounding = Rounding::none;
   DataType type = DataType::float32;
   ReduceOp op = ReduceOp::sum;
   bool check = true;
@@ -56,7 +60,7 @@ std::vector<RunTable> run_tables(Laboratory& laboratory, const RunRequest& reque
                                  const RunWatch& watch);
 
 /// Tables as one, in which each result's settings say whose it is.
-RunTable joined(const RunRequest& request, const std::vector<RunTable>& tables);
+RunTable joined_tables(const RunRequest& request, const std::vector<RunTable>& tables);
 /// "all-reduce/ring", or what was asked for where not all winners are the same.
 std::string program_name(const RunRequest& request, const RunTable& table);
 

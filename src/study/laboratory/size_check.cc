@@ -135,7 +135,7 @@ SizeCheck check_size(Laboratory& laboratory, const SharedProgram& program,
 ExitCode exit_code_of(verify::Verdict verdict) {
   constexpr std::array kCodes{ExitCode::done, ExitCode::not_proven, ExitCode::wrong_program,
                               ExitCode::deadlock};
-  return kCodes.at(static_cast<std::size_t>(verdict));
+  return kCodes.at(index(verdict));
 }
 
 ExitCode worse(ExitCode a, ExitCode b) {

@@ -79,7 +79,7 @@ std::optional<Verdicts::Found> Verdicts::in_a_class(const Family& family, Bytes 
   const Lock lock(mutex_);
   Members& members = members_of(family);
   const auto holds = [&](const Members::Class& c) { return c.sizes.contains(size); };
-  const auto at = std::find_if(members.classes.begin(), members.classes.end(), holds);
+  const auto at = std::ranges::find_if(members.classes, holds);
   if (at == members.classes.end()) return std::nullopt;
   ++members.served;
   return at->found;

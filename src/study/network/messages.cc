@@ -140,7 +140,7 @@ class MessageRunner {
       arrived += copies_ - before;
     }
     if (arrived < messages_.size()) {
-      const auto stuck = std::find(has_begun_.begin(), has_begun_.end(), false);
+      const auto stuck = std::ranges::find(has_begun_, false);
       const Message& message = messages_[static_cast<std::size_t>(stuck - has_begun_.begin())];
       throw Failure(
           fmt::format("{} of {} messages never begin, the first from rank {} to rank {}",

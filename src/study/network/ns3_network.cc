@@ -27,7 +27,7 @@ constexpr std::int64_t kPacketWithoutNic = 4096;
 std::string program_beside_us() {
   std::string path(PATH_MAX, '\0');
   const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
-  path.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
+  path.resize(length > 0 ? index(length) : 0);
   path = path.substr(0, path.rfind('/') + 1) + "hemiola-ns3";
   if (access(path.c_str(), X_OK) != 0)
     throw Failure("there is no hemiola-ns3 beside this program", {.file = "--network"},
@@ -37,12 +37,12 @@ std::string program_beside_us() {
 }
 
 const Node& node_at(const Machine& machine, machine::NodeId node) {
-  return machine.nodes[static_cast<std::size_t>(node)];
+  return machine.nodes[index(node)];
 }
 
 /// Of a link beside a NIC, at most what the NIC does: its rate counts payload, a link's counts all.
 std::int64_t rate_of(const Machine& machine, LinkId number) {
-  const machine::Link& link = machine.links[static_cast<std::size_t>(number)];
+  const machine::Link& link = machine.links[index(number)];
   const machine::LinkClass& c = machine.class_of(number);
   std::int64_t rate = c.bandwidth.bytes_per_second;
   for (const machine::NodeId end : {link.from, link.to}) {
@@ -76,7 +76,7 @@ struct Ns3Network::Implementation {
 
   void add_link(LinkId number) {
     if (!links.insert(number).second) return;
-    const machine::Link& link = machine.links[static_cast<std::size_t>(number)];
+    const machine::Link& link = machine.links[index(number)];
     const machine::LinkClass& c = machine.class_of(number);
     const bool of_switch = node_at(machine, link.from).kind == NodeKind::switch_;
     child.write(fmt::format("link {} {} {} {} {} {} {} {} {}", number, link.from, link.to,
@@ -109,7 +109,7 @@ struct Ns3Network::Implementation {
       way.paths.push_back(paths++);
     }
     for (const LinkId link : routes.path(first)) {
-      const Node& node = node_at(machine, machine.links[static_cast<std::size_t>(link)].to);
+      const Node& node = node_at(machine, machine.links[index(link)].to);
       if (node.kind != NodeKind::nic) continue;
       way.mtu = std::max<std::int64_t>(1, node.nic_model.mtu.count);
       way.before = node.nic_model.message_time;

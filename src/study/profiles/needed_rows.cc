@@ -50,7 +50,7 @@ class Walk {
  private:
   template <typename Visit>
   void each_body(int rank, Visit visit) const {
-    const program::RankCode& code = program_.codes()[index(program_.code_of()[index(rank)])];
+    const program::RankCode& code = program_.code(rank);
     for (const program::Stream& stream : code.streams) {
       for (const program::StreamItem& item : stream) {
         if (item.kind == program::StreamItem::Kind::engine) visit(item.index);
@@ -143,8 +143,7 @@ class Walk {
 
   std::int32_t buffer(const std::string& name) const {
     const auto& buffers = needed_.profile.buffers;
-    const auto found = std::find_if(buffers.begin(), buffers.end(),
-                                    [&](const sim::ProfileBuffer& b) { return b.name == name; });
+    const auto found = std::ranges::find(buffers, name, &sim::ProfileBuffer::name);
     return static_cast<std::int32_t>(found - buffers.begin());
   }
 

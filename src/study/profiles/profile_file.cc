@@ -9,7 +9,9 @@
 #include <map>
 #include <optional>
 
+#include "core/checked.h"
 #include "core/json.h"
+#include "core/lists.h"
 #include "core/units.h"
 #include "study/profiles/profile_columns.h"
 #include "study/profiles/profile_recorded.h"
@@ -28,9 +30,7 @@ constexpr auto kLastKind = static_cast<int>(ProfileKind::burst);
 constexpr int kMostRanks = 32'767;
 
 std::vector<std::string> column_names() {
-  std::vector<std::string> names;
-  for (const ProfileColumn& c : profile_columns()) names.emplace_back(c.name);
-  return names;
+  return names_of(profile_columns());
 }
 
 /// A row as it stands: text by column; "" where it says nothing.
@@ -70,12 +70,6 @@ class Reader {
   [[noreturn]] void fail(const std::string& message, const std::string& hint = {}) const {
     throw Failure(message, {.file = text_.file}, hint);
   }
-  static std::optional<std::int64_t> number(const std::string& text) {
-    std::int64_t value = 0;
-    const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (problem != std::errc() || stop != text.data() + text.size()) return std::nullopt;
-    return value;
-  }
   static const std::string& cell(const RowText& row, std::string_view column) {
     static const std::string kNone;
     const auto found = row.cells.find(column);
@@ -85,7 +79,7 @@ class Reader {
                        std::int64_t least, std::int64_t most = INT64_MAX) const {
     const std::string& text = cell(row, column);
     if (text.empty()) return otherwise;
-    const auto value = number(text);
+    const auto value = whole_number_in(text);
     if (!value || *value < least || *value > most)
       fail(row, fmt::format("{} '{}' is no integer {}", column, text,
                             most == INT64_MAX ? fmt::format("of at least {}", least)
@@ -99,13 +93,13 @@ class Reader {
   }
 
   void read_head() {
-    const auto ranks = number(text_.ranks);
+    const auto ranks = whole_number_in(text_.ranks);
     if (!ranks || *ranks < 2 || *ranks > kMostRanks)
       fail(fmt::format("a profile says for how many ranks it is, from 2 to {}, not '{}'",
                        kMostRanks, text_.ranks),
            "CSV: a line '# ranks 4'; JSON: \"ranks\": 4");
     profile_.ranks = static_cast<int>(*ranks);
-    if (std::find(std::begin(kUnits), std::end(kUnits), text_.unit) == std::end(kUnits))
+    if (std::ranges::find(kUnits, text_.unit) == std::end(kUnits))
       fail(fmt::format("times have the unit '{}'", text_.unit),
            "one of fs, ps, ns, us, ms, s, or cycles of a clock");
     if (text_.unit == "cycles") {
@@ -126,7 +120,7 @@ class Reader {
     profile_.at_ports = text_.at == "port";
     profile_.recorded = read_recorded(text_.recorded, profile_.ranks, text_.file);
     for (const auto& [name, size] : text_.buffers) {
-      const auto bytes = parse_bytes(number(size) ? size + " B" : size);
+      const auto bytes = parse_bytes(whole_number_in(size) ? size + " B" : size);
       if (!bytes || bytes->count < 1)
         fail(fmt::format("buffer '{}' has the size '{}'", name, size), "'4096' or '4 KiB'");
       if (buffer(name) >= 0) fail(fmt::format("there are two buffers '{}'", name));
@@ -140,7 +134,7 @@ class Reader {
       const auto size = parse_time(text.substr(negative ? 1 : 0) + " " + text_.unit);
       return negative && size ? Time{-size->fs} : size;
     }
-    const auto cycles = number(text);
+    const auto cycles = whole_number_in(text);
     if (!cycles) return std::nullopt;
     const __int128 fs =
         (static_cast<__int128>(*cycles) * 1'000'000'000'000'000 + hertz_ / 2) / hertz_;
@@ -156,11 +150,9 @@ class Reader {
   std::int32_t known_buffer(const RowText& row, const std::string& name) const {
     const std::int32_t found = buffer(name);
     if (found >= 0) return found;
-    std::vector<std::string> names;
-    for (const ProfileBuffer& b : profile_.buffers) names.push_back(b.name);
-    const std::string near = suggest(name, names);
+    const std::vector<std::string> names = names_of(profile_.buffers);
     fail(row, fmt::format("there is no buffer '{}'", name),
-         !near.empty() ? near : fmt::format("the head names {}", fmt::join(names, ", ")));
+         suggest(name, names, "the head names " + joined(names)));
   }
 
   void read_row(const RowText& text) {
@@ -252,10 +244,10 @@ class Reader {
       row.after_row = static_cast<std::int32_t>(found->second);
       return;
     }
-    const auto value = number(after.substr(compare + 2));
+    const auto value = whole_number_in(after.substr(compare + 2));
     const auto offset = plus == std::string::npos
                             ? std::optional<std::int64_t>(0)
-                            : number(after.substr(plus + 1, compare - plus - 1));
+                            : whole_number_in(after.substr(plus + 1, compare - plus - 1));
     if (!value || !offset)
       fail(text, fmt::format("'{}' is no signal", after), "BUFFER+OFFSET>=VALUE: flags+64>=1");
     row.after_buffer = known_buffer(text, after.substr(0, std::min(plus, compare)));

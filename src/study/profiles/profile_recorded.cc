@@ -7,7 +7,6 @@
 
 #include "core/diagnostics.h"
 #include "core/lists.h"
-#include "core/text.h"
 
 namespace hemiola::study {
 namespace {
@@ -44,11 +43,9 @@ sim::RecordedRun read_recorded(const RecordedTexts& texts, int ranks, const std:
     } else if (key == "ranks") {
       for (const std::string& word : split(text, ','))
         run.ranks.push_back(static_cast<int>(read_count(word, 0, ranks - 1, where)));
-      std::sort(run.ranks.begin(), run.ranks.end());
+      std::ranges::sort(run.ranks);
     } else {
-      const auto* const number =
-          std::find_if(std::begin(kNumbers), std::end(kNumbers),
-                       [&name = key](const Number& n) { return n.key == name; });
+      const auto* const number = std::ranges::find(kNumbers, key, &Number::key);
       if (number == std::end(kNumbers))
         throw Failure(fmt::format("a recorded run has no '{}'", key), where,
                       "it has ranks, run, wait, machine, program, host, rows");

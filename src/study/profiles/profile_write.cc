@@ -36,9 +36,7 @@ std::string write_profile_csv(const sim::Profile& profile) {
     out += fmt::format("# recorded {} {}\n", key, text);
   for (const ProfileBuffer& buffer : profile.buffers)
     out += fmt::format("# buffer {} {}\n", buffer.name, buffer.bytes);
-  const auto any = [&](auto holds) {
-    return std::any_of(profile.rows.begin(), profile.rows.end(), holds);
-  };
+  const auto any = [&](auto holds) { return std::ranges::any_of(profile.rows, holds); };
   const bool bursts = any([](const ProfileRow& row) { return row.kind == ProfileKind::burst; });
   const bool said = any([](const ProfileRow& row) { return row.took >= 0; });
   const auto is_wanted = [&](const ProfileColumn& column) {

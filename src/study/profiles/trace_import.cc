@@ -36,7 +36,7 @@ bool contains_any(std::string_view text, std::string_view alternatives) {
 }
 
 void sort_by_time(std::vector<Kernel>& kernels) {
-  std::stable_sort(kernels.begin(), kernels.end(), [](const Kernel& a, const Kernel& b) {
+  std::ranges::stable_sort(kernels, [](const Kernel& a, const Kernel& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
 }
@@ -152,7 +152,7 @@ Pairs by_number(const RankTrace& a, const RankTrace& b) {
 }
 
 std::int64_t median(std::vector<std::int64_t> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   return values[values.size() / 2];
 }
 
@@ -189,7 +189,7 @@ ImportedTraces imported(const std::vector<RankTrace>& traces) {
   }
   std::vector<std::size_t> common;
   for (std::size_t i = 0; i < first.kernels.size(); ++i)
-    if (std::all_of(partner.begin(), partner.end(), [&](const auto& p) { return p.contains(i); }))
+    if (std::ranges::all_of(partner, [&](const auto& p) { return p.contains(i); }))
       common.push_back(i);
   if (common.empty())
     throw Failure("no communication is in all traces", {.file = first.file},
@@ -248,8 +248,7 @@ void check_ranks(const std::vector<KinetoTrace>& traces, bool partial) {
                   {.file = traces.front().trace.file}, "give the traces of several ranks");
   if (partial || world <= static_cast<int>(traces.size())) return;
   int missing = 0;
-  while (missing < static_cast<int>(traces.size()) &&
-         traces[static_cast<std::size_t>(missing)].trace.rank == missing)
+  while (missing < static_cast<int>(traces.size()) && traces[index(missing)].trace.rank == missing)
     ++missing;
   throw Failure(fmt::format("the run had {} ranks, but there are {} traces: that of rank {} is "
                             "missing",
@@ -273,7 +272,7 @@ ImportedTraces import_kineto(const std::vector<NamedText>& files, bool partial) 
   std::vector<KinetoTrace> traces;
   for (const NamedText& file : files)
     traces.push_back(read_kineto(file, static_cast<int>(traces.size())));
-  std::stable_sort(traces.begin(), traces.end(), [](const KinetoTrace& a, const KinetoTrace& b) {
+  std::ranges::stable_sort(traces, [](const KinetoTrace& a, const KinetoTrace& b) {
     return a.trace.rank < b.trace.rank;
   });
   check_ranks(traces, partial);
@@ -286,7 +285,7 @@ ImportedTraces import_rocprof(const NamedText& file, std::string_view kernels) {
   const TableText table = read_csv(file.second, file.first);
   const auto column = [&](std::initializer_list<std::string_view> names) {
     for (std::size_t c = 0; c < table.columns.size(); ++c)
-      if (std::find(names.begin(), names.end(), table.columns[c]) != names.end()) return c;
+      if (std::ranges::find(names, table.columns[c]) != names.end()) return c;
     throw Failure(fmt::format("there is no column '{}'", *names.begin()),
                   {.file = file.first, .line = table.heading_line}, "rocprof --timestamp on");
   };
@@ -353,7 +352,7 @@ program::Bound measured_program(const ImportedTraces& traces, int rank,
   program.ranks = traces.profile.ranks;
   program.collective = Collective::custom;
   program.buffers = {{.name = "input", .kind = program::BufferKind::input, .chunks = {1}}};
-  const auto& kernels = traces.kernels[static_cast<std::size_t>(rank)];
+  const auto& kernels = traces.kernels[index(rank)];
   for (std::size_t s = 0; s < kernels.size() * traces.kernels.size(); ++s)
     program.semaphores.push_back({.name = "communication " +
                                           std::to_string(s / traces.kernels.size()) + " of rank " +

@@ -90,14 +90,11 @@ class TrafficReader : YamlFile {
     flow.to = static_cast<int>(number("to", 0, 0, ranks_ - 1));
     flow.peers = read_peers(flow.to);
     const std::string pattern = text(node_, "pattern", "constant");
-    const auto* const known = std::find_if(std::begin(kPatterns), std::end(kPatterns),
-                                           [&](const PatternName& p) { return p.name == pattern; });
+    const auto* const known = std::ranges::find(kPatterns, pattern, &PatternName::name);
     if (known == std::end(kPatterns)) {
-      std::vector<std::string> names;
-      for (const PatternName& p : kPatterns) names.emplace_back(p.name);
-      const std::string near = suggest(pattern, names);
+      const std::vector<std::string> names = names_of(kPatterns);
       refuse("pattern", fmt::format("there is no pattern '{}'", pattern),
-             near.empty() ? fmt::format("one of {}", fmt::join(names, ", ")) : near);
+             suggest(pattern, names, "one of " + joined(names)));
     }
     flow.pattern = known->pattern;
     flow.size = bytes("size", 128, 1);
@@ -129,9 +126,7 @@ class TrafficReader : YamlFile {
     refuse("pattern", fmt::format("this pattern needs '{}'", key));
   }
   static std::string_view name_of(TrafficPattern pattern) {
-    return std::find_if(std::begin(kPatterns), std::end(kPatterns),
-                        [&](const PatternName& p) { return p.pattern == pattern; })
-        ->name;
+    return std::ranges::find(kPatterns, pattern, &PatternName::pattern)->name;
   }
 
   void read_interval(TrafficFlow& flow) const {
@@ -165,7 +160,7 @@ class TrafficReader : YamlFile {
         refuse("peers", fmt::format("'{}' is no list of ranks", list), "1,2,5-7, or all");
       }
     }
-    std::sort(peers.begin(), peers.end());
+    std::ranges::sort(peers);
     const std::string key = node_["peer"] ? "peer" : "peers";
     for (std::size_t p = 0; p < peers.size(); ++p)
       if (peers[p] >= ranks_ || peers[p] == to || (p > 0 && peers[p] == peers[p - 1]))

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "core/lists.h"
+
 namespace hemiola::study {
 namespace {
 
@@ -28,10 +30,9 @@ std::vector<FigureChange> changes(const Figures& a, const Figures& b) {
 
 RankChange rank_change(const StoredRank& a, const StoredRank& b) {
   RankChange change{a.rank, b.rank, changes(a.fs, b.fs)};
-  std::stable_sort(change.reasons.begin(), change.reasons.end(),
-                   [](const FigureChange& x, const FigureChange& y) {
-                     return magnitude(x.difference()) > magnitude(y.difference());
-                   });
+  std::ranges::stable_sort(change.reasons, [](const FigureChange& x, const FigureChange& y) {
+    return magnitude(x.difference()) > magnitude(y.difference());
+  });
   return change;
 }
 
@@ -52,8 +53,8 @@ std::vector<RankChange> rank_changes(const StoredResult& a, const StoredResult& 
     RankChange change = rank_change(rank, *other);
     if (moved(change) > 0) list.push_back(std::move(change));
   }
-  std::stable_sort(list.begin(), list.end(),
-                   [](const RankChange& x, const RankChange& y) { return moved(x) > moved(y); });
+  std::ranges::stable_sort(
+      list, [](const RankChange& x, const RankChange& y) { return moved(x) > moved(y); });
   return list;
 }
 
@@ -104,8 +105,8 @@ std::vector<LinkChange> link_changes(const StoredResult& a, const StoredResult& 
   std::vector<LinkChange> list;
   for (auto& [name, link] : all)
     if (key(link) != std::pair<std::int64_t, std::int64_t>()) list.push_back(std::move(link));
-  std::stable_sort(list.begin(), list.end(),
-                   [&](const LinkChange& x, const LinkChange& y) { return key(x) > key(y); });
+  std::ranges::stable_sort(
+      list, [&](const LinkChange& x, const LinkChange& y) { return key(x) > key(y); });
   return list;
 }
 
@@ -115,8 +116,8 @@ std::vector<FigureChange> counter_changes(const StoredResult& a, const StoredRes
   const auto key = [](const FigureChange& change) {
     return std::pair(share(change), magnitude(change.difference()));
   };
-  std::stable_sort(list.begin(), list.end(),
-                   [&](const FigureChange& x, const FigureChange& y) { return key(x) > key(y); });
+  std::ranges::stable_sort(
+      list, [&](const FigureChange& x, const FigureChange& y) { return key(x) > key(y); });
   return list;
 }
 
@@ -220,15 +221,13 @@ std::vector<std::string> Difference::unlike() const {
   if (a.program != b.program) names.emplace_back("program");
   if (a.engine != b.engine) names.emplace_back("engine");
   const auto differ = [](const ResultChange& one) { return one.other_ranks(); };
-  if (std::any_of(results.begin(), results.end(), differ)) names.emplace_back("ranks");
+  if (std::ranges::any_of(results, differ)) names.emplace_back("ranks");
   return names;
 }
 
 std::string to_text(const std::map<std::string, std::string>& settings) {
-  std::string text;
-  for (const auto& [name, value] : settings)
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
-  return text;
+  return joined(
+      settings, [](const auto& one) { return one.first + '=' + one.second; }, " ");
 }
 
 std::string to_text(const Unmatched& one) {
@@ -282,8 +281,7 @@ Limit read_limit(std::string_view text, const SourceLocation& where) {
   std::string decimals = point < digits.size() ? digits.substr(point + 1) : "0";
   if (decimals.size() > kDecimals) fail("has more than six decimals");
   const auto all_digits = [](const std::string& part) {
-    return !part.empty() &&
-           std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+    return !part.empty() && std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
   };
   const std::string whole = digits.substr(0, point);
   if (!all_digits(whole) || !all_digits(decimals)) fail("is not a share in percent");

@@ -59,8 +59,7 @@ std::vector<StoredRank> attribution(const JsonValue& result, Time time) {
                 "the file was changed, or cut and joined, after it was written");
     read.push_back(std::move(rank));
   }
-  std::sort(read.begin(), read.end(),
-            [](const StoredRank& a, const StoredRank& b) { return a.rank < b.rank; });
+  std::ranges::sort(read, {}, &StoredRank::rank);
   return read;
 }
 

@@ -15,6 +15,8 @@ constexpr int kLongestLockMs = 10'000;
 
 Connection::Connection(std::string file, Open open, Words words)
     : file_(std::move(file)), words_(std::move(words)) {
+  if (file_ == "-")
+    throw Failure("a database cannot go to standard output", {.file = file_}, "give a file");
   const int flags = SQLITE_OPEN_READWRITE | (open == Open::or_new ? SQLITE_OPEN_CREATE : 0);
   if (sqlite3_open_v2(file_.c_str(), &handle_, flags, nullptr) != SQLITE_OK) {
     const std::string problem = handle_ == nullptr ? "out of memory" : sqlite3_errmsg(handle_);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/diagnostics.h"
+#include "core/index.h"
 
 namespace hemiola::study {
 
@@ -34,9 +35,7 @@ class TaskPool {
 
   /// Not more threads than tasks. `source` (null: none) outlives the pool.
   TaskPool(int threads, std::size_t tasks, TaskSource* source = nullptr)
-      : tasks_(tasks),
-        source_(source),
-        at_(std::min(static_cast<std::size_t>(std::max(1, threads)), tasks), kNone) {}
+      : tasks_(tasks), source_(source), at_(std::min(index(std::max(1, threads)), tasks), kNone) {}
 
   std::size_t threads() const { return at_.size(); }
   /// Set once the work is to end: for monitors of tasks.

@@ -33,7 +33,7 @@ void YamlFile::allow_keys(const YAML::Node& node, const std::vector<std::string>
   for (const auto& item : node) {
     if (!item.first.IsScalar()) fail(item.first, "a key must be one word");
     const std::string& key = item.first.Scalar();
-    if (std::find(known.begin(), known.end(), key) == known.end())
+    if (std::ranges::find(known, key) == known.end())
       fail(item.first, "unknown key '" + key + "'", suggest(key, known));
     if (!seen.insert(key).second) fail(item.first, "the key '" + key + "' stands here twice");
   }

@@ -48,12 +48,12 @@ bool is_file(const std::string& path) {
 
 template <typename T>
 bool among(const std::vector<T>& values, const T& value) {
-  return values.empty() || std::find(values.begin(), values.end(), value) != values.end();
+  return values.empty() || std::ranges::find(values, value) != values.end();
 }
 bool among(const std::vector<std::pair<std::string, std::vector<std::string>>>& axes,
            const Settings& settings) {
-  return std::all_of(axes.begin(), axes.end(), [&](const auto& axis) {
-    return std::any_of(settings.begin(), settings.end(), [&](const auto& setting) {
+  return std::ranges::all_of(axes, [&](const auto& axis) {
+    return std::ranges::any_of(settings, [&](const auto& setting) {
       return setting.first == axis.first && among(axis.second, setting.second);
     });
   });
@@ -114,7 +114,7 @@ class SweepReader : YamlFile {
   }
   template <typename T>
   void add(std::vector<T>& values, T value, const YAML::Node& node) const {
-    if (std::find(values.begin(), values.end(), value) != values.end())
+    if (std::ranges::find(values, value) != values.end())
       fail(node, "'" + node.Scalar() + "' stands here twice");
     values.push_back(std::move(value));
   }
@@ -146,9 +146,8 @@ class SweepReader : YamlFile {
       if (node.Scalar() == name_of(value)) return value;
       names.emplace_back(name_of(value));
     }
-    std::string hint = suggest(node.Scalar(), names);
-    if (hint.empty()) hint = fmt::format("there are: {}", fmt::join(names, ", "));
-    fail(node, "'" + node.Scalar() + "' is not among them", hint);
+    fail(node, "'" + node.Scalar() + "' is not among them",
+         suggest(node.Scalar(), names, "there are: " + joined(names)));
   }
 
   Axes axes(const YAML::Node& node) {

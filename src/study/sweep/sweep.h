@@ -8,8 +8,8 @@
 
 #include "core/data_type.h"
 #include "core/units.h"
-#include "sim/simulate.h"
-#include "study/laboratory/preparation.h"
+#include "sim/result/options.h"
+#include "study/laboratory/settings.h"
 
 namespace hemiola::study {
 

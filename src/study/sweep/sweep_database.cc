@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <map>
-#include <optional>
 
 #include "core/names.h"
 #include "study/support/digest.h"

@@ -84,7 +84,7 @@ bool same_unit(const SweepPoint& a, const SweepPoint& b) {
 }
 
 SweepRow SweepWorker::start_row(std::int64_t number) const {
-  const SweepPoint& point = sweep_.points[static_cast<std::size_t>(number)];
+  const SweepPoint& point = sweep_.points[index(number)];
   return {.number = number,
           .machine = point.machine,
           .gpu = point.gpu,
@@ -156,7 +156,7 @@ SweepWorker::Outcome SweepWorker::run(SweepUnit unit) {
   std::vector<SweepRow>& rows = outcome.rows;
   for (const std::int64_t number : unit) rows.push_back(start_row(number));
   const auto point = [&](const SweepRow& row) -> const SweepPoint& {
-    return sweep_.points[static_cast<std::size_t>(row.number)];
+    return sweep_.points[index(row.number)];
   };
   monitor_.begin(0);
   std::optional<Prepared> prepared;

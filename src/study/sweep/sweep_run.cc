@@ -26,13 +26,12 @@ class SweepRun {
   SweepRun(const Sweep& sweep, SweepDatabase& database, const SweepRunOptions& options)
       : sweep_(sweep), database_(database), options_(options) {
     std::vector<bool> known(sweep.points.size());
-    for (const std::int64_t number : database.known())
-      known.at(static_cast<std::size_t>(number)) = true;
+    for (const std::int64_t number : database.known()) known.at(index(number)) = true;
     std::vector<std::int64_t> unit;  // what processes share out are whole units: all name the same
     for (std::int64_t number = 0; number < std::ssize(sweep.points); ++number) {
       if (!database.head().shard.has(number)) continue;
       ++progress_.all;
-      const bool is_known = known[static_cast<std::size_t>(number)];
+      const bool is_known = known[index(number)];
       if (is_known) ++progress_.done;
       if (options.parts == nullptr) {
         if (!is_known) to_do_.push_back(number);
@@ -72,9 +71,7 @@ class SweepRun {
   }
 
  private:
-  const SweepPoint& point(std::int64_t number) const {
-    return sweep_.points[static_cast<std::size_t>(number)];
-  }
+  const SweepPoint& point(std::int64_t number) const { return sweep_.points[index(number)]; }
   SweepUnit unit(std::size_t number) const {
     const std::size_t end = number + 1 < begins_.size() ? begins_[number + 1] : to_do_.size();
     return SweepUnit(to_do_).subspan(begins_[number], end - begins_[number]);
@@ -84,8 +81,7 @@ class SweepRun {
 
   /// The unit if any of its points is unknown; empties it.
   void add_unknown(std::vector<std::int64_t>& unit, const std::vector<bool>& known) {
-    if (!std::all_of(unit.begin(), unit.end(),
-                     [&](std::int64_t number) { return known[static_cast<std::size_t>(number)]; }))
+    if (!std::ranges::all_of(unit, [&](std::int64_t number) { return known[index(number)]; }))
       to_do_.insert(to_do_.end(), unit.begin(), unit.end());
     unit.clear();
   }

@@ -21,7 +21,7 @@ using Words = std::vector<std::string_view>;
 
 bool is_heading(const Words& words) {
   const auto has = [&](std::string_view word) {
-    return std::find(words.begin(), words.end(), word) != words.end();
+    return std::ranges::find(words, word) != words.end();
   };
   return words.size() > 4 && words[0] == "#" && words[1] == "size" && words[2] == "count" &&
          has("time") && has("busbw");
@@ -48,7 +48,7 @@ std::vector<std::string> columns_of(const Words& heading) {
 
 /// The number after `label` in a line such as "# nThread 1 nGpus 8 minBytes 8".
 std::optional<std::int64_t> number_after(const Words& words, std::string_view label) {
-  const auto found = std::find(words.begin(), words.end(), label);
+  const auto found = std::ranges::find(words, label);
   if (found == words.end() || found + 1 == words.end()) return std::nullopt;
   return parse_count(*(found + 1));
 }
@@ -64,7 +64,7 @@ std::string collective_of(std::string_view word) {
   constexpr std::array<std::string_view, 8> kNames{"all_reduce", "all_gather", "reduce_scatter",
                                                    "alltoall",   "broadcast",  "reduce",
                                                    "sendrecv",   "hypercube"};
-  return std::find(kNames.begin(), kNames.end(), word) != kNames.end() ? std::string(word) : "";
+  return std::ranges::find(kNames, word) != kNames.end() ? std::string(word) : "";
 }
 
 /// What stands around the rows.

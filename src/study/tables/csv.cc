@@ -2,9 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
+#include "core/checked.h"
 #include "core/diagnostics.h"
 #include "study/tables/table_text.h"
 
@@ -58,7 +57,7 @@ class CsvReader {
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (names[i].empty())
         throw Failure(fmt::format("column {} has no name", i + 1), {.file = file_, .line = line});
-      if (std::count(names.begin(), names.end(), names[i]) > 1)
+      if (std::ranges::count(names, names[i]) > 1)
         throw Failure(fmt::format("there are two columns named '{}'", names[i]),
                       {.file = file_, .line = line});
     }
@@ -115,11 +114,7 @@ class CsvReader {
 }  // namespace
 
 std::optional<double> parse_number(std::string_view text) {
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, value);
-  if (problem != std::errc() || stop != end || !std::isfinite(value)) return std::nullopt;
-  return value;
+  return finite_number(text);
 }
 
 std::string_view trimmed(std::string_view text) {

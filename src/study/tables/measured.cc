@@ -8,6 +8,7 @@
 #include <iterator>
 #include <optional>
 
+#include "core/lists.h"
 #include "study/tables/table_text.h"
 
 namespace hemiola::study {
@@ -30,7 +31,7 @@ constexpr std::array<Role, 9> kRoles{{{"size_bytes", {"size"}, true},
                                       {"iterations", {}, false}}};
 
 std::optional<std::size_t> find(const std::vector<std::string>& names, std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), name);
+  const auto found = std::ranges::find(names, name);
   if (found == names.end()) return std::nullopt;
   return static_cast<std::size_t>(found - names.begin());
 }
@@ -47,12 +48,9 @@ std::string columns_text(const MeasuredTable& table) {
 
 void assign_roles(MeasuredTable& table, const ColumnNames& names, int heading_line) {
   for (const auto& [role, column] : names) {
-    const auto known =
-        std::find_if(kRoles.begin(), kRoles.end(),
-                     [&, &wanted = role](const Role& r) { return r.name == wanted; });
+    const auto known = std::ranges::find(kRoles, role, &Role::name);
     if (known == kRoles.end()) {
-      std::vector<std::string> all;
-      for (const Role& r : kRoles) all.emplace_back(r.name);
+      const std::vector<std::string> all = names_of(kRoles);
       throw Failure(fmt::format("'{}' is nothing that a column can be", role), {.file = "--column"},
                     fmt::format("it is {}", fmt::join(all, ", ")));
     }
@@ -63,8 +61,8 @@ void assign_roles(MeasuredTable& table, const ColumnNames& names, int heading_li
     table.roles.emplace_back(role, *index);
   }
   for (const Role& role : kRoles) {
-    const bool given = std::any_of(table.roles.begin(), table.roles.end(),
-                                   [&](const auto& r) { return r.first == role.name; });
+    const bool given =
+        std::ranges::any_of(table.roles, [&](const auto& r) { return r.first == role.name; });
     if (given) continue;
     std::optional<std::size_t> index = find(table.columns, role.name);
     for (const std::string_view other : role.others)
@@ -179,7 +177,7 @@ MeasuredTable select(const MeasuredTable& table, const std::vector<Filter>& filt
   }
   MeasuredTable selected = table;
   std::erase_if(selected.rows, [&](const MeasuredRow& row) {
-    return std::any_of(filters.begin(), filters.end(), [&](const Filter& filter) {
+    return std::ranges::any_of(filters, [&](const Filter& filter) {
       return !find(filter.values, table.cell(row, filter.column));
     });
   });
@@ -191,14 +189,14 @@ MeasuredTable select(const MeasuredTable& table, const std::vector<Filter>& filt
 MeasuredTable select_sizes(const MeasuredTable& table, const std::vector<Bytes>& sizes,
                            std::vector<Bytes>& absent) {
   const auto has = [&](Bytes size) {
-    return std::any_of(table.rows.begin(), table.rows.end(),
-                       [&](const MeasuredRow& row) { return row.size == size; });
+    return std::ranges::any_of(table.rows,
+                               [&](const MeasuredRow& row) { return row.size == size; });
   };
   std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(absent),
                [&](Bytes size) { return !has(size); });
   MeasuredTable selected = table;
   std::erase_if(selected.rows, [&](const MeasuredRow& row) {
-    return std::find(sizes.begin(), sizes.end(), row.size) == sizes.end();
+    return std::ranges::find(sizes, row.size) == sizes.end();
   });
   if (selected.rows.empty()) {
     std::vector<std::string> known;
@@ -211,11 +209,8 @@ MeasuredTable select_sizes(const MeasuredTable& table, const std::vector<Bytes>&
 }
 
 std::string to_text(const std::vector<Filter>& filters) {
-  std::string text;
-  for (const Filter& filter : filters)
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", filter.column,
-                        fmt::join(filter.values, ","));
-  return text;
+  return joined(
+      filters, [](const Filter& one) { return one.column + '=' + joined(one.values, ","); }, " ");
 }
 
 }  // namespace hemiola::study

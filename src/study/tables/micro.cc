@@ -27,10 +27,10 @@ std::vector<MicroRow> micro_rows() {
   const std::string file = "data/measured/" + kTable;
   const TableText text = read_csv(shipped_table(kTable), file);
   const auto column = [&](const std::string& name) {
-    const auto at = std::find(text.columns.begin(), text.columns.end(), name);
+    const auto at = std::ranges::find(text.columns, name);
     if (at == text.columns.end())
       throw Failure("there is no column '" + name + "'", {.file = file, .line = text.heading_line});
-    return static_cast<std::size_t>(at - text.columns.begin());
+    return index(at - text.columns.begin());
   };
   const std::size_t hardware = column("hardware"), metric = column("metric"),
                     value = column("value"), unit = column("unit"), source = column("source");
@@ -69,7 +69,7 @@ std::vector<MicroResult> MicroRunner::run(const Suite& suite,
   const std::vector<MicroRow> rows = micro_rows();
   std::vector<std::pair<const MicroEntry*, MicroRow>> chosen;  // problems are found at once
   for (const MicroEntry& entry : suite.micro)
-    if (std::find(names.begin(), names.end(), entry.name) != names.end())
+    if (std::ranges::find(names, entry.name) != names.end())
       chosen.emplace_back(&entry, row_of(entry, rows));
   std::vector<MicroResult> results;
   try {

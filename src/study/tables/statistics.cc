@@ -6,7 +6,7 @@
 namespace hemiola::study {
 
 double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
@@ -36,7 +36,7 @@ Summary summarise(std::span<const Errors> errors) {
     logarithms += std::abs(std::log1p(error.simulated));
     signed_logarithms += std::log1p(error.simulated);
   }
-  summary.worst = *std::max_element(simulated.begin(), simulated.end());
+  summary.worst = *std::ranges::max_element(simulated);
   summary.geomean = std::expm1(logarithms / static_cast<double>(errors.size()));
   summary.bias = std::expm1(signed_logarithms / static_cast<double>(errors.size()));
   summary.median = median_of(std::move(simulated));

@@ -29,7 +29,7 @@ class SuiteReader : YamlFile {
     for (const YAML::Node& node : list(root, "entries")) {
       SuiteEntry entry = read_entry(node);
       const auto same = [&](const SuiteEntry& other) { return other.name == entry.name; };
-      if (std::any_of(suite.entries.begin(), suite.entries.end(), same))
+      if (std::ranges::any_of(suite.entries, same))
         fail(node, "there are two entries named '" + entry.name + "'");
       suite.entries.push_back(std::move(entry));
     }
@@ -43,8 +43,7 @@ class SuiteReader : YamlFile {
     for (const YAML::Node& node : list(root, "micro")) {
       MicroEntry entry = read_micro(node);
       const auto same = [&](const auto& other) { return other.name == entry.name; };
-      if (std::any_of(suite.entries.begin(), suite.entries.end(), same) ||
-          std::any_of(suite.micro.begin(), suite.micro.end(), same))
+      if (std::ranges::any_of(suite.entries, same) || std::ranges::any_of(suite.micro, same))
         fail(node, "there are two entries named '" + entry.name + "'");
       suite.micro.push_back(std::move(entry));
     }
@@ -172,7 +171,7 @@ class SuiteReader : YamlFile {
     for (const YAML::Node& item : list(node, key)) {
       if (!item.IsScalar()) fail(item, "the name of an entry must be one word");
       names.push_back(item.Scalar());
-      if (std::find(known.begin(), known.end(), names.back()) == known.end())
+      if (std::ranges::find(known, names.back()) == known.end())
         fail(item, "there is no entry '" + names.back() + "'", suggest(names.back(), known));
     }
     if (names.empty()) fail(node, "'" + key + "' must be a list of entries");
@@ -182,9 +181,7 @@ class SuiteReader : YamlFile {
   /// What is only looked at must not be fitted to, not even by the trivial model.
   void check_calibration(const Suite& suite, const SuiteEntry& entry) const {
     const SourceLocation here{.file = name(), .line = entry.line};
-    const auto found =
-        std::find_if(suite.entries.begin(), suite.entries.end(),
-                     [&](const SuiteEntry& other) { return other.name == entry.calibrate; });
+    const auto found = std::ranges::find(suite.entries, entry.calibrate, &SuiteEntry::name);
     if (found == suite.entries.end())
       throw Failure("there is no entry '" + entry.calibrate + "' to fit to", here);
     if (found->kind != Kind::calibrate)
@@ -205,8 +202,7 @@ bool Mark::met_by(const Summary& summary) const {
 }
 
 const SuiteEntry& Suite::entry(std::string_view name) const {
-  return *std::find_if(entries.begin(), entries.end(),
-                       [&](const SuiteEntry& entry) { return entry.name == name; });
+  return *std::ranges::find(entries, name, &SuiteEntry::name);
 }
 
 Suite parse_suite(std::string_view yaml, const std::string& file) {

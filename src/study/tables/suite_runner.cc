@@ -17,8 +17,7 @@ std::optional<Side> side_of(const std::vector<std::string>& names,
                             const std::vector<Judgement>& judgements) {
   Side side;
   for (const std::string& name : names) {
-    const auto found = std::find_if(judgements.begin(), judgements.end(),
-                                    [&](const Judgement& j) { return j.name == name; });
+    const auto found = std::ranges::find(judgements, name, &Judgement::name);
     if (found == judgements.end()) return std::nullopt;
     for (const RowResult& row : found->validation.rows) {
       if (!row.skipped.empty()) continue;

@@ -80,16 +80,14 @@ std::optional<Collective> collective_named(const std::string& program, const Set
 Summaries summarise_regimes(std::span<const RowResult> rows) {
   std::array<std::vector<Errors>, kRegimes> errors;
   for (const RowResult& row : rows)
-    if (row.skipped.empty())
-      errors[static_cast<std::size_t>(regime_of(row.measured.size))].push_back(row.errors);
+    if (row.skipped.empty()) errors[index(regime_of(row.measured.size))].push_back(row.errors);
   Summaries summaries;
   for (std::size_t i = 0; i < kRegimes; ++i) summaries[i] = summarise(errors[i]);
   return summaries;
 }
 
 bool any_simulated(std::span<const RowResult> rows) {
-  return std::any_of(rows.begin(), rows.end(),
-                     [](const RowResult& row) { return row.skipped.empty(); });
+  return std::ranges::any_of(rows, [](const RowResult& row) { return row.skipped.empty(); });
 }
 
 std::optional<double> fit_software(std::span<const RowResult> calibration) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "plan/tiles.h"
 #include "verify/plans/postconditions.h"
 
 namespace hemiola::verify {
@@ -37,7 +36,7 @@ bool Atoms::Axis::add(std::int64_t position) {
 }
 
 void Atoms::Axis::sort() {
-  std::sort(cuts.begin(), cuts.end());
+  std::ranges::sort(cuts);
   identity = pieces() == extent;
 }
 
@@ -129,9 +128,7 @@ void Atoms::cut_everything(const Unrolled& unrolled, const Alignment& aligned) {
   }
   for (const Meeting& meeting : unrolled.meetings()) {
     if (!unrolled.disagreement(meeting).empty()) continue;
-    if (std::any_of(meeting.members.begin(), meeting.members.end(),
-                    [](TransferId id) { return id.stream < 0; }))
-      continue;
+    if (std::ranges::any_of(meeting.members, [](TransferId id) { return id.stream < 0; })) continue;
     for (const Movement& movement : unrolled.movements(meeting)) {
       cut(movement.destination);
       for (const auto& [rank, area] : movement.sources) cut(area);
@@ -146,10 +143,9 @@ void Atoms::cut_everything(const Unrolled& unrolled, const Alignment& aligned) {
         std::vector<Axis>& own = axes(operand.tensor);
         for (std::size_t i = 0; i < operand.axes.size(); ++i) {
           if (operand.axes[i] < 0) continue;
-          const plan::ComputeAxis& axis = compute.axes[static_cast<std::size_t>(operand.axes[i])];
+          const plan::ComputeAxis& axis = compute.axes[index(operand.axes[i])];
           const std::int64_t first = operand.first(i, rank);
-          const std::int64_t extent =
-              plan.tensors[static_cast<std::size_t>(operand.tensor)].shape[i];
+          const std::int64_t extent = plan.tensors[index(operand.tensor)].shape[i];
           const auto place = [&](std::int64_t at) { return operand.wrapped(first + at, extent); };
           for (std::int64_t at = 0; at < axis.extent; at += axis.tile) own[i].add(place(at));
           own[i].add(place(axis.extent));
@@ -199,13 +195,13 @@ void Atoms::collect_pairs(const Unrolled& unrolled, const Alignment& aligned) {
     }
   }
   for (const Meeting& meeting : unrolled.meetings()) {
-    const bool complete = std::none_of(meeting.members.begin(), meeting.members.end(),
-                                       [](TransferId id) { return id.stream < 0; });
+    const bool complete =
+        std::ranges::none_of(meeting.members, [](TransferId id) { return id.stream < 0; });
     if (complete && unrolled.disagreement(meeting).empty()) add(unrolled.movements(meeting));
   }
   for (const auto& [a, b] : aligned)
     if (a.elements() > 1) pair(a, b);
-  std::sort(pairs_.begin(), pairs_.end());
+  std::ranges::sort(pairs_);
   pairs_.erase(std::unique(pairs_.begin(), pairs_.end()), pairs_.end());
   for (std::vector<Axis>& axes : axes_)
     for (Axis& axis : axes) axis.sort();
@@ -256,7 +252,7 @@ void Atoms::append(std::int32_t tensor, const std::int64_t* begin, const std::in
   while (true) {
     std::int64_t row = 0;
     for (std::size_t i = 0; i + 1 < count; ++i) row = (row + now[i]) * own[i + 1].pieces();
-    const std::int64_t base = first_[static_cast<std::size_t>(tensor)] + row;
+    const std::int64_t base = first_[index(tensor)] + row;
     for (std::int64_t k = low[count - 1]; k < high[count - 1]; ++k)
       out.push_back(static_cast<std::int32_t>(base + k));
     std::size_t axis = count - 1;
@@ -299,10 +295,10 @@ std::int32_t Atoms::tensor(std::int32_t atom) const {
 Area Atoms::area(std::int32_t atom) const {
   const std::int32_t tensor = this->tensor(atom);
   const std::vector<Axis>& own = axes(tensor);
-  std::int64_t rest = atom - first_[static_cast<std::size_t>(tensor)];
+  std::int64_t rest = atom - first_[index(tensor)];
   Rect rect{std::vector<std::int64_t>(own.size()), std::vector<std::int64_t>(own.size())};
   for (std::size_t i = own.size(); i-- > 0;) {
-    const auto piece = static_cast<std::size_t>(rest % own[i].pieces());
+    const auto piece = index(rest % own[i].pieces());
     rest /= own[i].pieces();
     rect.begin[i] = own[i].cuts[piece];
     rect.end[i] = own[i].cuts[piece + 1];

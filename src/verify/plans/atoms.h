@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/index.h"
 #include "plan/area.h"
 #include "verify/plans/unrolled.h"
 
@@ -64,10 +65,8 @@ class Atoms {
   void divide(std::int32_t tensor, const plan::Rect& rect);
   void append(std::int32_t tensor, const std::int64_t* begin, const std::int64_t* end,
               std::vector<std::int32_t>& out) const;
-  std::vector<Axis>& axes(std::int32_t tensor) { return axes_[static_cast<std::size_t>(tensor)]; }
-  const std::vector<Axis>& axes(std::int32_t tensor) const {
-    return axes_[static_cast<std::size_t>(tensor)];
-  }
+  std::vector<Axis>& axes(std::int32_t tensor) { return axes_[index(tensor)]; }
+  const std::vector<Axis>& axes(std::int32_t tensor) const { return axes_[index(tensor)]; }
 
   std::vector<std::vector<Axis>> axes_;  ///< by tensor
   std::vector<std::int32_t> first_;      ///< by tensor: its first atom; then their number

@@ -46,7 +46,7 @@ class PlanCheck {
     std::vector<bool> seen(plan_.codes.size());
     std::optional<Event> first, other, overwrites;
     for (int rank = 0; rank < plan_.ranks; ++rank) {
-      const auto code = static_cast<std::size_t>(plan_.code_of[static_cast<std::size_t>(rank)]);
+      const auto code = index(plan_.code_of[index(rank)]);
       if (seen[code]) continue;
       seen[code] = true;
       const auto streams = static_cast<std::int32_t>(plan_.codes[code].streams.size());
@@ -79,7 +79,7 @@ class PlanCheck {
   }
 
   plan::Role role_of(const plan::Region& region) const {
-    return plan_.tensors[static_cast<std::size_t>(region.tensor)].role;
+    return plan_.tensors[index(region.tensor)].role;
   }
   std::string word_of(Event event) const {
     return std::string(name_of(unrolled_.transfer({event.actor, event.number}).reduce));
@@ -91,7 +91,7 @@ class PlanCheck {
     proof_.warnings.warning(
         place.operation + " of rank " + std::to_string(place.rank) +
             " overwrites the caller's input, tensor '" +
-            plan_.tensors[static_cast<std::size_t>(transfer.destination.tensor)].name +
+            plan_.tensors[index(transfer.destination.tensor)].name +
             "', though the plan has an output of its own",
         {plan_.name, 0, 0, place.where},
         "a caller who uses its input again finds other data there; write to a scratch tensor "
@@ -112,10 +112,9 @@ class PlanCheck {
     const auto inputs = atoms_of(postconditions_.inputs),
                outputs = atoms_of(postconditions_.outputs);
     for (int rank = 0; rank < plan_.ranks; ++rank) {
-      for (const plan::Postcondition& promise :
-           postconditions_.of[static_cast<std::size_t>(rank)]) {
-        const auto& from = inputs[static_cast<std::size_t>(promise.input)];
-        const auto& to = outputs[static_cast<std::size_t>(promise.output)];
+      for (const plan::Postcondition& promise : postconditions_.of[index(rank)]) {
+        const auto& from = inputs[index(promise.input)];
+        const auto& to = outputs[index(promise.output)];
         for (std::size_t i = 0; i < to.size(); ++i) {
           const Contribution wanted{from[i], promise.first, promise.ranks, 1};
           if (!interpreter_.cell(rank, to[i]).value.is(wanted))
@@ -141,7 +140,7 @@ class PlanCheck {
           const Contributions& owners = interpreter_.owners(meaning.source);
           if (!value.defined()) return wrong(rank, atom, owners);
           if (!owners.defined()) {
-            unknown[static_cast<std::size_t>(atoms_.tensor(atom))] = true;
+            unknown[index(atoms_.tensor(atom))] = true;
             continue;
           }
           if (!interpreter_.is_right(value, meaning)) return wrong(rank, atom, owners);
@@ -183,8 +182,7 @@ class PlanCheck {
     proof_.proven.push_back("no two accesses that conflict are unordered");
     proof_.proven.push_back("no transfers and tiles wait for each other");
     for (const std::int32_t tensor : interpreter_.unknown_inputs())
-      proof_.reasons.push_back("tiles read '" +
-                               plan_.tensors[static_cast<std::size_t>(tensor)].name +
+      proof_.reasons.push_back("tiles read '" + plan_.tensors[index(tensor)].name +
                                "', which no rank holds or computes at the start: what belongs "
                                "there is not known");
     if (interpreter_.repeated() > 0) {

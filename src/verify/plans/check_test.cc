@@ -4,6 +4,7 @@
 
 #include "core/testing/long_tests.h"
 #include "verify/execute.h"
+#include "verify/testing/interleave.h"
 #include "verify/testing/plans.h"
 #include "verify/verify.h"
 

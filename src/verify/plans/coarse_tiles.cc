@@ -5,7 +5,6 @@
 #include <numeric>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "verify/plans/atoms.h"
@@ -40,7 +39,7 @@ std::vector<bool> kept_axes(const plan::Compute& compute, const std::set<std::in
   for (const plan::ComputeOperand& operand : compute.operands) {
     if (!shared.contains(operand.tensor)) continue;
     for (const std::int32_t axis : operand.axes)
-      if (axis >= 0) kept[static_cast<std::size_t>(axis)] = true;
+      if (axis >= 0) kept[index(axis)] = true;
   }
   return kept;
 }
@@ -72,8 +71,7 @@ std::int64_t spacing_of_cuts(const plan::Plan& plan, const Atoms& atoms, const p
         const std::vector<std::int64_t>& cuts = atoms.cuts(operand.tensor, i);
         if (operand.wraps) {
           // Where the tensor ends is a cut, too: no tile reaches over it.
-          const std::int64_t extent =
-              plan.tensors[static_cast<std::size_t>(operand.tensor)].shape[i];
+          const std::int64_t extent = plan.tensors[index(operand.tensor)].shape[i];
           for (const std::int64_t cut : cuts) {
             const std::int64_t at = (cut - first + extent) % extent;
             if (at > 0 && at < compute.axes[axis].extent) spacing = std::gcd(spacing, at);

@@ -1,7 +1,6 @@
 #include "verify/plans/contributions.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace hemiola::verify {
 namespace {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/index.h"
 #include "plan/in_place.h"
 #include "plan/launches.h"
 #include "plan/tiles.h"
@@ -39,10 +40,10 @@ void for_each_element(const std::vector<std::int64_t>& shape, const Rect& rect, 
 /// What a tile touches of an operand.
 struct TileOperand {
   TileOperand(const plan::ComputeOperand& operand, const Rect& area, const Rect& box)
-      : values(static_cast<std::size_t>(area.elements())), strides(box.begin.size()) {
+      : values(index(area.elements())), strides(box.begin.size()) {
     std::int64_t stride = 1;
     for (std::size_t i = area.begin.size(); i-- > 0;) {
-      strides[static_cast<std::size_t>(operand.axes[i])] += stride;
+      strides[index(operand.axes[i])] += stride;
       stride *= area.end[i] - area.begin[i];
     }
   }
@@ -64,9 +65,8 @@ void add_products(const Rect& box, const std::vector<TileOperand>& reads, TileOp
   };
   while (true) {
     float product = 1;
-    for (std::size_t i = 0; i < reads.size(); ++i)
-      product *= reads[i].values[static_cast<std::size_t>(from[i])];
-    result.values[static_cast<std::size_t>(to)] += product;
+    for (std::size_t i = 0; i < reads.size(); ++i) product *= reads[i].values[index(from[i])];
+    result.values[index(to)] += product;
     std::size_t axis = axes;
     while (axis > 0 && at[axis - 1] + 1 == box.end[axis - 1] - box.begin[axis - 1]) {
       move(axis - 1, -at[axis - 1]);
@@ -88,13 +88,11 @@ void run(const plan::Plan& plan, const plan::Compute& compute, int rank, std::in
                                     : add(operand.tensor, position, value);
   };
   const auto shape_of = [&](const plan::ComputeOperand& operand) {
-    return plan.tensors[static_cast<std::size_t>(operand.tensor)].shape;
+    return plan.tensors[index(operand.tensor)].shape;
   };
   const bool by_point =
-      compute.kernel == "gemm" &&
-      std::all_of(compute.operands.begin(), compute.operands.end(), [](const auto& operand) {
-        return std::all_of(operand.axes.begin(), operand.axes.end(),
-                           [](std::int32_t axis) { return axis >= 0; });
+      compute.kernel == "gemm" && std::ranges::all_of(compute.operands, [](const auto& operand) {
+        return std::ranges::all_of(operand.axes, [](std::int32_t axis) { return axis >= 0; });
       });
   if (!by_point) {
     float sum = 0;
@@ -145,7 +143,7 @@ Area made_by(const plan::Plan& plan, const plan::ComputeOperand& operand,
 std::vector<std::int64_t> elements(const plan::Plan& plan, const Area& area) {
   std::vector<std::int64_t> result;
   for (const Rect& rect : area.rects)
-    for_each_element(plan.tensors[static_cast<std::size_t>(area.tensor)].shape, rect,
+    for_each_element(plan.tensors[index(area.tensor)].shape, rect,
                      [&](std::int64_t position) { result.push_back(position); });
   return result;
 }
@@ -173,10 +171,9 @@ PlanData::PlanData(const Unrolled& unrolled, std::int64_t most)
     if (total > most / plan_.ranks)
       throw Failure("plan '" + plan_.name + "' has too many elements to be run here", {},
                     "at most " + std::to_string(most) + " over all ranks");
-    nothing.emplace_back(static_cast<std::size_t>(tensor.elements()), kNothing);
+    nothing.emplace_back(index(tensor.elements()), kNothing);
   }
-  memory_ = initial_ = computed_ =
-      std::vector<Tensors>(static_cast<std::size_t>(plan_.ranks), nothing);
+  memory_ = initial_ = computed_ = std::vector<Tensors>(index(plan_.ranks), nothing);
   find_residents();
   find_owners();
   find_meanings();
@@ -184,22 +181,20 @@ PlanData::PlanData(const Unrolled& unrolled, std::int64_t most)
 
 void PlanData::find_residents() {
   std::vector<std::vector<bool>> none;
-  for (const plan::Tensor& tensor : plan_.tensors)
-    none.emplace_back(static_cast<std::size_t>(tensor.elements()));
-  resident_.assign(static_cast<std::size_t>(plan_.ranks), none);
+  for (const plan::Tensor& tensor : plan_.tensors) none.emplace_back(index(tensor.elements()));
+  resident_.assign(index(plan_.ranks), none);
   computes_ = resident_;
   const auto mark = [&](std::vector<std::vector<bool>>& marks, const Area& area) {
     for (const std::int64_t element : elements(plan_, area))
-      marks[static_cast<std::size_t>(area.tensor)][static_cast<std::size_t>(element)] = true;
+      marks[index(area.tensor)][index(element)] = true;
   };
   for (int rank = 0; rank < plan_.ranks; ++rank) {
-    for (const Area& area : residents(plan_, rank))
-      mark(resident_[static_cast<std::size_t>(rank)], area);
+    for (const Area& area : residents(plan_, rank)) mark(resident_[index(rank)], area);
     for (const plan::Compute& compute : plan_.code(rank).computes) {
       for (std::int64_t tile = 0; tile < count_tiles(compute); ++tile) {
         for (const plan::ComputeOperand& operand : compute.operands) {
           if (operand.use != plan::Use::read)
-            mark(computes_[static_cast<std::size_t>(rank)],
+            mark(computes_[index(rank)],
                  operand_area(plan_, operand, tile_box(compute, tile), rank));
         }
       }
@@ -209,7 +204,7 @@ void PlanData::find_residents() {
 
 void PlanData::find_owners() {
   for (std::size_t t = 0; t < plan_.tensors.size(); ++t) {
-    auto& owners = owners_.emplace_back(static_cast<std::size_t>(plan_.tensors[t].elements()));
+    auto& owners = owners_.emplace_back(index(plan_.tensors[t].elements()));
     for (std::size_t e = 0; e < owners.size(); ++e) {
       for (std::size_t rank = 0; rank < resident_.size(); ++rank)
         if (resident_[rank][t][e] || computes_[rank][t][e])
@@ -220,13 +215,13 @@ void PlanData::find_owners() {
 
 void PlanData::poison() {
   for (Tensors& tensors : memory_)
-    for (std::vector<float>& tensor : tensors) std::fill(tensor.begin(), tensor.end(), kNothing);
+    for (std::vector<float>& tensor : tensors) std::ranges::fill(tensor, kNothing);
 }
 
 void PlanData::begin(std::uint64_t seed) {
   // Odd, so that no contribution is invisible; products must stay exact.
-  const bool computes = std::any_of(plan_.codes.begin(), plan_.codes.end(),
-                                    [](const plan::Code& code) { return !code.computes.empty(); });
+  const bool computes = std::ranges::any_of(
+      plan_.codes, [](const plan::Code& code) { return !code.computes.empty(); });
   const std::uint64_t range = computes ? 4 : 2048;
   for (std::size_t rank = 0; rank < memory_.size(); ++rank) {
     for (std::size_t t = 0; t < plan_.tensors.size(); ++t) {
@@ -254,9 +249,9 @@ void PlanData::begin_launch(int rank, const plan::Compute& compute) {
 }
 
 void PlanData::run_tile(int rank, const plan::Compute& compute, std::int64_t tile) {
-  Tensors& memory = memory_[static_cast<std::size_t>(rank)];
+  Tensors& memory = memory_[index(rank)];
   const auto at = [&](std::int32_t tensor, std::int64_t position) -> float& {
-    return memory[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(position)];
+    return memory[index(tensor)][index(position)];
   };
   run(
       plan_, compute, rank, tile, [&](std::int32_t t, std::int64_t p) { return at(t, p); },
@@ -266,15 +261,14 @@ void PlanData::run_tile(int rank, const plan::Compute& compute, std::int64_t til
 
 /// What a rank held or computed at the start.
 float PlanData::value_of(int rank, std::int32_t tensor, std::int64_t element) const {
-  const auto r = static_cast<std::size_t>(rank), t = static_cast<std::size_t>(tensor),
-             e = static_cast<std::size_t>(element);
+  const auto r = index(rank), t = index(tensor), e = index(element);
   return computes_[r][t][e] ? computed_[r][t][e] : initial_[r][t][e];
 }
 
 /// What a tile should read: what the rank expects there; else the one owner's value, or the
 /// reduction of all of a tensor that is reduced. NaN where the plan does not say.
 float PlanData::right_input(int rank, std::int32_t tensor, std::int64_t element) const {
-  Meaning meaning{tensor, element, reduced_[static_cast<std::size_t>(tensor)], -1};
+  Meaning meaning{tensor, element, reduced_[index(tensor)], -1};
   const auto found = meanings_.find({rank, tensor, element});
   if (found != meanings_.end()) meaning = found->second;
   const std::vector<int>& ranks = owners_of(meaning);
@@ -282,7 +276,7 @@ float PlanData::right_input(int rank, std::int32_t tensor, std::int64_t element)
   if (ranks.size() == 1) return value_of(ranks.front(), meaning.tensor, meaning.element);
   if (!meaning.reduced) {
     const bool everybody = std::ssize(ranks) == plan_.ranks;
-    return everybody && found == meanings_.end() && !written_[static_cast<std::size_t>(tensor)]
+    return everybody && found == meanings_.end() && !written_[index(tensor)]
                ? value_of(rank, tensor, element)
                : kNothing;
   }
@@ -299,22 +293,22 @@ void PlanData::compute_reference() {
   for (bool changed = true; changed && rounds > 0; --rounds) {
     changed = false;
     for (int rank = 0; rank < plan_.ranks; ++rank) {
-      const Tensors before = rounds > 1 ? computed_[static_cast<std::size_t>(rank)] : Tensors{};
+      const Tensors before = rounds > 1 ? computed_[index(rank)] : Tensors{};
       compute_reference(rank);
-      changed = changed || before != computed_[static_cast<std::size_t>(rank)];
+      changed = changed || before != computed_[index(rank)];
     }
   }
 }
 
 void PlanData::compute_reference(int rank) {
-  Tensors& results = computed_[static_cast<std::size_t>(rank)];
+  Tensors& results = computed_[index(rank)];
   for (std::size_t t = 0; t < results.size(); ++t) {
-    const auto& initial = initial_[static_cast<std::size_t>(rank)][t];
+    const auto& initial = initial_[index(rank)][t];
     for (std::size_t e = 0; e < results[t].size(); ++e)
       results[t][e] = std::isnan(initial[e]) ? 0 : initial[e];
   }
   const auto at = [&](std::int32_t t, std::int64_t p) -> float& {
-    return results[static_cast<std::size_t>(t)][static_cast<std::size_t>(p)];
+    return results[index(t)][index(p)];
   };
   const plan::Code& code = plan_.code(rank);
   std::vector<std::int32_t> order;
@@ -323,7 +317,7 @@ void PlanData::compute_reference(int rank) {
   const plan::LaunchOrder launches(code);
   order.insert(order.end(), launches.sorted().begin(), launches.sorted().end());
   for (const std::int32_t c : order) {
-    const plan::Compute& compute = code.computes[static_cast<std::size_t>(c)];
+    const plan::Compute& compute = code.computes[index(c)];
     for (const plan::ComputeOperand& operand : compute.operands) {
       if (!compute.is_launch() || operand.use != plan::Use::accumulate) continue;
       for (const std::int64_t element : elements(plan_, made_by(plan_, operand, compute, rank)))
@@ -341,12 +335,11 @@ void PlanData::compute_reference(int rank) {
 
 std::string PlanData::differs(int rank, std::int32_t tensor, std::int64_t element,
                               float wanted) const {
-  const float held = memory_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(tensor)]
-                            [static_cast<std::size_t>(element)];
+  const float held = memory_[index(rank)][index(tensor)][index(element)];
   if (held == wanted || std::isnan(wanted)) return {};
-  return "element " + std::to_string(element) + " of " +
-         plan_.tensors[static_cast<std::size_t>(tensor)].name + " of rank " + std::to_string(rank) +
-         " is " + std::to_string(held) + ", not " + std::to_string(wanted);
+  return "element " + std::to_string(element) + " of " + plan_.tensors[index(tensor)].name +
+         " of rank " + std::to_string(rank) + " is " + std::to_string(held) + ", not " +
+         std::to_string(wanted);
 }
 
 std::string PlanData::compare(std::int64_t& compared) const {
@@ -357,16 +350,14 @@ std::string PlanData::compare_promises(std::int64_t& compared) const {
   std::string reason;
   const Postconditions all = postconditions(plan_, reason);
   for (int rank = 0; rank < std::ssize(all.of); ++rank) {
-    for (const plan::Postcondition& promise : all.of[static_cast<std::size_t>(rank)]) {
-      const Area& from = all.inputs[static_cast<std::size_t>(promise.input)];
-      const Area& to = all.outputs[static_cast<std::size_t>(promise.output)];
+    for (const plan::Postcondition& promise : all.of[index(rank)]) {
+      const Area& from = all.inputs[index(promise.input)];
+      const Area& to = all.outputs[index(promise.output)];
       const std::vector<std::int64_t> sources = elements(plan_, from), places = elements(plan_, to);
       for (std::size_t i = 0; i < places.size(); ++i) {
         float wanted = 0;
         for (int source = promise.first; source < promise.first + promise.ranks; ++source)
-          wanted +=
-              initial_[static_cast<std::size_t>(source)][static_cast<std::size_t>(from.tensor)]
-                      [static_cast<std::size_t>(sources[i])];
+          wanted += initial_[index(source)][index(from.tensor)][index(sources[i])];
         ++compared;
         if (std::string text = differs(rank, to.tensor, places[i], wanted); !text.empty())
           return text;

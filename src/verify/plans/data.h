@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/index.h"
 #include "verify/plans/unrolled.h"
 
 namespace hemiola::verify {
@@ -25,13 +26,12 @@ class PlanData {
   PlanData(const Unrolled& unrolled, std::int64_t most);
 
   float* tensor(int rank, std::int32_t tensor) {
-    return memory_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(tensor)].data();
+    return memory_[index(rank)][index(tensor)].data();
   }
 
   /// Whether tiles write it, and nothing is there before.
   bool is_accumulator(int rank, std::int32_t tensor, std::int64_t element) const {
-    const auto r = static_cast<std::size_t>(rank), t = static_cast<std::size_t>(tensor),
-               e = static_cast<std::size_t>(element);
+    const auto r = index(rank), t = index(tensor), e = index(element);
     return computes_[r][t][e] && !resident_[r][t][e];
   }
 
@@ -70,9 +70,7 @@ class PlanData {
   std::vector<std::pair<std::int64_t, Meaning>> meanings(const plan::Expectation& expectation,
                                                          int rank) const;
   const std::vector<int>& owners_of(const Meaning& meaning) const {
-    return owners_[static_cast<std::size_t>(meaning.tensor)]
-                  [static_cast<std::size_t>(meaning.element)]
-                      .ranks;
+    return owners_[index(meaning.tensor)][index(meaning.element)].ranks;
   }
   float value_of(int rank, std::int32_t tensor, std::int64_t element) const;
   float right_input(int rank, std::int32_t tensor, std::int64_t element) const;

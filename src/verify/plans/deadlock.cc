@@ -12,38 +12,35 @@ std::string PlanInterpreter::describe(TransferId id) const {
 }
 
 std::string PlanInterpreter::name_of_compute(int rank, std::int32_t compute) const {
-  return "compute '" + plan_.code(rank).computes[static_cast<std::size_t>(compute)].name + "'";
+  return "compute '" + plan_.code(rank).computes[index(compute)].name + "'";
 }
 
 PlanInterpreter::Wait PlanInterpreter::wait_of_launch(std::int32_t number) const {
-  const Launch& self = launches_[static_cast<std::size_t>(number)];
+  const Launch& self = launches_[index(number)];
   for (const std::int32_t other : self.before) {
-    const Launch& before = launches_[static_cast<std::size_t>(other)];
+    const Launch& before = launches_[index(other)];
     if (!before.is_done())
       return {start_of(other).actor, "waits for " + name_of_compute(before.rank, before.compute) +
                                          ", which it comes after"};
   }
   if (!self.started) return {self.transfer.stream, "waits for " + describe(self.transfer)};
   for (const std::int32_t tile : self.tiles)
-    if (!tiles_[static_cast<std::size_t>(tile)].done)
-      return {event_of(tile).actor, "waits for its tiles"};
+    if (!tiles_[index(tile)].done) return {event_of(tile).actor, "waits for its tiles"};
   return {-1, "waits for nothing"};
 }
 
 PlanInterpreter::Wait PlanInterpreter::wait_of(std::int32_t actor) const {
   const auto name = [&](TransferId id) { return describe(id); };
-  const auto position = [&](std::int32_t stream) {
-    return streams_[static_cast<std::size_t>(stream)].position;
-  };
+  const auto position = [&](std::int32_t stream) { return streams_[index(stream)].position; };
   const std::int32_t first_launch = unrolled_.streams() + static_cast<std::int32_t>(tiles_.size());
   if (actor >= first_launch) return wait_of_launch((actor - first_launch) / 2);
   if (actor >= unrolled_.streams()) {
-    const Tile& tile = tiles_[static_cast<std::size_t>(actor - unrolled_.streams())];
-    if (tile.launch >= 0 && !launches_[static_cast<std::size_t>(tile.launch)].started)
+    const Tile& tile = tiles_[index(actor - unrolled_.streams())];
+    if (tile.launch >= 0 && !launches_[index(tile.launch)].started)
       return {start_of(tile.launch).actor, "waits for its launch"};
     for (const auto* atoms : {&tile.reads, &tile.adds}) {
       for (const std::int32_t atom : *atoms) {
-        for (const TransferId id : tile_cells_.at(index(tile.rank, atom)).arrivals) {
+        for (const TransferId id : tile_cells_.at(cell_index(tile.rank, atom)).arrivals) {
           if (id.number >= position(id.stream))
             return {id.stream, "waits for " + name(id) + ", which writes " +
                                    describe(tile.rank, atom) + " that it reads"};
@@ -52,33 +49,32 @@ PlanInterpreter::Wait PlanInterpreter::wait_of(std::int32_t actor) const {
     }
     return {-1, "waits for nothing"};
   }
-  const StreamState& self = streams_[static_cast<std::size_t>(actor)];
+  const StreamState& self = streams_[index(actor)];
   if (self.arrived) {
     const Meeting& meeting =
-        unrolled_
-            .meetings()[static_cast<std::size_t>(unrolled_.meeting_of({actor, self.position}))];
-    const auto& group = plan_.groups[static_cast<std::size_t>(meeting.group)];
+        unrolled_.meetings()[index(unrolled_.meeting_of({actor, self.position}))];
+    const auto& group = plan_.groups[index(meeting.group)];
     for (std::size_t i = 0; i < group.size(); ++i) {
       const TransferId id = meeting.members[i];
       const std::string it = "waits in a collective of group " + std::to_string(meeting.group) +
                              " for rank " + std::to_string(group[i]);
       if (id.stream < 0) return {-1, it + ", which runs fewer of them"};
-      const StreamState& other = streams_[static_cast<std::size_t>(id.stream)];
+      const StreamState& other = streams_[index(id.stream)];
       if (other.position < id.number || !other.arrived)
         return {id.stream, it + ", which has not come to its " + name(id)};
     }
   }
   if (self.transfer.stream >= 0) return {self.transfer.stream, "waits for " + name(self.transfer)};
   if (self.launch >= 0) {
-    const Launch& launch = launches_[static_cast<std::size_t>(self.launch)];
+    const Launch& launch = launches_[index(self.launch)];
     return {start_of(self.launch).actor, "waits for " +
                                              name_of_compute(launch.rank, launch.compute) +
                                              " of rank " + std::to_string(launch.rank)};
   }
-  const auto cell = static_cast<std::size_t>(std::max<std::int64_t>(0, self.cell));
-  const auto atoms = static_cast<std::size_t>(atoms_.count());
+  const auto cell = index(std::max<std::int64_t>(0, self.cell));
+  const auto atoms = index(atoms_.count());
   for (const std::int32_t tile : tile_cells_.at(cell).writers) {
-    if (!tiles_[static_cast<std::size_t>(tile)].done)
+    if (!tiles_[index(tile)].done)
       return {unrolled_.streams() + tile, "waits for the tiles that compute " +
                                               describe(static_cast<int>(cell / atoms),
                                                        static_cast<std::int32_t>(cell % atoms))};
@@ -87,21 +83,20 @@ PlanInterpreter::Wait PlanInterpreter::wait_of(std::int32_t actor) const {
 }
 
 Witness PlanInterpreter::stuck(std::int32_t actor, std::string text) const {
-  const std::int32_t number =
-      actor < unrolled_.streams() ? streams_[static_cast<std::size_t>(actor)].position : 0;
+  const std::int32_t number = actor < unrolled_.streams() ? streams_[index(actor)].position : 0;
   return witness({actor, number}, std::move(text));
 }
 
 PlanFinding PlanInterpreter::explain_deadlock() const {
   std::int32_t actor = -1;
   for (std::int32_t s = 0; s < unrolled_.streams() && actor < 0; ++s)
-    if (streams_[static_cast<std::size_t>(s)].position < unrolled_.transfers(s)) actor = s;
+    if (streams_[index(s)].position < unrolled_.transfers(s)) actor = s;
   for (std::size_t tile = 0; tile < tiles_.size() && actor < 0; ++tile)
     if (!tiles_[tile].done) actor = unrolled_.streams() + static_cast<std::int32_t>(tile);
   std::vector<std::int32_t> path;
   std::vector<Witness> steps;
   while (true) {
-    const auto seen = std::find(path.begin(), path.end(), actor);
+    const auto seen = std::ranges::find(path, actor);
     if (seen != path.end()) {
       steps.erase(steps.begin(), steps.begin() + (seen - path.begin()));
       return {std::to_string(steps.size()) +
@@ -153,19 +148,17 @@ Witness PlanInterpreter::witness(Event event, std::string text) const {
   }
   const std::int32_t first_launch = unrolled_.streams() + static_cast<std::int32_t>(tiles_.size());
   const bool is_launch = event.actor >= first_launch;
-  const Launch whole =
-      is_launch ? launches_[static_cast<std::size_t>((event.actor - first_launch) / 2)] : Launch{};
+  const Launch whole = is_launch ? launches_[index((event.actor - first_launch) / 2)] : Launch{};
   const Tile tile = is_launch ? Tile{.rank = whole.rank, .compute = whole.compute}
-                              : tiles_[static_cast<std::size_t>(event.actor - unrolled_.streams())];
+                              : tiles_[index(event.actor - unrolled_.streams())];
   result.rank = tile.rank;
   result.part = "compute";
   result.workgroup = tile.compute;
-  const plan::Compute& compute =
-      plan_.code(tile.rank).computes[static_cast<std::size_t>(tile.compute)];
+  const plan::Compute& compute = plan_.code(tile.rank).computes[index(tile.compute)];
   result.operation = is_launch ? "launch of " + compute.name
                                : "tile " + std::to_string(tile.number) + " (" + compute.name + ")";
-  result.where = "/codes/" + std::to_string(plan_.code_of[static_cast<std::size_t>(tile.rank)]) +
-                 "/computes/" + std::to_string(tile.compute);
+  result.where = "/codes/" + std::to_string(plan_.code_of[index(tile.rank)]) + "/computes/" +
+                 std::to_string(tile.compute);
   return result;
 }
 

@@ -36,7 +36,7 @@ class PlanExecution {
         options_(options),
         unrolled_(plan),
         data_(unrolled_, kMostElements),
-        completed_(static_cast<std::size_t>(unrolled_.streams())),
+        completed_(index(unrolled_.streams())),
         arrived_(unrolled_.meetings().size()),
         met_(unrolled_.meetings().size()) {
     for (int rank = 0; rank < plan.ranks; ++rank)
@@ -63,7 +63,7 @@ class PlanExecution {
       const auto body = [&](int thread) {
         thread < unrolled_.streams()
             ? run_stream(thread)
-            : run_kernel(thread, *kernels_[static_cast<std::size_t>(thread - unrolled_.streams())]);
+            : run_kernel(thread, *kernels_[index(thread - unrolled_.streams())]);
       };
       const bool ended = threads.run(body, options_.monitor);
       if (!ended) {
@@ -73,8 +73,7 @@ class PlanExecution {
       }
       if (const std::int32_t number = disagreed_.load(std::memory_order_acquire); number >= 0) {
         result.outcome = Outcome::wrong;
-        result.summary =
-            unrolled_.disagreement(unrolled_.meetings()[static_cast<std::size_t>(number)]);
+        result.summary = unrolled_.disagreement(unrolled_.meetings()[index(number)]);
         return result;
       }
       const std::string wrong = data_.compare(result.compared);
@@ -93,7 +92,7 @@ class PlanExecution {
   /// A compute of one rank.
   struct Kernel {
     Kernel(const plan::Plan& plan, int owner, const plan::Compute& what)
-        : rank(owner), compute(what), done(static_cast<std::size_t>(count_tiles(what))) {
+        : rank(owner), compute(what), done(index(count_tiles(what))) {
       for (std::int64_t tile = 0; tile < std::ssize(done); ++tile) {
         const plan::Rect box = tile_box(what, tile);
         auto& reads = areas.emplace_back();
@@ -127,7 +126,7 @@ class PlanExecution {
       for (std::size_t c = 0; c < code.computes.size(); ++c) {
         Kernel& kernel = *kernels_[first + c];
         for (const std::int32_t other : order.directly_before(static_cast<std::int32_t>(c)))
-          kernel.before.push_back(kernels_[first + static_cast<std::size_t>(other)].get());
+          kernel.before.push_back(kernels_[first + index(other)].get());
         for (const plan::Dependency& dependency : kernel.compute.after)
           if (dependency.on_transfer())
             kernel.after.push_back(unrolled_.target(dependency, {.rank = rank}));
@@ -142,8 +141,8 @@ class PlanExecution {
     if (!kernel.waits_by_tiles()) return;
     const auto arrives = [&](const plan::Area& area, TransferId id) {
       for (std::size_t tile = 0; tile < kernel.areas.size(); ++tile)
-        if (std::any_of(kernel.areas[tile].begin(), kernel.areas[tile].end(),
-                        [&](const plan::Area& read) { return overlap(read, area); }))
+        if (std::ranges::any_of(kernel.areas[tile],
+                                [&](const plan::Area& read) { return overlap(read, area); }))
           kernel.arrivals[tile].push_back(id);
     };
     for (std::int32_t s = 0; s < unrolled_.streams(); ++s) {
@@ -164,13 +163,13 @@ class PlanExecution {
     if (thread < unrolled_.streams())
       return "stream " + std::to_string(unrolled_.index_of(thread)) + " of rank " +
              std::to_string(unrolled_.rank_of(thread));
-    const Kernel& kernel = *kernels_[static_cast<std::size_t>(thread - unrolled_.streams())];
+    const Kernel& kernel = *kernels_[index(thread - unrolled_.streams())];
     return "compute '" + kernel.compute.name + "' of rank " + std::to_string(kernel.rank);
   }
 
   /// Counters go on over rounds.
   bool is_complete(TransferId id) const {
-    return completed_[static_cast<std::size_t>(id.stream)].load(std::memory_order_acquire) >
+    return completed_[index(id.stream)].load(std::memory_order_acquire) >
            static_cast<std::int64_t>(round_) * unrolled_.transfers(id.stream) + id.number;
   }
 
@@ -181,8 +180,8 @@ class PlanExecution {
   bool is_met(const plan::Dependency& dependency, const Indices& at) const {
     if (dependency.on_transfer()) return is_complete(unrolled_.target(dependency, at));
     if (dependency.compute) {
-      const std::size_t first = first_kernel_[static_cast<std::size_t>(dependency.rank(at))];
-      return is_finished(*kernels_[first + static_cast<std::size_t>((*dependency.compute)(at))]);
+      const std::size_t first = first_kernel_[index(dependency.rank(at))];
+      return is_finished(*kernels_[first + index((*dependency.compute)(at))]);
     }
     const plan::Area area = evaluate(*dependency.computed, at);
     for (const auto& kernel : kernels_) {
@@ -216,7 +215,7 @@ class PlanExecution {
       } else {
         for (const Movement& movement : unrolled_.movements(id)) move(movement);
       }
-      completed_[static_cast<std::size_t>(stream)].fetch_add(1, std::memory_order_release);
+      completed_[index(stream)].fetch_add(1, std::memory_order_release);
       threads_->advance();
     }
   }
@@ -260,7 +259,7 @@ class PlanExecution {
   std::vector<std::pair<Movement, std::vector<float>>> sums(std::vector<Movement> movements) {
     std::vector<std::pair<Movement, std::vector<float>>> all;
     for (Movement& movement : movements) {
-      std::vector<float> values(static_cast<std::size_t>(movement.destination.elements()));
+      std::vector<float> values(index(movement.destination.elements()));
       for (const auto& [rank, area] : movement.sources) {
         const float* source = data_.tensor(rank, area.tensor);
         const std::vector<std::int64_t> positions = elements(plan_, area);
@@ -282,10 +281,9 @@ class PlanExecution {
     const bool started = threads_->wait(
         thread,
         [&] {
-          return std::all_of(kernel.before.begin(), kernel.before.end(),
-                             [&](const Kernel* other) { return is_finished(*other); }) &&
-                 std::all_of(kernel.after.begin(), kernel.after.end(),
-                             [&](TransferId id) { return is_complete(id); });
+          return std::ranges::all_of(kernel.before,
+                                     [&](const Kernel* other) { return is_finished(*other); }) &&
+                 std::ranges::all_of(kernel.after, [&](TransferId id) { return is_complete(id); });
         },
         "what its launch comes after");
     if (started) data_.begin_launch(kernel.rank, kernel.compute);
@@ -311,8 +309,7 @@ class PlanExecution {
           [&] {
             for (chosen = 0; chosen < left.size(); ++chosen) {
               const std::vector<TransferId>& arrivals = kernel.arrivals[left[chosen]];
-              if (std::all_of(arrivals.begin(), arrivals.end(),
-                              [&](TransferId id) { return is_complete(id); }))
+              if (std::ranges::all_of(arrivals, [&](TransferId id) { return is_complete(id); }))
                 return true;
             }
             return false;

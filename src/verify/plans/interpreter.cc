@@ -40,13 +40,12 @@ PlanInterpreter::PlanInterpreter(const Unrolled& unrolled, const Atoms& atoms)
       plan_(unrolled.plan()),
       atoms_(atoms),
       order_(unrolled.streams(), tiles_of(unrolled.plan()) + 2 * launches_of(unrolled.plan())),
-      cells_(static_cast<std::size_t>(plan_.ranks) * static_cast<std::size_t>(atoms.count())),
+      cells_(index(plan_.ranks) * index(atoms.count())),
       reduced_tensors_(unrolled.reduced_tensors()),
-      streams_(static_cast<std::size_t>(unrolled.streams())),
+      streams_(index(unrolled.streams())),
       arrived_(unrolled.meetings().size()) {
   for (std::int32_t atom = 0; atom < atoms.count(); ++atom)
-    in_transit_.push_back(plan_.tensors[static_cast<std::size_t>(atoms.tensor(atom))].role ==
-                          plan::Role::transit);
+    in_transit_.push_back(plan_.tensors[index(atoms.tensor(atom))].role == plan::Role::transit);
   create_launches();
   create_tiles();
   initialise();
@@ -58,7 +57,7 @@ void PlanInterpreter::initialise() {
     atoms.clear();
     for (const plan::Area& area : residents(plan_, rank)) atoms_.append(area, atoms);
     for (const std::int32_t atom : atoms)
-      cells_[index(rank, atom)].value = Contributions({atom, rank, 1, 1});
+      cells_[cell_index(rank, atom)].value = Contributions({atom, rank, 1, 1});
   }
   if (plan::states_result(plan_) || !tiles_.empty()) find_owners();
   if (!tiles_.empty()) find_meanings();
@@ -82,15 +81,14 @@ PlanInterpreter::End PlanInterpreter::run(const Monitor* monitor) {
   }
   if (fault_) return End::wrong;
   for (std::int32_t s = 0; s < unrolled_.streams(); ++s)
-    if (streams_[static_cast<std::size_t>(s)].position < unrolled_.transfers(s)) return End::stuck;
-  return std::all_of(tiles_.begin(), tiles_.end(), [](const Tile& tile) { return tile.done; })
-             ? End::finished
-             : End::stuck;
+    if (streams_[index(s)].position < unrolled_.transfers(s)) return End::stuck;
+  return std::ranges::all_of(tiles_, [](const Tile& tile) { return tile.done; }) ? End::finished
+                                                                                 : End::stuck;
 }
 
 /// Runs a stream until it has to wait.
 void PlanInterpreter::advance(std::int32_t stream) {
-  StreamState& self = streams_[static_cast<std::size_t>(stream)];
+  StreamState& self = streams_[index(stream)];
   while (!fault_ && self.position < unrolled_.transfers(stream)) {
     const TransferId id{stream, self.position};
     if (self.arrived || !may_start(id)) return;
@@ -124,7 +122,7 @@ void PlanInterpreter::advance(std::int32_t stream) {
 /// Everything that the transfer names has happened, and is known to its stream; else the stream is
 /// registered with the first that has not.
 bool PlanInterpreter::may_start(TransferId id) {
-  StreamState& self = streams_[static_cast<std::size_t>(id.stream)];
+  StreamState& self = streams_[index(id.stream)];
   const std::vector<plan::Dependency>& after = unrolled_.transfer(id).after;
   if (after.empty()) return true;
   self.transfer.stream = -1;
@@ -144,7 +142,7 @@ bool PlanInterpreter::may_start(TransferId id) {
       continue;
     }
     const TransferId target = unrolled_.target(dependency, at);
-    StreamState& other = streams_[static_cast<std::size_t>(target.stream)];
+    StreamState& other = streams_[index(target.stream)];
     if (other.position <= target.number) {
       self.transfer = target;
       other.waiters.push_back({id.stream, target.number});
@@ -162,11 +160,11 @@ bool PlanInterpreter::may_start(TransferId id) {
 
 bool PlanInterpreter::all_written(const plan::Dependency& dependency, const Indices& at,
                                   TransferId id) {
-  StreamState& self = streams_[static_cast<std::size_t>(id.stream)];
+  StreamState& self = streams_[index(id.stream)];
   const int rank = static_cast<int>(dependency.rank(at));
   std::vector<TileCell*> cells;
   for (const std::int32_t atom : atoms_.of(evaluate(*dependency.computed, at))) {
-    const auto found = tile_cells_.find(index(rank, atom));
+    const auto found = tile_cells_.find(cell_index(rank, atom));
     if (found == tile_cells_.end()) continue;
     if (found->second.writing > 0) {
       found->second.blocked.push_back(id.stream);
@@ -177,13 +175,13 @@ bool PlanInterpreter::all_written(const plan::Dependency& dependency, const Indi
   }
   for (const TileCell* cell : cells) {
     for (const std::int32_t tile : cell->writers) {
-      const Tile& writer = tiles_[static_cast<std::size_t>(tile)];
+      const Tile& writer = tiles_[index(tile)];
       if (!waits_by_itself(writer) && !launch_done(writer.launch, id.stream)) return false;
     }
   }
   for (const TileCell* cell : cells) {
     for (const std::int32_t tile : cell->writers) {
-      const Tile& writer = tiles_[static_cast<std::size_t>(tile)];
+      const Tile& writer = tiles_[index(tile)];
       order_.learn({id.stream, id.number},
                    waits_by_itself(writer) ? event_of(tile) : end_of(writer.launch));
     }
@@ -193,10 +191,8 @@ bool PlanInterpreter::all_written(const plan::Dependency& dependency, const Indi
 
 /// The last member to come performs the collective; all go on.
 void PlanInterpreter::meet(std::int32_t number) {
-  const Meeting& meeting = unrolled_.meetings()[static_cast<std::size_t>(number)];
-  if (++arrived_[static_cast<std::size_t>(number)] <
-      static_cast<std::int32_t>(meeting.members.size()))
-    return;
+  const Meeting& meeting = unrolled_.meetings()[index(number)];
+  if (++arrived_[index(number)] < static_cast<std::int32_t>(meeting.members.size())) return;
   const auto event = [](TransferId id) { return Event{id.stream, id.number}; };
   if (const std::string wrong = unrolled_.disagreement(meeting); !wrong.empty()) {
     std::vector<Witness> steps;
@@ -221,7 +217,7 @@ void PlanInterpreter::meet(std::int32_t number) {
   }
   perform(movements, movements.size());
   for (const TransferId id : meeting.members) {
-    streams_[static_cast<std::size_t>(id.stream)].arrived = false;
+    streams_[index(id.stream)].arrived = false;
     done(id.stream);
     ready_.push_back(id.stream);
   }
@@ -229,7 +225,7 @@ void PlanInterpreter::meet(std::int32_t number) {
 
 /// The stream's present transfer is complete.
 void PlanInterpreter::done(std::int32_t stream) {
-  StreamState& self = streams_[static_cast<std::size_t>(stream)];
+  StreamState& self = streams_[index(stream)];
   ++self.position;
   if (self.position <= self.next_wake) return;
   self.next_wake = INT32_MAX;
@@ -244,14 +240,14 @@ void PlanInterpreter::done(std::int32_t stream) {
 }
 
 void PlanInterpreter::start_tile(std::int32_t tile) {
-  Tile& self = tiles_[static_cast<std::size_t>(tile)];
+  Tile& self = tiles_[index(tile)];
   ++operations_;
   const Event now = event_of(tile);
   if (self.launch >= 0) order_.learn(now, start_of(self.launch));
   for (const auto* atoms : {&self.reads, &self.adds}) {
     for (const std::int32_t atom : *atoms) {
       if (!waits_by_itself(self)) break;
-      for (const TransferId arrival : tile_cells_.at(index(self.rank, atom)).arrivals)
+      for (const TransferId arrival : tile_cells_.at(cell_index(self.rank, atom)).arrivals)
         order_.learn(now, {arrival.stream, arrival.number});
     }
   }
@@ -272,7 +268,7 @@ void PlanInterpreter::start_tile(std::int32_t tile) {
   if (self.launch >= 0) tile_done(self.launch, tile);
   for (const auto* atoms : {&self.writes, &self.accumulates, &self.adds}) {
     for (const std::int32_t atom : *atoms) {
-      TileCell& cell = tile_cells_.at(index(self.rank, atom));
+      TileCell& cell = tile_cells_.at(cell_index(self.rank, atom));
       if (--cell.writing > 0) continue;
       ready_.insert(ready_.end(), cell.blocked.begin(), cell.blocked.end());
       cell.blocked.clear();

@@ -53,11 +53,9 @@ class PlanInterpreter {
   std::int64_t repeated() const { return repeated_; }
   const std::optional<PlanFinding>& first_repeated() const { return first_repeated_; }
 
-  const PlanCell& cell(int rank, std::int32_t atom) const { return cells_[index(rank, atom)]; }
+  const PlanCell& cell(int rank, std::int32_t atom) const { return cells_[cell_index(rank, atom)]; }
   /// One contribution from each rank that holds or computes the atom; undefined: none.
-  const Contributions& owners(std::int32_t atom) const {
-    return owners_[static_cast<std::size_t>(atom)];
-  }
+  const Contributions& owners(std::int32_t atom) const { return owners_[index(atom)]; }
   /// Whether it is what one rank held or computed of this atom.
   /// What a cell should hold: what owners of an atom had, all together or one of them.
   struct Meaning {
@@ -132,9 +130,8 @@ class PlanInterpreter {
     std::int32_t next_wake = INT32_MAX;
   };
 
-  std::size_t index(int rank, std::int32_t atom) const {
-    return static_cast<std::size_t>(rank) * static_cast<std::size_t>(atoms_.count()) +
-           static_cast<std::size_t>(atom);
+  std::size_t cell_index(int rank, std::int32_t atom) const {
+    return index(rank) * index(atoms_.count()) + index(atom);
   }
   Event event_of(std::int32_t tile) const { return {unrolled_.streams() + tile, 0}; }
   Event start_of(std::int32_t launch) const {
@@ -143,7 +140,7 @@ class PlanInterpreter {
   Event end_of(std::int32_t launch) const { return {start_of(launch).actor + 1, 0}; }
   /// Whether its tiles wait for the transfers that write what they read.
   bool waits_by_itself(const Tile& tile) const {
-    return tile.launch < 0 || !launches_[static_cast<std::size_t>(tile.launch)].whole;
+    return tile.launch < 0 || !launches_[index(tile.launch)].whole;
   }
 
   // plans/interpreter.cc
@@ -183,7 +180,7 @@ class PlanInterpreter {
   void tile_done(std::int32_t launch, std::int32_t tile);
   bool launch_done(std::int32_t launch, std::int32_t stream);
   std::int32_t launch_of(int rank, std::int64_t compute) const {
-    return launch_of_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(compute)];
+    return launch_of_[index(rank)][index(compute)];
   }
   /// What a compute makes of an atom; of those that add, each something of its own.
   Contributions computed(std::int32_t atom, int rank, std::int32_t compute, bool adds) const;

@@ -27,11 +27,11 @@ void PlanInterpreter::create_launches() {
     if (first == std::ssize(launches_)) continue;
     const plan::LaunchOrder order(code);
     for (std::int32_t l = first; l < std::ssize(launches_); ++l) {
-      Launch& launch = launches_[static_cast<std::size_t>(l)];
+      Launch& launch = launches_[index(l)];
       for (const std::int32_t compute : order.directly_before(launch.compute)) {
         const std::int32_t other = launch_of(rank, compute);
         launch.before.push_back(other);
-        launches_[static_cast<std::size_t>(other)].behind.push_back(l);
+        launches_[index(other)].behind.push_back(l);
         ++launch.waiting;
       }
     }
@@ -40,10 +40,10 @@ void PlanInterpreter::create_launches() {
 
 /// Starts it if all that it comes after is done; else whoever is not calls again.
 void PlanInterpreter::start_launch(std::int32_t number) {
-  Launch& self = launches_[static_cast<std::size_t>(number)];
+  Launch& self = launches_[index(number)];
   if (self.started || self.waiting > 0) return;
   for (const TransferId target : self.after) {
-    StreamState& other = streams_[static_cast<std::size_t>(target.stream)];
+    StreamState& other = streams_[index(target.stream)];
     if (other.position > target.number) continue;
     self.transfer = target;
     other.waiters.push_back({unrolled_.streams() + number, target.number});
@@ -55,26 +55,25 @@ void PlanInterpreter::start_launch(std::int32_t number) {
   for (const TransferId target : self.after)
     order_.learn(start_of(number), {target.stream, target.number});
   for (const std::int32_t tile : self.tiles)
-    if (--tiles_[static_cast<std::size_t>(tile)].waiting == 0) ready_tiles_.push_back(tile);
+    if (--tiles_[index(tile)].waiting == 0) ready_tiles_.push_back(tile);
 }
 
 void PlanInterpreter::tile_done(std::int32_t number, std::int32_t tile) {
-  Launch& self = launches_[static_cast<std::size_t>(number)];
+  Launch& self = launches_[index(number)];
   order_.learn(end_of(number), event_of(tile));
   if (--self.unfinished > 0) return;
   ready_.insert(ready_.end(), self.blocked.begin(), self.blocked.end());
   self.blocked.clear();
   for (const std::int32_t behind : self.behind)
-    if (--launches_[static_cast<std::size_t>(behind)].waiting == 0)
-      ready_.push_back(unrolled_.streams() + behind);
+    if (--launches_[index(behind)].waiting == 0) ready_.push_back(unrolled_.streams() + behind);
 }
 
 /// Else the stream is told of its end.
 bool PlanInterpreter::launch_done(std::int32_t number, std::int32_t stream) {
-  Launch& launch = launches_[static_cast<std::size_t>(number)];
+  Launch& launch = launches_[index(number)];
   if (launch.is_done()) return true;
   launch.blocked.push_back(stream);
-  streams_[static_cast<std::size_t>(stream)].launch = number;
+  streams_[index(stream)].launch = number;
   return false;
 }
 

@@ -18,7 +18,7 @@ bool adds_to(const Unrolled& unrolled, Event now, int rank, const plan::Area& ar
   const Transfer& transfer = unrolled.transfer(id);
   if (transfer.reduce == ReduceOp::none || transfer.kind == TransferKind::collective) return false;
   const std::vector<Movement> movements = unrolled.movements(id);
-  return std::any_of(movements.begin(), movements.end(), [&](const Movement& movement) {
+  return std::ranges::any_of(movements, [&](const Movement& movement) {
     return movement.rank == rank && overlap(movement.destination, area);
   });
 }
@@ -58,7 +58,7 @@ void PlanInterpreter::perform(std::vector<AtomMovement>& movements, std::size_t 
         check_read(rank, atoms[i], movement.event);
         if (fault_) return;
         read(rank, atoms[i], movement.event);
-        const Contributions& part = cells_[index(rank, atoms[i])].value;
+        const Contributions& part = cells_[cell_index(rank, atoms[i])].value;
         value = value.defined() ? Contributions::sum(value, part) : part;
       }
       values_.push_back(std::move(value));
@@ -84,8 +84,8 @@ void PlanInterpreter::check_overlap(const AtomMovement& movement) {
         TransferKind::collective)
       continue;
     std::vector<std::int32_t> a = atoms, b = movement.destination, both;
-    std::sort(a.begin(), a.end());
-    std::sort(b.begin(), b.end());
+    std::ranges::sort(a);
+    std::ranges::sort(b);
     std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
     if (both.empty()) continue;
     return fail("a transfer overwrites " + describe(rank, both.front()) + ", which it reads",
@@ -106,14 +106,14 @@ void PlanInterpreter::expect_order(Event before, bool before_writes, Event now, 
 }
 
 void PlanInterpreter::check_read(int rank, std::int32_t atom, Event now) {
-  const std::size_t where = index(rank, atom);
+  const std::size_t where = cell_index(rank, atom);
   if (cells_[where].value.defined()) return;
   const bool adds = adds_to(unrolled_, now, rank, atoms_.area(atom));
   std::vector<Witness> steps{witness(now, (adds ? "adds to " : "reads ") + describe(rank, atom))};
   for (std::int32_t s = 0; s < unrolled_.streams(); ++s) {
     if (s == now.actor) continue;  // what comes later there cannot come before
-    for (TransferId id{s, streams_[static_cast<std::size_t>(s)].position};
-         id.number < unrolled_.transfers(s); ++id.number) {
+    for (TransferId id{s, streams_[index(s)].position}; id.number < unrolled_.transfers(s);
+         ++id.number) {
       if (unrolled_.transfer(id).kind == TransferKind::collective) continue;
       for (const Movement& movement : unrolled_.movements(id)) {
         if (movement.rank != rank || !overlap(movement.destination, atoms_.area(atom))) continue;
@@ -126,11 +126,9 @@ void PlanInterpreter::check_read(int rank, std::int32_t atom, Event now) {
   }
   if (const auto found = tile_cells_.find(where); found != tile_cells_.end()) {
     const std::int32_t own =
-        now.actor < unrolled_.streams()
-            ? -1
-            : tiles_[static_cast<std::size_t>(now.actor - event_of(0).actor)].compute;
+        now.actor < unrolled_.streams() ? -1 : tiles_[index(now.actor - event_of(0).actor)].compute;
     for (const std::int32_t tile : found->second.writers) {
-      const Tile& writer = tiles_[static_cast<std::size_t>(tile)];
+      const Tile& writer = tiles_[index(tile)];
       if (writer.done || writer.compute == own) continue;
       steps.push_back(witness(event_of(tile), "computes it, but may do so later"));
       return fail("data race on " + describe(rank, atom) + ": it may be read before it is computed",
@@ -143,9 +141,9 @@ void PlanInterpreter::check_read(int rank, std::int32_t atom, Event now) {
 }
 
 void PlanInterpreter::read(int rank, std::int32_t atom, Event now) {
-  const std::size_t where = index(rank, atom);
+  const std::size_t where = cell_index(rank, atom);
   PlanCell& cell = cells_[where];
-  if (in_transit_[static_cast<std::size_t>(atom)] != 0) forward(rank, atom, now);
+  if (in_transit_[index(atom)] != 0) forward(rank, atom, now);
   expect_order(cell.writer, true, now, false, rank, atom);
   if (!tile_cells_.empty()) {
     if (const auto found = tile_cells_.find(where); found != tile_cells_.end())
@@ -162,7 +160,7 @@ void PlanInterpreter::read(int rank, std::int32_t atom, Event now) {
 
 /// A chunk in transit is read once, by the stream that it came for, in the order of arrival.
 void PlanInterpreter::forward(int rank, std::int32_t atom, Event now) {
-  const PlanCell& cell = cells_[index(rank, atom)];
+  const PlanCell& cell = cells_[cell_index(rank, atom)];
   if (cell.writer.actor < 0) return;
   const Witness arrival =
       witness(cell.writer, "sends " + describe(rank, atom) + ", which is in transit");
@@ -190,15 +188,14 @@ void PlanInterpreter::forward(int rank, std::int32_t atom, Event now) {
 }
 
 void PlanInterpreter::write(int rank, std::int32_t atom, Event now, Contributions value) {
-  const std::size_t where = index(rank, atom);
+  const std::size_t where = cell_index(rank, atom);
   PlanCell& cell = cells_[where];
   expect_order(cell.writer, true, now, true, rank, atom);
   expect_order(cell.reader, false, now, true, rank, atom);
   if (cell.readers != nullptr)
     for (const Event reader : *cell.readers) expect_order(reader, false, now, true, rank, atom);
   if (fault_) return;
-  if (in_transit_[static_cast<std::size_t>(atom)] != 0 && cell.writer.actor >= 0 &&
-      cell.reader.actor < 0) {
+  if (in_transit_[index(atom)] != 0 && cell.writer.actor >= 0 && cell.reader.actor < 0) {
     return fail(describe(rank, atom) + " is in transit, and overwritten before it was forwarded",
                 {witness(cell.writer, "sends it"), witness(now, "overwrites it")});
   }
@@ -213,7 +210,7 @@ void PlanInterpreter::write(int rank, std::int32_t atom, Event now, Contribution
       found->second.wrote.clear();
       if (!found->second.readers.empty() && --found->second.arriving == 0) {
         for (const std::int32_t tile : found->second.readers)
-          if (--tiles_[static_cast<std::size_t>(tile)].waiting == 0) ready_tiles_.push_back(tile);
+          if (--tiles_[index(tile)].waiting == 0) ready_tiles_.push_back(tile);
       }
     }
   }
@@ -226,24 +223,23 @@ void PlanInterpreter::write(int rank, std::int32_t atom, Event now, Contribution
 /// What a tile adds to is there: something that it is ordered after, or its own launch has begun to
 /// add.
 void PlanInterpreter::check_sum(int rank, std::int32_t atom, std::int32_t tile) {
-  if (!cells_[index(rank, atom)].value.defined()) check_read(rank, atom, event_of(tile));
+  if (!cells_[cell_index(rank, atom)].value.defined()) check_read(rank, atom, event_of(tile));
 }
 
 /// Tiles of one compute may sum up in any order; everything else needs one.
 void PlanInterpreter::write_tile(int rank, std::int32_t atom, std::int32_t tile, plan::Use use) {
-  const std::size_t where = index(rank, atom);
+  const std::size_t where = cell_index(rank, atom);
   PlanCell& cell = cells_[where];
   TileCell& beside = tile_cells_.at(where);
   const Event now = event_of(tile);
-  const Tile& self = tiles_[static_cast<std::size_t>(tile)];
+  const Tile& self = tiles_[index(tile)];
   expect_order(cell.writer, true, now, true, rank, atom);
   expect_order(cell.reader, false, now, true, rank, atom);
   if (cell.readers != nullptr)
     for (const Event reader : *cell.readers) expect_order(reader, false, now, true, rank, atom);
   bool first = true, all_before = self.launch >= 0;
   for (const std::int32_t other : beside.wrote) {
-    const bool together =
-        sums(use) && tiles_[static_cast<std::size_t>(other)].compute == self.compute;
+    const bool together = sums(use) && tiles_[index(other)].compute == self.compute;
     if (!together) {
       expect_order(event_of(other), true, now, true, rank, atom);
       all_before = all_before && order_.happens_before(event_of(other), start_of(self.launch));
@@ -268,9 +264,9 @@ void PlanInterpreter::write_tile(int rank, std::int32_t atom, std::int32_t tile,
 void PlanInterpreter::check_tile_input(int rank, std::int32_t atom, std::int32_t tile) {
   check_read(rank, atom, event_of(tile));
   if (fault_) return;
-  const Contributions& value = cells_[index(rank, atom)].value;
-  Meaning meaning{atom, reduced_tensors_[static_cast<std::size_t>(atoms_.tensor(atom))], -1};
-  if (const auto found = meanings_.find(index(rank, atom)); found != meanings_.end())
+  const Contributions& value = cells_[cell_index(rank, atom)].value;
+  Meaning meaning{atom, reduced_tensors_[index(atoms_.tensor(atom))], -1};
+  if (const auto found = meanings_.find(cell_index(rank, atom)); found != meanings_.end())
     meaning = found->second;
   if (!owners(meaning.source).defined()) {
     unknown_inputs_.insert(atoms_.tensor(atom));
@@ -278,9 +274,9 @@ void PlanInterpreter::check_tile_input(int rank, std::int32_t atom, std::int32_t
   }
   if (is_right(value, meaning)) return;
   std::vector<Witness> steps;
-  if (cells_[index(rank, atom)].writer.actor >= 0)
-    steps.push_back(
-        witness(cells_[index(rank, atom)].writer, "is the last to write " + describe(rank, atom)));
+  if (cells_[cell_index(rank, atom)].writer.actor >= 0)
+    steps.push_back(witness(cells_[cell_index(rank, atom)].writer,
+                            "is the last to write " + describe(rank, atom)));
   steps.push_back(witness(event_of(tile), "reads " + describe(rank, atom)));
   fail("a tile reads " + describe(value) + " where " + describe(rank, atom) + " belongs",
        std::move(steps));
@@ -289,8 +285,8 @@ void PlanInterpreter::check_tile_input(int rank, std::int32_t atom, std::int32_t
 std::optional<PlanFinding> PlanInterpreter::left_in_transit() const {
   for (int rank = 0; rank < plan_.ranks; ++rank) {
     for (std::int32_t atom = 0; atom < atoms_.count(); ++atom) {
-      if (in_transit_[static_cast<std::size_t>(atom)] == 0) continue;
-      const PlanCell& cell = cells_[index(rank, atom)];
+      if (in_transit_[index(atom)] == 0) continue;
+      const PlanCell& cell = cells_[cell_index(rank, atom)];
       if (cell.writer.actor < 0 || cell.reader.actor >= 0) continue;
       return PlanFinding{describe(rank, atom) + " is in transit, and never forwarded",
                          {witness(cell.writer, "sends it")}};

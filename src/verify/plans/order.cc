@@ -5,33 +5,32 @@
 namespace hemiola::verify {
 
 bool Order::knows(std::int32_t who, Event event, std::int32_t at) const {
-  const Actor& actor = actors_[static_cast<std::size_t>(who)];
+  const Actor& actor = actors_[index(who)];
   if (event.actor >= streams_)  // a stream may have learned it later
     return (at == INT32_MAX || who >= streams_) && actor.tiles.contains(event.actor);
   if (actor.known.empty()) {  // a tile, or nothing was learned yet
-    return std::any_of(actor.facts.begin(), actor.facts.end(), [&](const Fact& fact) {
+    return std::ranges::any_of(actor.facts, [&](const Fact& fact) {
       return fact.event.actor == event.actor && fact.event.number >= event.number;
     });
   }
-  const Known& known = actor.known[static_cast<std::size_t>(event.actor)];
+  const Known& known = actor.known[index(event.actor)];
   return known.below > event.number && known.at <= at;
 }
 
 bool Order::note(Event now, Event before) {
-  Actor& actor = actors_[static_cast<std::size_t>(now.actor)];
+  Actor& actor = actors_[index(now.actor)];
   if (now.actor == before.actor || knows(now.actor, before)) return false;
   if (before.actor >= streams_) {
     actor.tiles.insert(before.actor);
   } else if (now.actor < streams_) {
-    if (actor.known.empty()) actor.known.resize(static_cast<std::size_t>(streams_));
-    actor.known[static_cast<std::size_t>(before.actor)] = {before.number + 1, now.number};
+    if (actor.known.empty()) actor.known.resize(index(streams_));
+    actor.known[index(before.actor)] = {before.number + 1, now.number};
   }
   return true;
 }
 
 void Order::learn(Event now, Event before) {
-  if (note(now, before))
-    actors_[static_cast<std::size_t>(now.actor)].facts.push_back({now.number, before});
+  if (note(now, before)) actors_[index(now.actor)].facts.push_back({now.number, before});
 }
 
 bool Order::happens_before(Event before, Event now) {
@@ -53,7 +52,7 @@ bool Order::search(Event before, Event now) {
   while (!frontier_.empty()) {
     const Event reached = frontier_.back();
     frontier_.pop_back();
-    Actor& actor = actors_[static_cast<std::size_t>(reached.actor)];
+    Actor& actor = actors_[index(reached.actor)];
     if (actor.search != searches_) {
       actor.search = searches_;
       actor.explored = 0;

@@ -6,6 +6,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/index.h"
+
 namespace hemiola::verify {
 
 /// Event `number` of an actor. Actors are streams, whose events follow each other, and tiles and
@@ -22,7 +24,7 @@ class Order {
  public:
   /// `tiles`: actors that are no streams.
   Order(std::int32_t streams, std::int32_t tiles)
-      : streams_(streams), actors_(static_cast<std::size_t>(streams + tiles)) {}
+      : streams_(streams), actors_(index(streams + tiles)) {}
 
   /// `before` happens before `now`, and with it all that happened before it.
   void learn(Event now, Event before);

@@ -8,6 +8,7 @@
 #include "verify/execute.h"
 #include "verify/plans/contributions.h"
 #include "verify/plans/data.h"
+#include "verify/testing/interleave.h"
 #include "verify/testing/plans.h"
 
 namespace hemiola::verify {

@@ -28,17 +28,17 @@ void PlanInterpreter::create_tiles() {
         const auto self = static_cast<std::int32_t>(tiles_.size());
         for (const auto* atoms : {&tile.reads, &tile.adds}) {
           for (const std::int32_t atom : *atoms)
-            if (waits_by_itself(tile)) tile_cells_[index(rank, atom)].readers.push_back(self);
+            if (waits_by_itself(tile)) tile_cells_[cell_index(rank, atom)].readers.push_back(self);
         }
         if (tile.launch >= 0) {
-          Launch& launch = launches_[static_cast<std::size_t>(tile.launch)];
+          Launch& launch = launches_[index(tile.launch)];
           launch.tiles.push_back(self);
           ++launch.unfinished;
           ++tile.waiting;
         }
         for (const auto* atoms : {&tile.writes, &tile.accumulates, &tile.adds}) {
           for (const std::int32_t atom : *atoms) {
-            TileCell& cell = tile_cells_[index(rank, atom)];
+            TileCell& cell = tile_cells_[cell_index(rank, atom)];
             cell.writers.push_back(self);
             ++cell.writing;
           }
@@ -55,12 +55,11 @@ void PlanInterpreter::create_tiles() {
 void PlanInterpreter::find_arrivals() {
   const auto arrives = [&](int rank, const std::vector<std::int32_t>& atoms, TransferId id) {
     for (const std::int32_t atom : atoms) {
-      const auto found = tile_cells_.find(index(rank, atom));
+      const auto found = tile_cells_.find(cell_index(rank, atom));
       if (found == tile_cells_.end() || found->second.readers.empty()) continue;
       found->second.arrivals.push_back(id);
       if (found->second.arriving++ > 0) continue;
-      for (const std::int32_t tile : found->second.readers)
-        ++tiles_[static_cast<std::size_t>(tile)].waiting;
+      for (const std::int32_t tile : found->second.readers) ++tiles_[index(tile)].waiting;
     }
   };
   for (std::int32_t s = 0; s < unrolled_.streams(); ++s) {
@@ -85,9 +84,9 @@ Contributions PlanInterpreter::made_of(int rank, std::int32_t atom, Contribution
   std::set<std::int32_t> adders;
   std::int32_t last = -1;
   for (const std::int32_t number : cell.writers) {
-    const Tile& tile = tiles_[static_cast<std::size_t>(number)];
+    const Tile& tile = tiles_[index(number)];
     if (std::exchange(last, tile.compute) == tile.compute) continue;
-    const bool adds = std::find(tile.adds.begin(), tile.adds.end(), atom) != tile.adds.end();
+    const bool adds = std::ranges::find(tile.adds, atom) != tile.adds.end();
     if (adds)
       adders.insert(tile.compute);
     else
@@ -101,15 +100,15 @@ Contributions PlanInterpreter::made_of(int rank, std::int32_t atom, Contribution
 }
 
 void PlanInterpreter::find_owners() {
-  owners_.resize(static_cast<std::size_t>(atoms_.count()));
+  owners_.resize(index(atoms_.count()));
   for (int rank = 0; rank < plan_.ranks; ++rank) {
     for (std::int32_t atom = 0; atom < atoms_.count(); ++atom) {
-      const auto tile = tile_cells_.find(index(rank, atom));
+      const auto tile = tile_cells_.find(cell_index(rank, atom));
       const bool computes = tile != tile_cells_.end() && !tile->second.writers.empty();
-      Contributions own = cells_[index(rank, atom)].value;
+      Contributions own = cells_[cell_index(rank, atom)].value;
       if (computes) own = made_of(rank, atom, own, tile->second);
       if (!own.defined()) continue;
-      Contributions& all = owners_[static_cast<std::size_t>(atom)];
+      Contributions& all = owners_[index(atom)];
       all = all.defined() ? Contributions::sum(all, own) : own;
     }
   }
@@ -119,7 +118,7 @@ void PlanInterpreter::find_meanings() {
   for (int rank = 0; rank < plan_.ranks; ++rank) {
     for (const plan::Expectation& expectation : plan_.code(rank).expected)
       for (const auto& [atom, meaning] : meanings(expectation, rank))
-        meanings_.emplace(index(rank, atom), meaning);
+        meanings_.emplace(cell_index(rank, atom), meaning);
   }
 }
 

@@ -18,15 +18,14 @@ Unrolled::Unrolled(const plan::Plan& plan) : plan_(plan) {
     for (const plan::Stream& stream : code.streams) {
       Step path;
       unroll(stream.items, path, 0, steps_.emplace_back());
-      collectives = collectives ||
-                    std::any_of(steps_.back().begin(), steps_.back().end(), [](const Step& step) {
+      collectives = collectives || std::ranges::any_of(steps_.back(), [](const Step& step) {
                       return step.transfer->kind == TransferKind::collective;
                     });
     }
   }
   for (int rank = 0; rank < plan.ranks; ++rank) {
     first_.push_back(streams());
-    const auto code = static_cast<std::size_t>(plan.code_of[static_cast<std::size_t>(rank)]);
+    const auto code = index(plan.code_of[index(rank)]);
     for (std::size_t i = 0; i < plan.codes[code].streams.size(); ++i) {
       rank_of_.push_back(rank);
       code_steps_.push_back(first_steps[code] + static_cast<std::int32_t>(i));
@@ -59,15 +58,14 @@ void Unrolled::find_meetings() {
     for (TransferId id{s, 0}; id.number < transfers(s); ++id.number) {
       const Transfer& transfer = this->transfer(id);
       if (transfer.kind != TransferKind::collective) continue;
-      const auto& group = plan_.groups[static_cast<std::size_t>(transfer.group)];
+      const auto& group = plan_.groups[index(transfer.group)];
       const std::int64_t count = counts[{transfer.group, rank_of(s)}]++;
       const auto [entry, fresh] =
           known.try_emplace({transfer.group, count}, static_cast<std::int32_t>(meetings_.size()));
       if (fresh)
         meetings_.push_back({transfer.group, std::vector<TransferId>(group.size(), {-1, -1})});
-      const auto member = std::find(group.begin(), group.end(), rank_of(s)) - group.begin();
-      meetings_[static_cast<std::size_t>(entry->second)].members[static_cast<std::size_t>(member)] =
-          id;
+      const auto member = std::ranges::find(group, rank_of(s)) - group.begin();
+      meetings_[index(entry->second)].members[index(member)] = id;
       meeting_of_.emplace_back(id, entry->second);
     }
   }
@@ -93,7 +91,7 @@ std::vector<Movement> Unrolled::movements(TransferId id) const {
   const Area source = evaluate(transfer.source, at);
   const Area destination = evaluate(transfer.destination, at);
   if (transfer.group >= 0) {
-    const auto& group = plan_.groups[static_cast<std::size_t>(transfer.group)];
+    const auto& group = plan_.groups[index(transfer.group)];
     if (transfer.kind == TransferKind::pull) {
       Movement reduction{self, destination, {}};
       for (const int member : group) reduction.sources.emplace_back(member, source);
@@ -125,7 +123,7 @@ std::vector<Movement> Unrolled::movements(const Meeting& meeting) const {
   const Collective collective = transfer(meeting.members.front()).collective;
   std::vector<Movement> all;
   for (std::int64_t to = 0; to < count; ++to) {
-    const Member& self = members[static_cast<std::size_t>(to)];
+    const Member& self = members[index(to)];
     Movement whole{self.rank, self.destination, {}};
     switch (collective) {
       case Collective::all_reduce:
@@ -143,7 +141,7 @@ std::vector<Movement> Unrolled::movements(const Meeting& meeting) const {
       default: {  // all-gather, all-to-all: one part of the destination from each member
         const std::int64_t share = self.destination.elements() / count;
         for (std::int64_t from = 0; from < count; ++from) {
-          const Member& peer = members[static_cast<std::size_t>(from)];
+          const Member& peer = members[index(from)];
           all.push_back({self.rank,
                          part(self.destination, from * share, share),
                          {{peer.rank, collective == Collective::all_to_all
@@ -184,7 +182,7 @@ std::vector<bool> Unrolled::reduced_tensors() const {
   for (const std::vector<Step>& steps : steps_) {
     for (const Step& step : steps)
       if (step.transfer->reduce != ReduceOp::none)
-        reduced[static_cast<std::size_t>(step.transfer->destination.tensor)] = true;
+        reduced[index(step.transfer->destination.tensor)] = true;
   }
   return reduced;
 }
@@ -192,15 +190,14 @@ std::vector<bool> Unrolled::reduced_tensors() const {
 std::vector<bool> Unrolled::written_tensors() const {
   std::vector<bool> written(plan_.tensors.size());
   for (const std::vector<Step>& steps : steps_)
-    for (const Step& step : steps)
-      written[static_cast<std::size_t>(step.transfer->destination.tensor)] = true;
+    for (const Step& step : steps) written[index(step.transfer->destination.tensor)] = true;
   return written;
 }
 
 std::string Unrolled::place(TransferId id) const {
   const int rank = rank_of(id.stream);
-  std::string text = "/codes/" + std::to_string(plan_.code_of[static_cast<std::size_t>(rank)]) +
-                     "/streams/" + std::to_string(index_of(id.stream));
+  std::string text = "/codes/" + std::to_string(plan_.code_of[index(rank)]) + "/streams/" +
+                     std::to_string(index_of(id.stream));
   for (const std::int32_t item : step(id).items)
     if (item >= 0) text += "/items/" + std::to_string(item);
   return text;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/index.h"
 #include "plan/area.h"
 #include "plan/plan.h"
 
@@ -40,13 +41,11 @@ class Unrolled {
 
   const plan::Plan& plan() const { return plan_; }
   std::int32_t streams() const { return static_cast<std::int32_t>(rank_of_.size()); }
-  std::int32_t stream(int rank, std::int32_t index) const {
-    return first_[static_cast<std::size_t>(rank)] + index;
-  }
-  int rank_of(std::int32_t stream) const { return rank_of_[static_cast<std::size_t>(stream)]; }
+  std::int32_t stream(int rank, std::int32_t number) const { return first_[index(rank)] + number; }
+  int rank_of(std::int32_t stream) const { return rank_of_[index(stream)]; }
   /// Among the streams of its rank.
   std::int32_t index_of(std::int32_t stream) const {
-    return stream - first_[static_cast<std::size_t>(rank_of(stream))];
+    return stream - first_[index(rank_of(stream))];
   }
   std::int32_t transfers(std::int32_t stream) const {
     return static_cast<std::int32_t>(steps_of(stream).size());
@@ -87,11 +86,9 @@ class Unrolled {
     std::array<std::int32_t, 3> items{-1, -1, -1};  ///< path of item indices
   };
   const std::vector<Step>& steps_of(std::int32_t stream) const {
-    return steps_[static_cast<std::size_t>(code_steps_[static_cast<std::size_t>(stream)])];
+    return steps_[index(code_steps_[index(stream)])];
   }
-  const Step& step(TransferId id) const {
-    return steps_of(id.stream)[static_cast<std::size_t>(id.number)];
-  }
+  const Step& step(TransferId id) const { return steps_of(id.stream)[index(id.number)]; }
   void unroll(const std::vector<plan::Item>& items, Step& path, std::size_t depth,
               std::vector<Step>& out) const;
   void find_meetings();

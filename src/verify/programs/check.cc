@@ -106,8 +106,7 @@ class Check {
   /// Whether the present call came to its end without a race, and with the right result.
   bool ended_right(Interpreter::End end) {
     if (const auto& fault = interpreter_.fault()) {
-      const Workgroup& workgroup =
-          interpreter_.workgroups()[static_cast<std::size_t>(fault->workgroup)];
+      const Workgroup& workgroup = interpreter_.workgroups()[index(fault->workgroup)];
       Finding finding;
       finding.summary = describe(interpreter_, workgroup) + " " + fault->text;
       finding.steps.push_back(witness(interpreter_, workgroup, 0, fault->op, fault->text));

@@ -121,10 +121,8 @@ class JobCheck {
     std::vector<Demand> demands;
     for (const std::int32_t number : order_.of_rank(rank)) {
       const Launch& of = launch(number);
-      const auto own = of.alone
-                           ? 0
-                           : static_cast<int>(std::find(of.ranks.begin(), of.ranks.end(), rank) -
-                                              of.ranks.begin());
+      const auto own =
+          of.alone ? 0 : static_cast<int>(std::ranges::find(of.ranks, rank) - of.ranks.begin());
       const std::int64_t units = units_needed(bound_of(number), own, model);
       if (units == 0) continue;
       const auto stream = job_.streams.find(of.stream);
@@ -212,8 +210,8 @@ class JobCheck {
     if (a == b) return false;
     for (const int rank : launch(a).ranks) {
       const std::vector<int>& there = launch(b).ranks;
-      if (std::find(there.begin(), there.end(), rank) == there.end() ||
-          order_.is_before_on(rank, a, b) || order_.is_before_on(rank, b, a))
+      if (std::ranges::find(there, rank) == there.end() || order_.is_before_on(rank, a, b) ||
+          order_.is_before_on(rank, b, a))
         continue;
       wrong(
           Verdict::wrong,

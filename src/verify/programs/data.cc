@@ -11,14 +11,12 @@
 namespace hemiola::verify {
 namespace {
 
-using program::Access;
-
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
 constexpr std::int64_t kElement = 4;
 
 template <class T>
 BufferMemory::Zeroed<T> zeroed(std::int64_t count) {
-  void* memory = std::calloc(static_cast<std::size_t>(std::max<std::int64_t>(count, 1)), sizeof(T));
+  void* memory = std::calloc(index(std::max<std::int64_t>(count, 1)), sizeof(T));
   if (memory == nullptr) throw std::bad_alloc();
   return {static_cast<T*>(memory), &std::free};
 }
@@ -78,7 +76,7 @@ ProgramData::ProgramData(const program::Bound& program)
   std::int64_t bytes = 0;
   for (int rank = 0; rank < program.ranks(); ++rank) {
     for (std::int32_t b = 0; b < std::ssize(program.buffers()); ++b) {
-      const program::Buffer& buffer = program.buffers()[static_cast<std::size_t>(b)];
+      const program::Buffer& buffer = program.buffers()[index(b)];
       const std::int64_t size = buffer.alias >= 0 ? 0 : program.memory_bytes(b, rank);
       const bool fifo = buffer.kind == program::BufferKind::fifo;
       bytes += fifo ? 0 : size;
@@ -101,11 +99,10 @@ void ProgramData::fill_inputs(std::uint64_t seed) {
         plain[e] = input(seed, rank, e - where.begin / kElement);
     }
     for (std::int32_t b = 0; b < std::ssize(program_.buffers()); ++b) {
-      if (program_.buffers()[static_cast<std::size_t>(b)].kind != program::BufferKind::resident)
-        continue;
+      if (program_.buffers()[index(b)].kind != program::BufferKind::resident) continue;
       BufferMemory& held = memory(rank, b);
       for (std::int64_t e = 0; e < held.elements; ++e)
-        held.plain[static_cast<std::size_t>(e)] = resident(seed, rank, b, e);
+        held.plain[index(e)] = resident(seed, rank, b, e);
     }
   }
 }
@@ -115,7 +112,7 @@ std::vector<float> ProgramData::computed(std::uint64_t seed, int rank) const {
   const program::Computation& all = *program_.program().computation;
   const auto& [m, n, k] = all.shape;
   const auto held = [&](std::int32_t buffer) {
-    std::vector<float> values(static_cast<std::size_t>(memory(rank, buffer).elements));
+    std::vector<float> values(index(memory(rank, buffer).elements));
     for (std::size_t e = 0; e < values.size(); ++e)
       values[e] = resident(seed, rank, buffer, static_cast<std::int64_t>(e));
     return values;
@@ -123,16 +120,14 @@ std::vector<float> ProgramData::computed(std::uint64_t seed, int rank) const {
   const bool pools = all.kind == program::Computation::Kind::pooling;
   const std::vector<float> left = held(all.left);
   const std::vector<float> right = pools ? std::vector<float>{} : held(all.right);
-  std::vector<float> results(static_cast<std::size_t>(m * n), 0);
+  std::vector<float> results(index(m * n), 0);
   for (std::int64_t i = 0; i < m; ++i) {
     const std::int64_t bag = pools ? (i + m - m / program_.ranks() * rank) % m : 0;
     for (std::int64_t l = 0; l < k; ++l) {
-      const std::int64_t row =
-          pools ? all.first_rows[static_cast<std::size_t>(bag)] + l * all.pitch : l;
-      const float factor = pools ? 1 : left[static_cast<std::size_t>(i * k + l)];
+      const std::int64_t row = pools ? all.first_rows[index(bag)] + l * all.pitch : l;
+      const float factor = pools ? 1 : left[index(i * k + l)];
       const float* from = (pools ? left : right).data() + row * n;
-      for (std::int64_t j = 0; j < n; ++j)
-        results[static_cast<std::size_t>(i * n + j)] += factor * from[j];
+      for (std::int64_t j = 0; j < n; ++j) results[index(i * n + j)] += factor * from[j];
     }
   }
   return results;
@@ -143,14 +138,13 @@ void ProgramData::compute(program::Computation::Kind kind, const program::Matrix
                           std::vector<float>& results) {
   const auto& [m, n, k] = values;
   const bool pools = kind == program::Computation::Kind::pooling;
-  results.resize(static_cast<std::size_t>(m * n), 0);
+  results.resize(index(m * n), 0);
   for (std::int64_t i = 0; i < m; ++i) {
-    const std::vector<float>& from = loaded.at(pools ? static_cast<std::size_t>(i) : 1);
+    const std::vector<float>& from = loaded.at(pools ? index(i) : 1);
     for (std::int64_t l = 0; l < k; ++l) {
-      const float factor = pools ? 1 : loaded.at(0).at(static_cast<std::size_t>(i * k + l));
+      const float factor = pools ? 1 : loaded.at(0).at(index(i * k + l));
       for (std::int64_t j = 0; j < n; ++j)
-        results[static_cast<std::size_t>(i * n + j)] +=
-            factor * from.at(static_cast<std::size_t>(l * n + j));
+        results[index(i * n + j)] += factor * from.at(index(l * n + j));
     }
   }
 }
@@ -207,8 +201,7 @@ std::string ProgramData::compare(std::uint64_t seed, std::int64_t& compared) con
           for (int source = ranks.first; source < ranks.first + ranks.ranks; ++source) {
             const std::int64_t element = promise.source / kElement + e;
             wanted += computed_by.empty() ? input(seed, source, element)
-                                          : computed_by[static_cast<std::size_t>(source)]
-                                                       [static_cast<std::size_t>(element)];
+                                          : computed_by[index(source)][index(element)];
           }
         }
         const float held = plain[begin + e];
@@ -229,9 +222,8 @@ std::vector<ProgramData::Elements> ProgramData::elements(const std::vector<progr
     const Elements one{nullptr, data_offset(span.offset, span.access) / kElement,
                        is_packet(span.access), span.flag};
     const bool multicast = is_multicast(span.access);
-    const std::vector<int> ranks = multicast
-                                       ? program_.groups()[static_cast<std::size_t>(span.group)]
-                                       : std::vector{span.rank};
+    const std::vector<int> ranks =
+        multicast ? program_.groups()[index(span.group)] : std::vector{span.rank};
     for (const int rank : ranks) {
       all.push_back(one);
       all.back().memory = &memory(rank, span.buffer);

@@ -64,7 +64,7 @@ class ProgramData {
  private:
   std::vector<float> computed(std::uint64_t seed, int rank) const;
   BufferMemory& memory(int rank, std::int32_t buffer) const {
-    return *memory_[static_cast<std::size_t>(rank) * buffers_ + static_cast<std::size_t>(buffer)];
+    return *memory_[index(rank) * buffers_ + index(buffer)];
   }
   const program::Bound& program_;
   std::size_t buffers_;

@@ -61,9 +61,7 @@ class Explanation {
   }
 
  private:
-  const Workgroup& workgroup(Actor actor) const {
-    return interpreter_.workgroups()[static_cast<std::size_t>(actor)];
-  }
+  const Workgroup& workgroup(Actor actor) const { return interpreter_.workgroups()[index(actor)]; }
 
   void collect_needs() {
     for (Actor actor = 0; actor < static_cast<Actor>(interpreter_.workgroups().size()); ++actor) {
@@ -126,7 +124,7 @@ class Explanation {
         const Region there = fold_.turned(region, (image + of) % fold_.images());
         return "waits for the packet with flag " + std::to_string(flag) + " at byte " +
                std::to_string(program::memory_offset(there.begin, there.access)) + " of " +
-               program_.buffers()[static_cast<std::size_t>(there.buffer)].name + " of rank " +
+               program_.buffers()[index(there.buffer)].name + " of rank " +
                std::to_string(there.rank);
       };
       packets_.push_back({region, span.flag, {needs_.size(), image}});
@@ -247,8 +245,7 @@ class Explanation {
     for (const Need& other : needs_) {
       constexpr std::size_t kShown = 4;
       if (finding.steps.size() >= kShown) break;
-      const auto behind = std::find_if(other.bringers.begin(), other.bringers.end(),
-                                       [&](const Who& who) { return who.first == need.waiter; });
+      const auto behind = std::ranges::find(other.bringers, need.waiter, &Who::first);
       if (behind != other.bringers.end() && other.waiter != need.waiter)
         finding.steps.push_back(step(other, fold_.back(behind->second), ""));
     }
@@ -279,7 +276,7 @@ class Explanation {
         who = next_of(who);
       }
       if (need_of.count(who.first) == 0) continue;
-      for (auto one = std::find(path.begin(), path.end(), who); one != path.end(); ++one) {
+      for (auto one = std::ranges::find(path, who); one != path.end(); ++one) {
         const Need& need = *need_of.at(one->first);
         const std::string next = name(next_of(*one));
         finding.steps.push_back(
@@ -290,9 +287,8 @@ class Explanation {
     finding.summary = "a wait that cannot end: " + std::to_string(finding.steps.size()) +
                       (finding.steps.size() == 1 ? " workgroup waits for itself"
                                                  : " workgroups wait for each other");
-    const bool place =
-        std::any_of(finding.steps.begin(), finding.steps.end(),
-                    [](const Witness& witness) { return witness.operation.empty(); });
+    const bool place = std::ranges::any_of(
+        finding.steps, [](const Witness& witness) { return witness.operation.empty(); });
     if (place)
       finding.summary +=
           "; not all workgroups fit on the GPU at once, or kernels wait for later ones";

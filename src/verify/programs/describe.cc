@@ -23,12 +23,11 @@ std::string describe(const Bound& program, const Region& where) {
   const std::int64_t end = begin + program::memory_size(where.end - where.begin, where.access);
   return std::string(is_packet(where.access) ? "packets at " : "") + "bytes [" +
          std::to_string(begin) + ", " + std::to_string(end) + ") of " +
-         program.buffers()[static_cast<std::size_t>(where.buffer)].name + " of rank " +
-         std::to_string(where.rank);
+         program.buffers()[index(where.buffer)].name + " of rank " + std::to_string(where.rank);
 }
 
 std::string describe(const Bound& program, program::SemaphoreId id) {
-  const std::string& name = program.semaphores()[static_cast<std::size_t>(id.index)].name;
+  const std::string& name = program.semaphores()[index(id.index)].name;
   return (name.empty() ? "semaphore " + std::to_string(id.index) : name) + " of rank " +
          std::to_string(id.rank);
 }
@@ -46,9 +45,9 @@ Witness witness(const Interpreter& interpreter, const Workgroup& workgroup, std:
   result.rank = interpreter.fold().rank(workgroup.rank, image);
   result.workgroup = workgroup.number;
   result.text = std::move(text);
-  const auto& ops = program.bodies()[static_cast<std::size_t>(workgroup.body)].ops;
-  if (op < 0 || static_cast<std::size_t>(op) >= ops.size()) return result;
-  const program::Op& operation = ops[static_cast<std::size_t>(op)];
+  const auto& ops = program.bodies()[index(workgroup.body)].ops;
+  if (op < 0 || index(op) >= ops.size()) return result;
+  const program::Op& operation = ops[index(op)];
   result.operation = "op " + std::to_string(op) + " (" + std::string(name_of(operation.kind)) + ")";
   result.where = operation.where;
   return result;
@@ -65,9 +64,8 @@ std::string describe(const Bound& program, const Memory& memory, const std::vect
       text += "what rank " + std::to_string(ValueTable::computed_by(term)) + " computed";
     } else if (ValueTable::is_unwritten(term)) {
       Region origin = memory.memory_of(ValueTable::unwritten_memory(term));
-      text += "memory that nobody wrote (" +
-              program.buffers()[static_cast<std::size_t>(origin.buffer)].name + " of rank " +
-              std::to_string(origin.rank) + " from byte " +
+      text += "memory that nobody wrote (" + program.buffers()[index(origin.buffer)].name +
+              " of rank " + std::to_string(origin.rank) + " from byte " +
               std::to_string(program::memory_offset(begin + term.delta, origin.access)) + " on)";
     } else {
       text += "input of rank" + std::string(term.sources > 1 ? "s " : " ") +
@@ -85,8 +83,7 @@ std::string describe(const Bound& program, const Memory& memory, const std::vect
 Finding describe(const Interpreter& interpreter, const Race& race) {
   const Bound& program = interpreter.program();
   const auto step = [&](const AccessRecord& access, const std::string& more) {
-    const Workgroup& workgroup =
-        interpreter.workgroups()[static_cast<std::size_t>(access.workgroup)];
+    const Workgroup& workgroup = interpreter.workgroups()[index(access.workgroup)];
     std::string text = interpreter.is_own(access) ? "" : "by its proxy ";
     text += (access.write ? "writes " : "reads ") + describe(program, race.where) + more;
     if (access.repetition > 0) text += " (call " + std::to_string(access.repetition + 1) + ")";

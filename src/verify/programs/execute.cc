@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 
+#include "program/semantics/streams.h"
 #include "program/walk/cursor.h"
 #include "verify/execute.h"
 #include "verify/plans/data.h"
@@ -118,8 +119,7 @@ class ProgramExecution {
   void create_workgroups() {
     for (int rank = 0; rank < program_.ranks(); ++rank) {
       int number = 0;
-      const auto code =
-          static_cast<std::size_t>(program_.code_of()[static_cast<std::size_t>(rank)]);
+      const auto code = index(program_.code_of()[index(rank)]);
       for (const program::Stream& items : program_.codes()[code].streams) {
         Host& host = *hosts_.emplace_back(std::make_unique<Host>());
         host.rank = rank;
@@ -138,10 +138,7 @@ class ProgramExecution {
             workgroup.item = i;
             ++host.workgroups.back();
           };
-          const auto index = static_cast<std::size_t>(items[i].index);
-          if (items[i].kind == StreamItem::Kind::engine) add(items[i].index);
-          if (items[i].kind != StreamItem::Kind::kernel) continue;
-          for (const std::int32_t body : program_.kernels()[index].bodies) add(body);
+          for (const std::int32_t body : bodies_of(items[i], program_.kernels())) add(body);
         }
       }
     }
@@ -165,20 +162,18 @@ class ProgramExecution {
   }
 
   std::atomic<std::int64_t>& semaphore(SemaphoreId id) {
-    return semaphores_[static_cast<std::size_t>(id.rank) * program_.semaphores().size() +
-                       static_cast<std::size_t>(id.index)];
+    return semaphores_[index(id.rank) * program_.semaphores().size() + index(id.index)];
   }
 
   void describe_hang(Execution& result) const {
-    const auto thread = static_cast<std::size_t>(std::max(threads_->stuck(), 0));
+    const auto thread = index(std::max(threads_->stuck(), 0));
     if (thread >= workgroups_.size()) return;
     const Workgroup& self = *workgroups_[thread];
     Witness step;
     step.rank = self.rank;
     step.workgroup = self.number;
-    const auto& ops = program_.bodies()[static_cast<std::size_t>(self.body)].ops;
-    const auto op =
-        static_cast<std::size_t>(self.open.empty() ? self.current.op : self.open.front().op);
+    const auto& ops = program_.bodies()[index(self.body)].ops;
+    const auto op = index(self.open.empty() ? self.current.op : self.open.front().op);
     if (op < ops.size()) {
       step.operation = "op " + std::to_string(op) + " (" + std::string(name_of(ops[op].kind)) + ")";
       step.where = ops[op].where;
@@ -190,7 +185,7 @@ class ProgramExecution {
   }
 
   void run_thread(int thread) {
-    const auto number = static_cast<std::size_t>(thread);
+    const auto number = index(thread);
     if (number < workgroups_.size()) return run_workgroup(thread, *workgroups_[number]);
     const std::size_t rest = number - workgroups_.size();
     if (rest < hosts_.size()) return run_host(thread, *hosts_[rest]);
@@ -325,8 +320,8 @@ class ProgramExecution {
 
   /// What was loaded is multiplied or added up, and added to results that are not stored.
   void compute(Workgroup& self) {
-    const auto& ops = program_.bodies()[static_cast<std::size_t>(self.body)].ops;
-    const program::MatrixProduct& values = ops[static_cast<std::size_t>(self.current.op)].values;
+    const auto& ops = program_.bodies()[index(self.body)].ops;
+    const program::MatrixProduct& values = ops[index(self.current.op)].values;
     if (program_.program().computation != nullptr)
       ProgramData::compute(program_.program().computation->kind, values, self.loaded, self.results);
     self.loaded.clear();
@@ -334,7 +329,7 @@ class ProgramExecution {
 
   bool store_results(Workgroup& self) {
     const program::Span& span = self.current.dst.front();
-    const auto count = static_cast<std::size_t>(ProgramData::count(self.current.bytes));
+    const auto count = index(ProgramData::count(self.current.bytes));
     if (count != self.results.size() || !data_.exists(span, self.current.bytes)) return outside();
     data_.write(span, self.current.bytes, self.results.data());
     self.results.clear();
@@ -375,8 +370,8 @@ class ProgramExecution {
       semaphore(primitive.semaphores[i]).fetch_add(primitive.values[i], std::memory_order_acq_rel);
     };
     for (std::size_t i = 0; i < primitive.semaphores.size(); ++i) {
-      const bool waits = std::any_of(self.open.begin(), self.open.end(),
-                                     [&](const OpenWait& wait) { return wait.thread == i; });
+      const bool waits =
+          std::ranges::any_of(self.open, [&](const OpenWait& wait) { return wait.thread == i; });
       waits ? later.push_back(i) : add(i);
     }
     threads_->advance();
@@ -390,9 +385,8 @@ class ProgramExecution {
 
   bool barrier(int thread, Workgroup& self) {
     const std::int64_t size = self.current.workgroups;
-    std::atomic<std::int64_t>& count = barriers_[static_cast<std::size_t>(self.rank) *
-                                                     static_cast<std::size_t>(program_.barriers()) +
-                                                 static_cast<std::size_t>(self.current.barrier_id)];
+    std::atomic<std::int64_t>& count =
+        barriers_[index(self.rank) * index(program_.barriers()) + index(self.current.barrier_id)];
     const std::int64_t mine = count.fetch_add(1, std::memory_order_acq_rel);
     const std::int64_t target = (mine / size + 1) * size;
     threads_->advance();
@@ -429,14 +423,14 @@ class ProgramExecution {
       };
       for (const ProgramData::Elements& source : sources) {
         if (!source.packets) {
-          add(source, source.memory->plain[static_cast<std::size_t>(source.first + e)]);
+          add(source, source.memory->plain[index(source.first + e)]);
           continue;
         }
         std::uint64_t word = 0;
         if (!threads_->wait(
                 thread,
                 [&] {
-                  word = source.memory->packets[static_cast<std::size_t>(source.first + e)].load(
+                  word = source.memory->packets[index(source.first + e)].load(
                       std::memory_order_acquire);
                   return word >> 32 == static_cast<std::uint32_t>(source.flag);
                 },
@@ -445,7 +439,7 @@ class ProgramExecution {
         add(source, value_of(word));
       }
       for (const ProgramData::Elements& destination : destinations) {
-        const auto at = static_cast<std::size_t>(destination.first + e);
+        const auto at = index(destination.first + e);
         if (destination.packets) {
           destination.memory->packets[at].store(packet(result, destination.flag),
                                                 std::memory_order_release);

@@ -25,9 +25,8 @@ std::int64_t floor_of(std::int64_t a, std::int64_t m) {
 
 bool same_models(const machine::Machine& machine, int ranks, int period) {
   for (int rank = period; rank < ranks; ++rank) {
-    const auto at = static_cast<std::size_t>(rank);
-    if (machine.gpu_models[at] != machine.gpu_models[at - static_cast<std::size_t>(period)])
-      return false;
+    const auto at = index(rank);
+    if (machine.gpu_models[at] != machine.gpu_models[at - index(period)]) return false;
   }
   return true;
 }
@@ -38,20 +37,19 @@ bool same_reach(const Bound& program, const Rotation& rotation, int period) {
   /// More pairs are not compared: their routes would fill the memory that folding saves.
   constexpr std::int64_t kMostPairs = 1 << 18;
   const machine::Machine& machine = *program.machine();
-  const bool no_network =
-      std::none_of(machine.nodes.begin(), machine.nodes.end(),
-                   [](const machine::Node& node) { return node.kind == machine::NodeKind::nic; });
+  const bool no_network = std::ranges::none_of(
+      machine.nodes, [](const machine::Node& node) { return node.kind == machine::NodeKind::nic; });
   if (no_network) return true;
   std::vector<std::vector<std::int32_t>> offsets = rotation.offsets;
   if (rotation.all_offsets) {
-    offsets.assign(1, std::vector<std::int32_t>(static_cast<std::size_t>(program.ranks()) - 1));
+    offsets.assign(1, std::vector<std::int32_t>(index(program.ranks()) - 1));
     std::iota(offsets.front().begin(), offsets.front().end(), 1);
   }
   std::int64_t pairs = 0;
   for (const auto& of_rank : offsets) pairs += std::ssize(of_rank);
   if (pairs * (program.ranks() / std::ssize(offsets)) > kMostPairs) return false;
   for (int rank = period; rank < program.ranks(); ++rank) {
-    for (const std::int32_t offset : offsets[static_cast<std::size_t>(rank) % offsets.size()]) {
+    for (const std::int32_t offset : offsets[index(rank) % offsets.size()]) {
       const auto crosses = [&](int from) {
         return program.crosses_network(from, (from + offset) % program.ranks());
       };
@@ -141,9 +139,7 @@ bool Fold::turns(const Bound& program, const Rotation& rotation, int period) {
   }
   // Nobody asks of which bytes of inputs a result is made.
   if (!has_postcondition(program)) return program.collective() == Collective::custom;
-  const auto turn_of = [&](const Region& where) {
-    return turns_[static_cast<std::size_t>(where.buffer)];
-  };
+  const auto turn_of = [&](const Region& where) { return turns_[index(where.buffer)]; };
   const std::vector<Region> first = input_places(program, 0);
   for (std::size_t i = 0; i < first.size(); ++i) {
     const Turn turn = turn_of(first[i]);
@@ -163,8 +159,7 @@ bool Fold::turns(const Bound& program, const Rotation& rotation, int period) {
 }
 
 bool Fold::place(Region& region) const {
-  const std::int64_t unit =
-      data_offset(turns_[static_cast<std::size_t>(region.buffer)].unit, region.access);
+  const std::int64_t unit = data_offset(turns_[index(region.buffer)].unit, region.access);
   const bool together =
       unit == 0 || region.begin >= region.end || region.begin / unit == (region.end - 1) / unit;
   region = turned(region, back(seat(region.rank).image));
@@ -173,7 +168,7 @@ bool Fold::place(Region& region) const {
 
 Region Fold::turned(Region region, std::int32_t by) const {
   region.rank = rank(region.rank, by);
-  const Turn& turn = turns_[static_cast<std::size_t>(region.buffer)];
+  const Turn& turn = turns_[index(region.buffer)];
   if (turn.unit == 0) return region;
   const std::int64_t part = data_offset(turn.part, region.access);
   const std::int64_t from = region.begin % part;
@@ -216,9 +211,8 @@ void Fold::turn(std::vector<Piece>& pieces, std::int32_t by, ValueTable& values)
     Turned& known = at->second;
     if (added) {
       const std::vector<Term> terms = values.terms({piece.value.terms, 0});
-      const bool inputs = std::all_of(terms.begin(), terms.end(), [&](const Term& term) {
-        return term.source >= 0 && term.delta == 0;
-      });
+      const bool inputs = std::ranges::all_of(
+          terms, [&](const Term& term) { return term.source >= 0 && term.delta == 0; });
       known.as_one = input_.unit == 0 || inputs;
       std::vector<Term> turned;
       for (const Term& term : terms) turn_source(term, by, turned);
@@ -249,7 +243,7 @@ void Fold::turn_apart(const Piece& piece, std::int32_t by, ValueTable& values,
     if (ValueTable::is_computed(term)) return Turn{};
     if (!ValueTable::is_unwritten(term)) return input_;
     const std::int32_t memory = ValueTable::unwritten_memory(term);
-    return turns_[static_cast<std::size_t>(memory / 2 % buffers_)];
+    return turns_[index(memory / 2 % buffers_)];
   };
   const std::vector<Term> terms = values.terms(piece.value);
   for (std::int64_t begin = piece.begin; begin < piece.end;) {

@@ -38,9 +38,9 @@ void Interpreter::find_stores() {
     for (const program::Operand& operand : operands) {
       std::int32_t buffer = operand.buffer;
       if (buffer < 0 || buffer >= std::ssize(stored_into_)) continue;  // a fault, when it comes
-      while (program_.buffers()[static_cast<std::size_t>(buffer)].alias >= 0)
-        buffer = program_.buffers()[static_cast<std::size_t>(buffer)].alias;
-      stored_into_[static_cast<std::size_t>(buffer)] = true;
+      while (program_.buffers()[index(buffer)].alias >= 0)
+        buffer = program_.buffers()[index(buffer)].alias;
+      stored_into_[index(buffer)] = true;
     }
   };
   for (const program::Body& body : program_.bodies()) {
@@ -54,16 +54,15 @@ void Interpreter::find_stores() {
 /// The second workgroup that waits for a semaphore may come long after the first one has gone on.
 void Interpreter::create_semaphores() {
   const std::size_t each = program_.semaphores().size();
-  std::vector<std::int32_t> waiters(each * static_cast<std::size_t>(fold_.period()), 0);
+  std::vector<std::int32_t> waiters(each * index(fold_.period()), 0);
   for (const Workgroup& workgroup : workgroups_) {
     std::vector<std::size_t> awaited;
-    for (const program::Op& op : program_.bodies()[static_cast<std::size_t>(workgroup.body)].ops) {
+    for (const program::Op& op : program_.bodies()[index(workgroup.body)].ops) {
       if (!is_wait(op.kind)) continue;
       for (const program::SemaphoreRef& ref : op.semaphores)
-        awaited.push_back(static_cast<std::size_t>(workgroup.rank) * each +
-                          static_cast<std::size_t>(ref.index));
+        awaited.push_back(index(workgroup.rank) * each + index(ref.index));
     }
-    std::sort(awaited.begin(), awaited.end());
+    std::ranges::sort(awaited);
     awaited.erase(std::unique(awaited.begin(), awaited.end()), awaited.end());
     for (const std::size_t semaphore : awaited)
       if (semaphore < waiters.size()) ++waiters[semaphore];
@@ -105,7 +104,7 @@ bool Interpreter::next(Workgroup& self) {
 
 /// Runs a workgroup until it blocks or ends.
 void Interpreter::advance_workgroup(Actor actor) {
-  Workgroup& self = workgroups_[static_cast<std::size_t>(actor)];
+  Workgroup& self = workgroups_[index(actor)];
   while (!fault_ && !memory_.race() && !unfoldable_) {
     memory_.forget();
     if (!self.has_current) {
@@ -125,7 +124,7 @@ void Interpreter::advance_workgroup(Actor actor) {
 
 /// One primitive; false if it has to wait, in which case something will wake the workgroup.
 bool Interpreter::execute(Actor actor) {
-  Workgroup& self = workgroups_[static_cast<std::size_t>(actor)];
+  Workgroup& self = workgroups_[index(actor)];
   if (self.current.kind != PrimitiveKind::move) self.in_batch = false;  // it ends a submission
   if (self.current.kind == PrimitiveKind::wait) return execute_wait(self, actor);
   if (self.current.kind == PrimitiveKind::signal) return execute_signal(self, actor);
@@ -161,7 +160,7 @@ bool Interpreter::execute(Actor actor) {
 
 /// The waits of all threads have ended; else the workgroup is registered with what it waits for.
 bool Interpreter::settle(Actor actor) {
-  Workgroup& self = workgroups_[static_cast<std::size_t>(actor)];
+  Workgroup& self = workgroups_[index(actor)];
   auto open = self.open_waits.begin();
   while (open != self.open_waits.end()) {
     SemaphoreState& semaphore = semaphores_[number_of(open->semaphore)];
@@ -223,8 +222,8 @@ bool Interpreter::execute_wait(Workgroup& self, Actor actor) {
 /// nothing in memory.
 bool Interpreter::waits(const Workgroup& self, std::int32_t thread) {
   constexpr std::int32_t kWarp = 32;
-  return std::any_of(self.open_waits.begin(), self.open_waits.end(),
-                     [&](const auto& open) { return open.thread / kWarp == thread / kWarp; });
+  return std::ranges::any_of(
+      self.open_waits, [&](const auto& open) { return open.thread / kWarp == thread / kWarp; });
 }
 
 bool Interpreter::execute_signal(Workgroup& self, Actor actor) {
@@ -273,9 +272,9 @@ void Interpreter::signal(SemaphoreId id, std::int64_t value, Signal effect) {
 }
 
 bool Interpreter::must_be_awaited(const Workgroup& self, std::int32_t op) const {
-  const auto& ops = program_.bodies()[static_cast<std::size_t>(self.body)].ops;
-  if (op < 0 || static_cast<std::size_t>(op) >= ops.size()) return false;
-  switch (ops[static_cast<std::size_t>(op)].kind) {
+  const auto& ops = program_.bodies()[index(self.body)].ops;
+  if (op < 0 || index(op) >= ops.size()) return false;
+  switch (ops[index(op)].kind) {
     case OpKind::signal:
     case OpKind::relaxed_signal:
     case OpKind::put_signal:
@@ -337,7 +336,7 @@ void Interpreter::fence(Workgroup& self) {
 }
 
 bool Interpreter::execute_barrier(Workgroup& self, Actor actor) {
-  Barrier& barrier = ranks_[static_cast<std::size_t>(self.rank)].barriers[self.current.barrier_id];
+  Barrier& barrier = ranks_[index(self.rank)].barriers[self.current.barrier_id];
   if (!self.at_barrier) {
     self.at_barrier = true;
     barrier.arrived.push_back(actor);
@@ -345,16 +344,16 @@ bool Interpreter::execute_barrier(Workgroup& self, Actor actor) {
   if (static_cast<std::int32_t>(barrier.arrived.size()) < self.current.workgroups) return false;
   Clock joined;
   for (Actor arrived : barrier.arrived) {
-    Workgroup& other = workgroups_[static_cast<std::size_t>(arrived)];
+    Workgroup& other = workgroups_[index(arrived)];
     pass_barrier(other);
     joined.join(other.clock);
   }
   for (Actor arrived : barrier.arrived) {
-    const Workgroup& other = workgroups_[static_cast<std::size_t>(arrived)];
+    const Workgroup& other = workgroups_[index(arrived)];
     joined.learn(other.in_clocks, 0, fold_.images(), other.segment);
   }
   for (Actor arrived : barrier.arrived) {
-    Workgroup& other = workgroups_[static_cast<std::size_t>(arrived)];
+    Workgroup& other = workgroups_[index(arrived)];
     other.clock = joined;
     other.at_barrier = false;
     if (arrived == actor) continue;
@@ -366,7 +365,7 @@ bool Interpreter::execute_barrier(Workgroup& self, Actor actor) {
 }
 
 void Interpreter::wake(Actor actor) {
-  Workgroup& workgroup = workgroups_[static_cast<std::size_t>(actor)];
+  Workgroup& workgroup = workgroups_[index(actor)];
   if (workgroup.state != Workgroup::State::blocked) return;
   workgroup.state = Workgroup::State::ready;
   ready_.push_back(actor);
@@ -379,11 +378,11 @@ void Interpreter::wake(std::vector<std::int32_t>& blocked) {
 
 bool Interpreter::valid(SemaphoreId id) const {
   return id.rank >= 0 && id.rank < program_.ranks() && id.index >= 0 &&
-         static_cast<std::size_t>(id.index) < program_.semaphores().size();
+         index(id.index) < program_.semaphores().size();
 }
 
 const Interpreter::Barrier& Interpreter::barrier(int rank, std::int32_t id) const {
-  return ranks_[static_cast<std::size_t>(rank)].barriers.at(id);
+  return ranks_[index(rank)].barriers.at(id);
 }
 
 void Interpreter::fail(Actor workgroup, std::int32_t op, std::string text) {

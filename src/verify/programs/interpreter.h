@@ -117,7 +117,7 @@ class Interpreter {
   const std::vector<Workgroup>& workgroups() const { return workgroups_; }
   /// Whether a workgroup did it itself, not the proxy that it posted to.
   bool is_own(const AccessRecord& access) const {
-    return workgroups_[static_cast<std::size_t>(access.workgroup)].in_clocks == access.actor;
+    return workgroups_[index(access.workgroup)].in_clocks == access.actor;
   }
   const SemaphoreState& semaphore(program::SemaphoreId id) const {
     return semaphores_[number_of(id)];
@@ -193,8 +193,7 @@ class Interpreter {
   bool must_be_awaited(const Workgroup& self, std::int32_t op) const;
   /// Of the one that stands for it at its representative.
   std::size_t number_of(program::SemaphoreId id) const {
-    return static_cast<std::size_t>(fold_.seat(id.rank).rank) * program_.semaphores().size() +
-           static_cast<std::size_t>(id.index);
+    return index(fold_.seat(id.rank).rank) * program_.semaphores().size() + index(id.index);
   }
   void fail(Actor workgroup, std::int32_t op, std::string text);
 

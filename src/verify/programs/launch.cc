@@ -10,14 +10,13 @@ namespace hemiola::verify {
 using program::StreamItem;
 
 void Interpreter::create_workgroups() {
-  ranks_.resize(static_cast<std::size_t>(fold_.period()));
+  ranks_.resize(index(fold_.period()));
   for (int rank = 0; rank < fold_.period(); ++rank) {
-    Rank& state = ranks_[static_cast<std::size_t>(rank)];
+    Rank& state = ranks_[index(rank)];
     if (program_.machine() != nullptr && rank < program_.machine()->ranks())
-      state.compute_units.resize(static_cast<std::size_t>(
-          std::clamp<std::int64_t>(program_.machine()->model(rank).cu_count, 1, 1 << 20)));
-    const auto code =
-        static_cast<std::size_t>(program_.code_of().at(static_cast<std::size_t>(rank)));
+      state.compute_units.resize(
+          index(std::clamp<std::int64_t>(program_.machine()->model(rank).cu_count, 1, 1 << 20)));
+    const auto code = index(program_.code_of().at(index(rank)));
     int number = 0;
     for (const program::Stream& items : program_.codes().at(code).streams) {
       Stream& stream = state.streams.emplace_back();
@@ -31,7 +30,7 @@ void Interpreter::create_workgroups() {
           queue.stream = static_cast<std::int32_t>(state.streams.size() - 1);
         }
         if (item.kind != StreamItem::Kind::kernel) continue;
-        const program::Kernel& kernel = program_.kernels().at(static_cast<std::size_t>(item.index));
+        const program::Kernel& kernel = program_.kernels().at(index(item.index));
         for (std::size_t w = 0; w < kernel.bodies.size(); ++w) {
           launched.push_back(static_cast<Actor>(workgroups_.size()));
           Workgroup& workgroup = workgroups_.emplace_back(program_, rank, kernel.bodies[w]);
@@ -55,8 +54,8 @@ void Interpreter::number_in_clocks() {
   std::vector<Workgroup*> in_order;
   for (Workgroup& workgroup : workgroups_) in_order.push_back(&workgroup);
   if (program_.program().inbound > 0)
-    std::stable_sort(in_order.begin(), in_order.end(),
-                     [](const Workgroup* a, const Workgroup* b) { return a->number < b->number; });
+    std::ranges::stable_sort(
+        in_order, [](const Workgroup* a, const Workgroup* b) { return a->number < b->number; });
   for (std::size_t i = 0; i < in_order.size(); ++i) in_order[i]->in_clocks = static_cast<Actor>(i);
 }
 
@@ -68,7 +67,7 @@ void Interpreter::start_repetition() {
   }
   for (int rank = 0; rank < fold_.period(); ++rank) {
     const Clock start = end_of(rank);
-    Rank& state = ranks_[static_cast<std::size_t>(rank)];
+    Rank& state = ranks_[index(rank)];
     state.events.clear();
     for (Stream& stream : state.streams) {
       stream.clock = start;
@@ -81,10 +80,10 @@ void Interpreter::start_repetition() {
 
 /// Starts items of a stream until one has to wait.
 void Interpreter::advance(int rank, std::int32_t number) {
-  Rank& state = ranks_[static_cast<std::size_t>(rank)];
-  Stream& stream = state.streams[static_cast<std::size_t>(number)];
-  const auto code = static_cast<std::size_t>(program_.code_of()[static_cast<std::size_t>(rank)]);
-  const program::Stream& items = program_.codes()[code].streams[static_cast<std::size_t>(number)];
+  Rank& state = ranks_[index(rank)];
+  Stream& stream = state.streams[index(number)];
+  const auto code = index(program_.code_of()[index(rank)]);
+  const program::Stream& items = program_.codes()[code].streams[index(number)];
   stream.waits_for_event = false;
   while (stream.position < items.size() && step(rank, stream, items[stream.position]))
     ++stream.position;
@@ -92,7 +91,7 @@ void Interpreter::advance(int rank, std::int32_t number) {
 
 /// One item; false if the stream has to wait for it.
 bool Interpreter::step(int rank, Stream& stream, const StreamItem& item) {
-  Rank& state = ranks_[static_cast<std::size_t>(rank)];
+  Rank& state = ranks_[index(rank)];
   switch (item.kind) {
     case StreamItem::Kind::kernel:
     case StreamItem::Kind::engine:
@@ -122,9 +121,9 @@ void Interpreter::launch(int rank, Stream& stream) {
   const std::vector<Actor>& actors = stream.launches[stream.position];
   stream.running = static_cast<std::int32_t>(actors.size());
   stream.kernel_end = stream.clock;
-  Rank& state = ranks_[static_cast<std::size_t>(rank)];
+  Rank& state = ranks_[index(rank)];
   for (Actor actor : actors) {
-    Workgroup& workgroup = workgroups_[static_cast<std::size_t>(actor)];
+    Workgroup& workgroup = workgroups_[index(actor)];
     workgroup.clock.join(stream.clock);
     workgroup.with_own_of = -1;
     workgroup.fenced = {workgroup.clock, workgroup.in_clocks, workgroup.segment, 0, fold_.images()};
@@ -141,12 +140,11 @@ void Interpreter::launch(int rank, Stream& stream) {
 /// Blocks start in order, all parts of one together; one that finds no place keeps those behind it
 /// waiting.
 void Interpreter::dispatch(int rank) {
-  std::deque<Actor>& unborn = ranks_[static_cast<std::size_t>(rank)].unborn;
+  std::deque<Actor>& unborn = ranks_[index(rank)].unborn;
   while (!unborn.empty()) {
-    const auto parts = workgroups_[static_cast<std::size_t>(unborn.front())].parts;
+    const auto parts = workgroups_[index(unborn.front())].parts;
     const std::span<Workgroup> block =
-        std::span(workgroups_)
-            .subspan(static_cast<std::size_t>(unborn.front()), static_cast<std::size_t>(parts));
+        std::span(workgroups_).subspan(index(unborn.front()), index(parts));
     if (!place(rank, block)) return;
     for (Workgroup& workgroup : block) {
       workgroup.state = Workgroup::State::ready;
@@ -159,34 +157,34 @@ void Interpreter::dispatch(int rank) {
 /// Takes the compute unit with the fewest threads; without a machine there is always room, and so
 /// there is where workgroups that wait leave their places (SyncMon).
 bool Interpreter::place(int rank, std::span<Workgroup> block) {
-  std::vector<ComputeUnit>& units = ranks_[static_cast<std::size_t>(rank)].compute_units;
+  std::vector<ComputeUnit>& units = ranks_[index(rank)].compute_units;
   if (units.empty()) return true;
   const machine::GpuModel& model = program_.machine()->model(rank);
   if (model.sync_wait == machine::WaitPolicy::syncmon) return true;
   program::Occupancy all;
   for (const Workgroup& workgroup : block) all += workgroup.occupancy;
   const auto used = [&](std::int32_t unit) -> const program::Occupancy& {
-    return units[static_cast<std::size_t>(unit)].used;
+    return units[index(unit)].used;
   };
   const std::int32_t unit =
       program::find_unit(0, static_cast<std::int32_t>(units.size()), 0, used, all, model);
   if (unit < 0) return false;
-  units[static_cast<std::size_t>(unit)].used += all;
+  units[index(unit)].used += all;
   for (Workgroup& workgroup : block) workgroup.compute_unit = unit;
   return true;
 }
 
 void Interpreter::end(Actor actor) {
-  Workgroup& self = workgroups_[static_cast<std::size_t>(actor)];
+  Workgroup& self = workgroups_[index(actor)];
   self.state = Workgroup::State::ended;
   pass_barrier(self);
   self.clock.join(std::exchange(self.after_fence, {}));
-  Rank& state = ranks_[static_cast<std::size_t>(self.rank)];
+  Rank& state = ranks_[index(self.rank)];
   if (self.compute_unit >= 0) {
-    state.compute_units[static_cast<std::size_t>(self.compute_unit)].used -= self.occupancy;
+    state.compute_units[index(self.compute_unit)].used -= self.occupancy;
     self.compute_unit = -1;
   }
-  Stream& stream = state.streams[static_cast<std::size_t>(self.stream)];
+  Stream& stream = state.streams[index(self.stream)];
   Snapshot{self.clock, self.in_clocks, self.segment, 0, fold_.images()}.join_into(
       stream.kernel_end);
   dispatch(self.rank);
@@ -208,14 +206,13 @@ bool Interpreter::all_streams_done() const {
 
 bool Interpreter::waits_for_place(const Workgroup& workgroup) const {
   const auto actor = static_cast<Actor>(&workgroup - workgroups_.data());
-  const std::deque<Actor>& unborn = ranks_[static_cast<std::size_t>(workgroup.rank)].unborn;
-  return std::find(unborn.begin(), unborn.end(), actor) != unborn.end();
+  const std::deque<Actor>& unborn = ranks_[index(workgroup.rank)].unborn;
+  return std::ranges::find(unborn, actor) != unborn.end();
 }
 
 Clock Interpreter::end_of(int rank) const {
   Clock clock;
-  for (const Stream& stream : ranks_[static_cast<std::size_t>(rank)].streams)
-    clock.join(stream.clock);
+  for (const Stream& stream : ranks_[index(rank)].streams) clock.join(stream.clock);
   return clock;
 }
 

@@ -70,7 +70,7 @@ class Look {
     const std::int64_t left = state.left_over();
     if (left == 0) return;
     const Signal& last = state.last_signal();
-    const Workgroup& from = interpreter_.workgroups()[static_cast<std::size_t>(last.workgroup)];
+    const Workgroup& from = interpreter_.workgroups()[index(last.workgroup)];
     Finding finding;
     if (!state.awaited()) {
       finding.summary = name + " keeps " + plural(left, "signal") + ", and nobody waits for it";
@@ -124,7 +124,7 @@ class Look {
 
   /// Each end is looked at once: a cursor counts the slices of all operations.
   void count_slices(const Workgroup& self) {
-    const std::vector<Op>& ops = program_.bodies()[static_cast<std::size_t>(self.body)].ops;
+    const std::vector<Op>& ops = program_.bodies()[index(self.body)].ops;
     program::Cursor walk(program_, self.rank, self.body);
     program::Primitive primitive;
     while (walk.next(primitive)) {

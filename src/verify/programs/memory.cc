@@ -45,7 +45,7 @@ Trail join(const Trail& a, const Trail& b, std::int32_t images) {
   for (const Trail* trail : {&a, &b})
     for (const Trail::Step& step : *trail->steps)
       steps.push_back({step.record, (step.turn + trail->turn) % images, step.delta + trail->shift});
-  std::sort(steps.begin(), steps.end(), [](const Trail::Step& x, const Trail::Step& y) {
+  std::ranges::sort(steps, [](const Trail::Step& x, const Trail::Step& y) {
     if (x.record != y.record) return x.record > y.record;
     return x.turn != y.turn ? x.turn < y.turn : x.delta < y.delta;
   });
@@ -59,7 +59,7 @@ Trail join(const Trail& a, const Trail& b, std::int32_t images) {
 
 Memory::Memory(const program::Bound& program, ValueTable& values, int period)
     : values_(values), buffers_(static_cast<std::int32_t>(program.buffers().size())) {
-  cells_.resize(2 * program.buffers().size() * static_cast<std::size_t>(period));
+  cells_.resize(2 * program.buffers().size() * index(period));
   layouts_.resize(cells_.size());
   for (std::size_t i = 1; i < layouts_.size(); i += 2) layouts_[i] = Access::packet;
 }
@@ -69,8 +69,7 @@ std::int32_t Memory::number_of(const Region& where) const {
 }
 
 Region Memory::memory_of(std::int32_t number) const {
-  return {number / 2 / buffers_, number / 2 % buffers_, layouts_[static_cast<std::size_t>(number)],
-          0, 0};
+  return {number / 2 / buffers_, number / 2 % buffers_, layouts_[index(number)], 0, 0};
 }
 
 void Memory::initialise(const Region& where, Value value) {
@@ -202,13 +201,12 @@ void Memory::check_write(const Region& where, const Cell& cell, std::int32_t rec
 void Memory::check_writes(const Region& where, std::int32_t record, const View& view,
                           const std::vector<Piece>& pieces) {
   auto piece = pieces.begin();
-  inspect(where, [&](std::int64_t begin, std::int64_t end, const Cell* cell) {
+  inspect(where, [&](const Region& all, const Cell* cell) {
     if (cell == nullptr) return;
-    Region part = where;
-    for (part.begin = begin; part.begin < end && piece != pieces.end(); part.begin = part.end) {
+    for (Region part = all; part.begin < all.end && piece != pieces.end(); part.begin = part.end) {
       while (piece != pieces.end() && where.begin + piece->end <= part.begin) ++piece;
       if (piece == pieces.end()) return;
-      part.end = std::min(end, where.begin + piece->end);
+      part.end = std::min(all.end, where.begin + piece->end);
       Trail trail = piece->trail;
       trail.shift -= where.begin;
       check_write(part, *cell, record, view, trail);
@@ -272,7 +270,7 @@ void Memory::write(const Region& where, std::int32_t record, const View& view,
     rewritten = rewritten || (at->second.writer >= 0 && (lamport ? at->second.flag != 0 && flag != 0
                                                                  : at->second.flag == flag));
   if (packets) {
-    layouts_[static_cast<std::size_t>(number_of(where))] = where.access;
+    layouts_[index(number_of(where))] = where.access;
     const AccessRecord& store = access(record);
     packet_stores_.emplace(
         record, Snapshot{view.clock, store.actor, store.segment, store.image, view.images});
@@ -294,9 +292,9 @@ void Memory::write(const Region& where, std::int32_t record, const View& view,
 
 std::optional<std::int64_t> Memory::first_without(const Region& packets, std::int64_t flag) const {
   std::optional<std::int64_t> missing;
-  inspect(packets, [&](std::int64_t begin, std::int64_t, const Cell* cell) {
+  inspect(packets, [&](const Region& part, const Cell* cell) {
     const bool there = cell != nullptr && cell->writer >= 0 && cell->flag == flag;
-    if (!there && !missing) missing = begin;
+    if (!there && !missing) missing = part.begin;
   });
   return missing;
 }
@@ -304,7 +302,7 @@ std::optional<std::int64_t> Memory::first_without(const Region& packets, std::in
 void Memory::stores_of(const Region& packets, std::int32_t image, std::int32_t images,
                        std::vector<Stored>& stores) const {
   const std::vector<Trail::Step>* last = nullptr;
-  inspect(packets, [&](std::int64_t, std::int64_t, const Cell* cell) {
+  inspect(packets, [&](const Region&, const Cell* cell) {
     if (cell == nullptr || cell->writer < 0) return;
     const Stored direct{cell->writer, image, false};
     if (stores.empty() || stores.back() != direct) stores.push_back(direct);
@@ -319,17 +317,15 @@ void Memory::stores_of(const Region& packets, std::int32_t image, std::int32_t i
 std::optional<Region> Memory::mixed_use() const {
   for (std::int32_t number = 0; number + 1 < static_cast<std::int32_t>(cells_.size());
        number += 2) {
-    const Cells& packets = cells_[static_cast<std::size_t>(number) + 1];
-    if (packets.empty() || cells_[static_cast<std::size_t>(number)].empty()) continue;
-    const Access layout = layouts_[static_cast<std::size_t>(number) + 1];
+    const Cells& packets = cells_[index(number) + 1];
+    if (packets.empty() || cells_[index(number)].empty()) continue;
+    const Access layout = layouts_[index(number) + 1];
     for (const auto& [begin, cell] : packets) {
       Region memory = memory_of(number);
       memory.begin = program::memory_offset(begin, layout);
       memory.end = memory.begin + program::memory_size(cell.end - begin, layout);
       bool used = false;
-      inspect(memory, [&](std::int64_t, std::int64_t, const Cell* other) {
-        used = used || other != nullptr;
-      });
+      inspect(memory, [&](const Region&, const Cell* other) { used = used || other != nullptr; });
       if (used) return memory;
     }
   }

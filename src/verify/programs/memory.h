@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "program/bind/bound.h"
@@ -118,9 +119,7 @@ class Memory {
 
   /// Numbers an access; the number stands for it in read() and write().
   std::int32_t record(const AccessRecord& access);
-  const AccessRecord& access(std::int32_t record) const {
-    return records_[static_cast<std::size_t>(record)];
-  }
+  const AccessRecord& access(std::int32_t record) const { return records_[index(record)]; }
 
   /// Appends the values of the region in order, and checks the load against the last store.
   void read(const Region& where, std::int32_t record, const View& view, std::vector<Piece>& out);
@@ -153,8 +152,7 @@ class Memory {
   void stores_of(const Region& packets, std::int32_t image, std::int32_t images,
                  std::vector<Stored>& stores) const;
 
-  /// Calls visit(begin, end, const Cell*) for the whole region in order; null where nothing was
-  /// touched.
+  /// Calls visit(part, const Cell*) for the whole region in order; null where nothing was touched.
   template <class Visit>
   void inspect(const Region& where, Visit visit) const;
 
@@ -174,10 +172,8 @@ class Memory {
  private:
   using Cells = std::map<std::int64_t, Cell>;  ///< by first byte; disjoint
 
-  Cells& cells(const Region& where) { return cells_[static_cast<std::size_t>(number_of(where))]; }
-  const Cells& cells(const Region& where) const {
-    return cells_[static_cast<std::size_t>(number_of(where))];
-  }
+  Cells& cells(const Region& where) { return cells_[index(number_of(where))]; }
+  const Cells& cells(const Region& where) const { return cells_[index(number_of(where))]; }
   Cells::iterator split(Cells& cells, std::int64_t at);
   void fill_gaps(const Region& where);
   bool ordered(std::int32_t earlier, std::int32_t later, const View& view, std::int64_t begin,
@@ -214,16 +210,19 @@ void Memory::inspect(const Region& where, Visit visit) const {
   const Cells& all = cells(where);
   auto at = all.upper_bound(where.begin);
   if (at != all.begin()) --at;
-  std::int64_t next = where.begin;
+  Region part = where;
+  const auto visit_to = [&](std::int64_t end, const Cell* cell) {
+    part.end = end;
+    visit(std::as_const(part), cell);
+    part.begin = end;
+  };
   for (; at != all.end() && at->first < where.end; ++at) {
-    const std::int64_t begin = std::max(at->first, where.begin);
     const std::int64_t end = std::min(at->second.end, where.end);
-    if (end <= next) continue;
-    if (begin > next) visit(next, begin, static_cast<const Cell*>(nullptr));
-    visit(std::max(begin, next), end, &at->second);
-    next = end;
+    if (end <= part.begin) continue;
+    if (at->first > part.begin) visit_to(at->first, nullptr);
+    visit_to(end, &at->second);
   }
-  if (next < where.end) visit(next, where.end, static_cast<const Cell*>(nullptr));
+  if (part.begin < where.end) visit_to(where.end, nullptr);
 }
 
 }  // namespace hemiola::verify

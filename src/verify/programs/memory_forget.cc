@@ -34,19 +34,19 @@ void Memory::each_record(Visit visit) {
 void Memory::forget() {
   if (records_.size() < many_) return;
   std::vector<std::int32_t> number(records_.size(), -1);
-  each_record([&](std::int32_t& record) { number[static_cast<std::size_t>(record)] = 0; });
+  each_record([&](std::int32_t& record) { number[index(record)] = 0; });
   std::int32_t next = 0;
   for (std::size_t record = 0; record < records_.size(); ++record) {
     if (number[record] < 0) continue;
-    records_[static_cast<std::size_t>(next)] = records_[record];
+    records_[index(next)] = records_[record];
     number[record] = next++;
   }
-  records_.resize(static_cast<std::size_t>(next));
-  each_record([&](std::int32_t& record) { record = number[static_cast<std::size_t>(record)]; });
+  records_.resize(index(next));
+  each_record([&](std::int32_t& record) { record = number[index(record)]; });
   for (auto* stores : {&packet_stores_, &fenced_}) {
     std::unordered_map<std::int32_t, Snapshot> kept;
     for (auto& [record, snapshot] : *stores) {
-      const std::int32_t now = number[static_cast<std::size_t>(record)];
+      const std::int32_t now = number[index(record)];
       if (now >= 0) kept.emplace(now, std::move(snapshot));
     }
     *stores = std::move(kept);

@@ -46,7 +46,7 @@ std::vector<OutputPostcondition> postconditions(const Bound& program, int rank) 
   std::vector<OutputPostcondition> result;
   if (const program::Promise* const promise = program.program().promise.get()) {
     const std::int64_t chunk = program.chunk_bytes();
-    for (const program::PromisedRegion& region : promise->of[static_cast<std::size_t>(rank)])
+    for (const program::PromisedRegion& region : promise->of[index(rank)])
       result.push_back({region.begin * chunk,
                         (region.begin + region.chunks) * chunk,
                         region.from.front().first,
@@ -128,7 +128,7 @@ void require_shapes(const Bound& program) {
     for (const OutputPostcondition& promise : postconditions(program, rank))
       end = std::max(end, promise.end);
     if (output->begin + end > output->end)
-      wrong_shape(program, rank, program.buffers()[static_cast<std::size_t>(output->buffer)].name,
+      wrong_shape(program, rank, program.buffers()[index(output->buffer)].name,
                   output->end - output->begin, end);
     const bool contributes =
         program.collective() != Collective::broadcast || rank == program.program().root;
@@ -136,8 +136,7 @@ void require_shapes(const Bound& program) {
       const std::int64_t needs = input_bytes(program, input.buffer, rank);
       const std::int64_t has = input.end - input.begin;
       if (contributes && has > 0 && has < needs)
-        wrong_shape(program, rank, program.buffers()[static_cast<std::size_t>(input.buffer)].name,
-                    has, needs);
+        wrong_shape(program, rank, program.buffers()[index(input.buffer)].name, has, needs);
     }
   }
 }
@@ -208,7 +207,7 @@ Finding wrong_output(const Interpreter& interpreter, const Memory& memory, const
     return finding;
   }
   const AccessRecord& writer = memory.access(cell->writer);
-  const Workgroup& workgroup = interpreter.workgroups()[static_cast<std::size_t>(writer.workgroup)];
+  const Workgroup& workgroup = interpreter.workgroups()[index(writer.workgroup)];
   finding.steps.push_back(witness(
       interpreter, workgroup, writer.image, writer.op,
       "is the last to write " + describe(interpreter.program(), where) + ", which then " + text));
@@ -236,15 +235,12 @@ std::optional<Finding> check_promise(const Interpreter& interpreter, const Memor
                      std::to_string(output.end);
     return first;
   }
-  memory.inspect(where, [&](std::int64_t begin, std::int64_t until, const Cell* cell) {
+  memory.inspect(where, [&](const Region& part, const Cell* cell) {
     if (first) return;
-    Region part = where;
-    part.begin = begin;
-    part.end = until;
     std::string text = "holds nothing: nobody wrote there";
     if (cell != nullptr)
       text = difference(interpreter.program(), memory, values, values.terms(cell->value), promise,
-                        begin, output.begin);
+                        part.begin, output.begin);
     if (!text.empty()) {
       first = wrong_output(interpreter, memory, part, cell, text);
       return;
@@ -259,7 +255,7 @@ std::optional<Finding> check_promise(const Interpreter& interpreter, const Memor
 
 void warn(const Interpreter& interpreter, const AccessRecord& access, const Region& where,
           const std::string& text, Diagnostics& warnings) {
-  const Workgroup& workgroup = interpreter.workgroups()[static_cast<std::size_t>(access.workgroup)];
+  const Workgroup& workgroup = interpreter.workgroups()[index(access.workgroup)];
   const Witness place = witness(interpreter, workgroup, access.image, access.op, "");
   SourceLocation location;
   location.file = interpreter.program().source();
@@ -321,11 +317,8 @@ std::optional<Finding> check_expected(const Interpreter& interpreter, const Memo
   const Clock end = interpreter.end_of_all();
   std::optional<Finding> first;
   const auto look = [&](const Region& where) {
-    memory.inspect(where, [&](std::int64_t begin, std::int64_t until, const Cell* cell) {
+    memory.inspect(where, [&](const Region& part, const Cell* cell) {
       if (first) return;
-      Region part = where;
-      part.begin = begin;
-      part.end = until;
       const auto& terms = cell == nullptr ? std::vector<Term>{} : values.terms(cell->value);
       if (terms.empty() || std::any_of(terms.begin(), terms.end(), ValueTable::is_unwritten)) {
         first = wrong_output(interpreter, memory, part, cell, "holds nothing: nobody wrote there");
@@ -365,11 +358,8 @@ void warn_of_early_ends(const Interpreter& interpreter, const Memory& memory,
       const BufferKind kind = program.buffers()[i].kind;
       if (kind != BufferKind::input && kind != BufferKind::output) continue;
       const Region whole = place(program, static_cast<std::int32_t>(i), rank, INT64_MAX / 4);
-      memory.inspect(whole, [&](std::int64_t begin, std::int64_t until, const Cell* cell) {
+      memory.inspect(whole, [&](const Region& where, const Cell* cell) {
         if (cell == nullptr) return;
-        Region where = whole;
-        where.begin = begin;
-        where.end = until;
         if (!late_write && is_late(memory, *cell, end)) {
           late_write = true;
           warn(interpreter, memory.access(cell->writer), where, "has written", warnings);
@@ -396,15 +386,13 @@ void warn_of_overwritten_inputs(const Interpreter& interpreter, const Memory& me
       if (input.buffer == output->buffer) continue;  // in place
       const AccessRecord* writer = nullptr;
       Region where = input;
-      memory.inspect(input, [&](std::int64_t begin, std::int64_t end, const Cell* cell) {
+      memory.inspect(input, [&](const Region& part, const Cell* cell) {
         if (writer != nullptr || cell == nullptr || cell->writer < 0) return;
         writer = &memory.access(cell->writer);
-        where.begin = begin;
-        where.end = end;
+        where = part;
       });
       if (writer == nullptr) continue;
-      const Workgroup& workgroup =
-          interpreter.workgroups()[static_cast<std::size_t>(writer->workgroup)];
+      const Workgroup& workgroup = interpreter.workgroups()[index(writer->workgroup)];
       const Witness place = witness(interpreter, workgroup, writer->image, writer->op, "");
       warnings.warning(place.operation + " of " + describe(interpreter, workgroup, writer->image) +
                            " overwrites the caller's input, " + describe(program, where) +

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/units.h"
+#include "program/semantics/streams.h"
 #include "program/walk/cursor.h"
 #include "verify/programs/fold.h"
 
@@ -153,7 +154,7 @@ class Ends {
   /// Whether the ends are in the same order at both sizes.
   bool same_order() {
     for (auto& [memory, ends] : ends_) {
-      std::sort(ends.begin(), ends.end());
+      std::ranges::sort(ends);
       for (std::size_t i = 1; i < ends.size(); ++i) {
         const auto& [small, large] = ends[i];
         const auto& [small_before, large_before] = ends[i - 1];
@@ -166,16 +167,10 @@ class Ends {
 
  private:
   static bool runs(const Bound& program, int rank, std::int32_t body) {
-    const auto code = static_cast<std::size_t>(program.code_of()[static_cast<std::size_t>(rank)]);
-    for (const program::Stream& stream : program.codes()[code].streams) {
-      for (const program::StreamItem& item : stream) {
-        if (item.kind == program::StreamItem::Kind::engine && item.index == body) return true;
-        if (item.kind != program::StreamItem::Kind::kernel) continue;
-        const auto& bodies = program.kernels()[static_cast<std::size_t>(item.index)].bodies;
-        if (std::find(bodies.begin(), bodies.end(), body) != bodies.end()) return true;
-      }
-    }
-    return false;
+    bool found = false;
+    each_body(program.code(rank), program.kernels(),
+              [&](std::int32_t other) { found = found || other == body; });
+    return found;
   }
 
   bool add(const program::Primitive& x, const program::Primitive& y) {
@@ -195,7 +190,7 @@ class Ends {
     ends.emplace_back(small.begin, large.begin);
     ends.emplace_back(small.end, large.end);
     if (ends.size() < kTidy) return;
-    std::sort(ends.begin(), ends.end());
+    std::ranges::sort(ends);
     ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   }
 
@@ -318,8 +313,7 @@ std::vector<Bytes> sizes_beside(const Program& program, const Bound& bound,
   const std::int64_t step = program.next_legal_size({1}, bound.type()).count;
   const auto add = [&](std::int64_t size) {
     if (size < step || size > kLargest || sizes.contains({size})) return;
-    if (std::find(result.begin(), result.end(), Bytes{size}) == result.end())
-      result.push_back({size});
+    if (std::ranges::find(result, Bytes{size}) == result.end()) result.push_back({size});
   };
   add(step);
   add(sizes.min.count - step);

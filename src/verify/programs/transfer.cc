@@ -41,7 +41,7 @@ std::vector<Interpreter::Part> Interpreter::parts(const Span& span, std::int64_t
   if (!is_multicast(span.access))
     add(span.rank);
   else
-    for (int member : program_.groups()[static_cast<std::size_t>(span.group)]) add(member);
+    for (int member : program_.groups()[index(span.group)]) add(member);
   return result;
 }
 
@@ -60,11 +60,9 @@ bool Interpreter::spans_exist(Workgroup& self, Actor actor) {
   const Primitive& primitive = self.current;
   const auto check = [&](const Span& span) {
     const bool multicast = is_multicast(span.access);
-    const bool group =
-        span.group >= 0 && static_cast<std::size_t>(span.group) < program_.groups().size();
+    const bool group = span.group >= 0 && index(span.group) < program_.groups().size();
     const bool rank = span.rank >= 0 && span.rank < program_.ranks();
-    const bool buffer =
-        span.buffer >= 0 && static_cast<std::size_t>(span.buffer) < program_.buffers().size();
+    const bool buffer = span.buffer >= 0 && index(span.buffer) < program_.buffers().size();
     if (!buffer || !(multicast ? group : rank))
       return fail(actor, primitive.op, "names a rank, buffer or group that does not exist");
     for (const Part& part : parts(span, primitive.bytes)) {
@@ -75,7 +73,7 @@ bool Interpreter::spans_exist(Workgroup& self, Actor actor) {
       if (begin >= 0 && end <= size) continue;
       fail(actor, primitive.op,
            "touches bytes [" + std::to_string(begin) + ", " + std::to_string(end) + ") of " +
-               program_.buffers()[static_cast<std::size_t>(region.buffer)].name + " of rank " +
+               program_.buffers()[index(region.buffer)].name + " of rank " +
                std::to_string(region.rank) + ", which has " + std::to_string(size));
     }
   };
@@ -101,7 +99,7 @@ bool Interpreter::packets_there(Workgroup& self, Actor actor) {
     }
   }
   if (stores_seen_.empty()) return true;
-  std::sort(stores_seen_.begin(), stores_seen_.end());
+  std::ranges::sort(stores_seen_);
   stores_seen_.erase(std::unique(stores_seen_.begin(), stores_seen_.end()), stores_seen_.end());
   Acquired before;
   for (const auto& [record, image, is_before] : stores_seen_) {
@@ -144,7 +142,7 @@ bool Interpreter::is_alone_in_batch(Workgroup& self, Actor actor) {
       fail(actor, copy.op,
            std::string(b.written ? "writes" : "reads") + " bytes [" + std::to_string(both->begin) +
                ", " + std::to_string(both->end) + ") of " +
-               program_.buffers()[static_cast<std::size_t>(both->buffer)].name + " of rank " +
+               program_.buffers()[index(both->buffer)].name + " of rank " +
                std::to_string(both->rank) + ", which a copy of the same submission " +
                (a.written ? "writes" : "reads") + ": these are in no order");
       return false;
@@ -199,9 +197,8 @@ bool Interpreter::execute_move(Workgroup& self, Actor actor) {
     return true;
   }
   load(self.current, access, self.clock);
-  const program::Body& body = program_.bodies()[static_cast<std::size_t>(self.body)];
-  if (body.ops[static_cast<std::size_t>(self.current.op)].kind == program::OpKind::compute &&
-      self.current.dst.empty())
+  const program::Body& body = program_.bodies()[index(self.body)];
+  if (body.ops[index(self.current.op)].kind == program::OpKind::compute && self.current.dst.empty())
     check_written(actor);
   if (self.current.src.empty()) {
     const bool clears = self.current.dst.front().access == Access::lamport;
@@ -233,24 +230,22 @@ bool Interpreter::reduces_otherwise(const Workgroup& self, Actor actor) {
 /// that no load of it conflicts with anything, and operands of computes need not be remembered.
 /// Whether that is all that the current primitive does; a store into resident memory is a fault.
 bool Interpreter::reads_resident(Actor actor) {
-  const Primitive& current = workgroups_[static_cast<std::size_t>(actor)].current;
+  const Primitive& current = workgroups_[index(actor)].current;
   const auto resident = [&](const Span& span) {
-    return program_.buffers()[static_cast<std::size_t>(span.buffer)].kind ==
-           program::BufferKind::resident;
+    return program_.buffers()[index(span.buffer)].kind == program::BufferKind::resident;
   };
   for (const Span& span : current.dst) {
     if (!resident(span)) continue;
     fail(actor, current.op,
-         "stores into " + program_.buffers()[static_cast<std::size_t>(span.buffer)].name +
+         "stores into " + program_.buffers()[index(span.buffer)].name +
              ", which is only there to be read");
     return true;
   }
   const auto only_read = [&](const Span& span) {
-    const bool is_input = program_.buffers()[static_cast<std::size_t>(span.buffer)].kind ==
-                          program::BufferKind::input;
-    return resident(span) || (is_input && !stored_into_[static_cast<std::size_t>(span.buffer)]);
+    const bool is_input = program_.buffers()[index(span.buffer)].kind == program::BufferKind::input;
+    return resident(span) || (is_input && !stored_into_[index(span.buffer)]);
   };
-  return current.posted && std::all_of(current.src.begin(), current.src.end(), only_read);
+  return current.posted && std::ranges::all_of(current.src, only_read);
 }
 
 /// What a rank computes stands for its input to the collective: leaves it in sum_, row by row.
@@ -266,8 +261,8 @@ void Interpreter::made_by(int rank, const Primitive& primitive) {
 /// Reads all sources and leaves their sum in sum_.
 void Interpreter::load(const Primitive& primitive, AccessRecord access, const Clock& clock) {
   sum_.clear();
-  const bool stores_packets = std::any_of(primitive.dst.begin(), primitive.dst.end(),
-                                          [](const Span& span) { return is_packet(span.access); });
+  const bool stores_packets =
+      std::ranges::any_of(primitive.dst, [](const Span& span) { return is_packet(span.access); });
   for (const Span& span : primitive.src) {
     access.polls = access.threads > 0 && is_packet(span.access);
     std::vector<Piece> all;  // of one rank: row after row
@@ -295,8 +290,8 @@ void Interpreter::check_written(Actor actor) {
   for (const Piece& piece : sum_) {
     for (const Term& term : values_.terms(piece.value)) {
       if (!ValueTable::is_unwritten(term)) continue;
-      const Primitive& current = workgroups_[static_cast<std::size_t>(actor)].current;
-      const auto buffer = static_cast<std::size_t>(current.src.front().buffer);
+      const Primitive& current = workgroups_[index(actor)].current;
+      const auto buffer = index(current.src.front().buffer);
       return fail(
           actor, current.op,
           "computes with bytes of " + program_.buffers()[buffer].name + " that nobody wrote");
@@ -334,7 +329,7 @@ void Interpreter::store(const Primitive& primitive, AccessRecord access, const C
       access.image = fold_.back(part.image);
       const std::int32_t record = memory_.record(access);
       if (is_packet(span.access)) {
-        const Workgroup& self = workgroups_[static_cast<std::size_t>(access.workgroup)];
+        const Workgroup& self = workgroups_[index(access.workgroup)];
         memory_.set_fenced(record, is_own(access) ? self.fenced.turned(access.image) : Snapshot{});
       }
       const View known = view(clock, part.image);
@@ -419,7 +414,7 @@ Interpreter::Queue& Interpreter::queue(int rank, int peer) {
     Queue& created = queues_.emplace_back();
     created.actor = static_cast<Actor>(workgroups_.size() + queues_.size() - 1);
   }
-  return queues_[static_cast<std::size_t>(at->second)];
+  return queues_[index(at->second)];
 }
 
 }  // namespace hemiola::verify

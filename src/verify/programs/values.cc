@@ -23,8 +23,7 @@ void add_runs(std::span<const Term> terms, std::vector<Term>& out) {
     edges.push_back({term.source, term.count});
     edges.push_back({term.source + term.sources, -term.count});
   }
-  std::sort(edges.begin(), edges.end(),
-            [](const Edge& a, const Edge& b) { return a.source < b.source; });
+  std::ranges::sort(edges, {}, &Edge::source);
   std::int64_t count = 0;
   for (std::size_t i = 0; i < edges.size(); ++i) {
     count += edges[i].change;
@@ -85,8 +84,8 @@ std::vector<Term> ValueTable::terms(Value value) const {
 
 Value ValueTable::of(std::vector<Term> terms) {
   const auto place = [](const Term& term) { return std::pair(term.delta, term.call); };
-  std::stable_sort(terms.begin(), terms.end(),
-                   [&](const Term& x, const Term& y) { return place(x) < place(y); });
+  std::ranges::stable_sort(terms,
+                           [&](const Term& x, const Term& y) { return place(x) < place(y); });
   std::vector<Term> result;
   for (std::size_t begin = 0, end = 0; begin < terms.size(); begin = end) {
     while (end < terms.size() && place(terms[end]) == place(terms[begin])) ++end;

@@ -1,5 +1,6 @@
 // Mutants, checked and run.
 #include "verify/plans/data.h"
+#include "verify/testing/interleave.h"
 #include "verify/testing/mutants.h"
 
 namespace hemiola::verify {

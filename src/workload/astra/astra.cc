@@ -5,7 +5,6 @@
 #include <set>
 
 #include "core/index.h"
-#include "core/lenient.h"
 #include "workload/astra/calendar.h"
 #include "workload/astra/fabric.h"
 #include "workload/astra/notices.h"
@@ -100,9 +99,8 @@ bool all_are_alike(const Workload& workload, const AstraConfiguration& configura
     if (node.kind != NodeKind::collective) continue;
     const CollectiveCall& call = workload.collectives[index(node.work)];
     if (!everybody(call.family)) return false;
-    if (static_cast<std::size_t>(call.kind) >= configuration.system.algorithms.size()) continue;
-    for (const AstraAlgorithm& algorithm :
-         configuration.system.algorithms[static_cast<std::size_t>(call.kind)]) {
+    if (index(call.kind) >= configuration.system.algorithms.size()) continue;
+    for (const AstraAlgorithm& algorithm : configuration.system.algorithms[index(call.kind)]) {
       using enum AstraAlgorithm::Kind;
       // Places in a tree differ. Partners of halving-doubling are at the same distance, but on
       // different sides.

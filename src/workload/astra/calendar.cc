@@ -73,7 +73,7 @@ bool Calendar::next(Event& event) {
         return true;
       }
       auto& open = open_[rank_];
-      open.erase(std::find(open.begin(), open.end(), std::pair(now_, list_)));
+      open.erase(std::ranges::find(open, std::pair(now_, list_)));
       of_ranks_.give_back(list_);
       list_ = kNone;
     }

@@ -103,7 +103,7 @@ void Collectives::start(std::uint32_t rank, std::uint32_t node, std::int32_t cal
   if (plan->passes.empty())
     return calendar_.enter_of_rank(rank, calendar_.now(), {EventKind::over, rank, node});
   const std::int64_t priority = next_priority(rank);
-  std::int64_t& done = chunks_done_[rank][static_cast<std::size_t>(what.kind)];
+  std::int64_t& done = chunks_done_[rank][index(what.kind)];
   for (std::uint32_t chunk = 0; chunk < plan->chunks; ++chunk)
     add_stream(number, rank, place.member, chunk, priority, plan->passes_of(chunk, done));
   done += plan->chunks;
@@ -155,7 +155,7 @@ void Collectives::advance(std::uint32_t stream) {
   if (last) finish(stream);
   if (!first) {
     Queue& queue = queue_of(rank, before);
-    queue.streams.erase(std::find(queue.streams.begin(), queue.streams.end(), stream));
+    queue.streams.erase(std::ranges::find(queue.streams, stream));
   }
   if (last) {
     unused_streams_.push_back(stream);
@@ -187,7 +187,7 @@ void Collectives::finish(std::uint32_t stream) {
   const std::uint32_t node = instance.nodes[one.member];
   if (--instance.streams_left == 0) {
     Calls& calls = *instance.calls;
-    *std::find(calls.instances.begin(), calls.instances.end(), one.instance) = kNone;
+    *std::ranges::find(calls.instances, one.instance) = kNone;
     while (!calls.instances.empty() && calls.instances.front() == kNone) {
       calls.instances.erase(calls.instances.begin());
       ++calls.first;
@@ -241,7 +241,7 @@ Unfinished Collectives::unfinished(std::uint32_t rank, std::int32_t call) const 
     if (begun[m] < begun[place.member])
       result.absent.push_back(whole ? static_cast<int>(m) : (*result.group)[m]);
   }
-  std::sort(result.absent.begin(), result.absent.end());
+  std::ranges::sort(result.absent);
   return result;
 }
 

@@ -113,11 +113,9 @@ class Collectives {
                   std::uint32_t chunk, std::int64_t priority, const std::vector<Pass>& passes);
   std::int64_t next_priority(std::uint32_t rank);
   Queue& queue_of(std::uint32_t rank, std::int32_t dimension) {
-    return queues_[rank * dimensions_ + static_cast<std::size_t>(dimension)];
+    return queues_[rank * dimensions_ + index(dimension)];
   }
-  const Pass& pass_of(const Stream& stream) const {
-    return (*stream.passes)[static_cast<std::size_t>(stream.pass)];
-  }
+  const Pass& pass_of(const Stream& stream) const { return (*stream.passes)[index(stream.pass)]; }
   void advance(std::uint32_t stream);
   void finish(std::uint32_t stream);
   void insert(Queue& queue, std::uint32_t stream);

@@ -86,7 +86,5 @@ struct AstraConfiguration {
 AstraSystem read_astra_system(std::string_view text, const std::string& file, Diagnostics& notices);
 AstraNetwork read_astra_network(std::string_view text, const std::string& file);
 AstraMemory read_astra_memory(std::string_view text, const std::string& file, Diagnostics& notices);
-/// "halvingDoubling", "direct4", as in system.json.
-std::string name_of(const AstraAlgorithm& algorithm);
 
 }  // namespace hemiola::workload

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <tuple>
+#include <vector>
 
 #include "core/testing/failure.h"
 #include "core/text.h"
@@ -50,16 +52,21 @@ TEST(AstraSystem, KeysAreRead) {
     "replay-only": 0
   })");
   EXPECT_EQ(system.order, AstraSystem::Order::first_first);
-  const auto names = [&](Collective kind) {
-    std::string all;
+  using Algorithms = std::vector<std::tuple<Kind, bool, int>>;  // over all, window
+  const auto algorithms = [&](Collective kind) {
+    Algorithms all;
     for (const AstraAlgorithm& one : system.algorithms[static_cast<std::size_t>(kind)])
-      all += name_of(one) + " ";
+      all.emplace_back(one.kind, one.over_all, one.window);
     return all;
   };
-  EXPECT_EQ(names(Collective::all_reduce), "ring direct direct12 ");
-  EXPECT_EQ(names(Collective::all_gather), "oneRing ");
-  EXPECT_EQ(names(Collective::reduce_scatter), "halvingDoubling oneHalvingDoubling ");
-  EXPECT_EQ(names(Collective::all_to_all), "oneDirect3 doubleBinaryTree ");
+  EXPECT_EQ(
+      algorithms(Collective::all_reduce),
+      (Algorithms{{Kind::ring, false, 0}, {Kind::direct, false, 0}, {Kind::direct, false, 12}}));
+  EXPECT_EQ(algorithms(Collective::all_gather), (Algorithms{{Kind::ring, true, 0}}));
+  EXPECT_EQ(algorithms(Collective::reduce_scatter),
+            (Algorithms{{Kind::halving_doubling, false, 0}, {Kind::halving_doubling, true, 0}}));
+  EXPECT_EQ(algorithms(Collective::all_to_all),
+            (Algorithms{{Kind::direct, true, 3}, {Kind::double_binary_tree, false, 0}}));
   EXPECT_TRUE(system.local_bandwidth_aware);
   EXPECT_EQ(system.chunks, 8);
   EXPECT_EQ(system.active_chunks, 2);

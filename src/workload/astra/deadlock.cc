@@ -45,7 +45,7 @@ std::vector<std::uint32_t> cycle_in(const Order& order, const std::vector<bool>&
     if (needs[at].empty()) return {};
     at = needs[at].front();
   }
-  return {std::find(way.begin(), way.end(), at), way.end()};
+  return {std::ranges::find(way, at), way.end()};
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
 #include <limits>
 
+#include "core/checked.h"
 #include "core/lenient.h"
 #include "core/units.h"
 #include "study/support/yaml_file.h"
@@ -67,13 +66,11 @@ class NetworkReader : study::YamlFile {
   double number(const YAML::Node& root, const std::string& key, std::size_t dimension) const {
     const YAML::Node node = root[key][dimension];
     const std::string word = node.IsScalar() ? node.Scalar() : "";
-    double value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(value) ||
-        value > 1e15)
+    const std::optional<double> value = finite_number(word);
+    if (!value || *value > 1e15)
       fail(node, fmt::format("a number is needed in '{}', not '{}'", key, word),
            "without a unit: bandwidth counts in 2^30 B/s, latency in ns");
-    return value;
+    return *value;
   }
 };
 

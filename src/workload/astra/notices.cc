@@ -70,12 +70,12 @@ class Notices {
       const CollectiveCall& call = workload_.collectives[index(number)];
       const auto& algorithms = configuration_.system.algorithms;
       if (index(static_cast<int>(call.kind)) >= algorithms.size()) continue;
-      const auto& own = algorithms[static_cast<std::size_t>(call.kind)];
+      const auto& own = algorithms[index(call.kind)];
       for (const auto& group : workload_.families[index(call.family)].groups) {
         if (group.size() == 1) ++alone;
         if (group.size() == index(workload_.ranks) &&
             own.size() < configuration_.network.dimensions.size() &&
-            std::none_of(own.begin(), own.end(), [](const auto& a) { return a.over_all; }))
+            std::ranges::none_of(own, [](const auto& a) { return a.over_all; }))
           partial.insert(fmt::format("{} goes over {} of {} dimensions only", name_of(call.kind),
                                      own.size(), configuration_.network.dimensions.size()));
         if (call.kind == Collective::all_gather &&

@@ -19,7 +19,7 @@ struct Axis {
 };
 
 bool is_native(Collective kind) {
-  return static_cast<std::size_t>(kind) < std::tuple_size_v<decltype(AstraSystem::algorithms)>;
+  return index(kind) < std::tuple_size_v<decltype(AstraSystem::algorithms)>;
 }
 
 class Planner {
@@ -31,7 +31,7 @@ class Planner {
     if (!is_native(call_.kind))
       throw Failure(fmt::format("ASTRA-sim has no {}", name_of(call_.kind)));
     const std::vector<AstraAlgorithm>& algorithms =
-        configuration_.system.algorithms[static_cast<std::size_t>(call_.kind)];
+        configuration_.system.algorithms[index(call_.kind)];
     if (algorithms.empty())
       throw Failure(fmt::format("the configuration has no algorithm for {}", name_of(call_.kind)),
                     {}, fmt::format("add '{}-implementation' to the system", name_of(call_.kind)));
@@ -42,9 +42,8 @@ class Planner {
     plan.size = astra_size(call_, ranks_);
     const std::int64_t chunk = cut(plan);
     plan.passes = passes(chunk, true);
-    const bool trees = std::any_of(plan.passes.begin(), plan.passes.end(), [](const Pass& pass) {
-      return pass.algorithm == Kind::double_binary_tree;
-    });
+    const bool trees = std::ranges::any_of(
+        plan.passes, [](const Pass& pass) { return pass.algorithm == Kind::double_binary_tree; });
     if (trees) plan.other_passes = passes(chunk, false);
     return plan;
   }

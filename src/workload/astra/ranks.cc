@@ -31,7 +31,7 @@ Order::Order(const Workload& workload, const Trace& trace) {
   const std::size_t count = trace.nodes.size();
   nodes.resize(count);
   std::iota(nodes.begin(), nodes.end(), 0U);
-  std::stable_sort(nodes.begin(), nodes.end(), [&](std::uint32_t a, std::uint32_t b) {
+  std::ranges::stable_sort(nodes, [&](std::uint32_t a, std::uint32_t b) {
     return trace.nodes[a].id < trace.nodes[b].id;
   });
   ranking.resize(count);

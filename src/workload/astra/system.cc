@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 
 #include "core/json.h"
@@ -57,8 +56,7 @@ AstraAlgorithm algorithm_of(const JsonValue& value) {
     algorithm.window = static_cast<std::int32_t>(*window);
     return algorithm;
   }
-  std::vector<std::string> known;
-  for (const Word& word : kWords) known.emplace_back(word.text);
+  const std::vector<std::string> known = names_of(kWords, &Word::text);
   value.fail(fmt::format("there is no algorithm '{}'", text), suggest(text, known));
 }
 
@@ -179,21 +177,6 @@ AstraSystem read_astra_system(std::string_view text, const std::string& file,
                               Diagnostics& notices) {
   const astra::JsonText json(text, file);
   return SystemReader(json, notices).read();
-}
-
-std::string name_of(const AstraAlgorithm& algorithm) {
-  switch (algorithm.kind) {
-    case Kind::ring:
-      return algorithm.over_all ? "oneRing" : "ring";
-    case Kind::direct:
-      return (algorithm.over_all ? "oneDirect" : "direct") +
-             (algorithm.window > 0 ? std::to_string(algorithm.window) : "");
-    case Kind::double_binary_tree:
-      return "doubleBinaryTree";
-    case Kind::halving_doubling:
-      return algorithm.over_all ? "oneHalvingDoubling" : "halvingDoubling";
-  }
-  return "";
 }
 
 }  // namespace hemiola::workload

@@ -60,8 +60,8 @@ class ClassTouches {
     } else {
       const Call call = call_of(workload_, node.kind, node.work);
       const auto& groups = workload_.families[index(call.family)].groups;
-      ranks = *std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
-        return std::find(group.begin(), group.end(), ranks.front()) != group.end();
+      ranks = *std::ranges::find_if(groups, [&](const auto& group) {
+        return std::ranges::find(group, ranks.front()) != group.end();
       });
       if (ranks.size() < 2) return {};
       LaunchKind kind{.kind = node.kind, .work = node.work};

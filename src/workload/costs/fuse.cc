@@ -27,9 +27,9 @@ class Fuser {
     for (std::size_t c = 0; c < workload.classes.size(); ++c)
       for (const int rank : workload.classes[c].ranks) class_of_[index(rank)] = c;
     for (const GroupFamily& family : workload.families)
-      is_in_a_class_.push_back(std::all_of(
-          family.groups.begin(), family.groups.end(), [&](const std::vector<int>& group) {
-            return std::all_of(group.begin(), group.end(), [&](int rank) {
+      is_in_a_class_.push_back(
+          std::ranges::all_of(family.groups, [&](const std::vector<int>& group) {
+            return std::ranges::all_of(group, [&](int rank) {
               return class_of_[index(rank)] == class_of_[index(group.front())];
             });
           }));
@@ -66,7 +66,7 @@ class Fuser {
     const CollectiveCall& one = call_of(call);
     if (compute.kind != Compute::Kind::product || compute.product.batch != 1) return false;
     if (!is_in_a_class_[index(one.family)] || one.product >= 0) return false;
-    if (std::find(without_.begin(), without_.end(), one.kind) != without_.end()) return false;
+    if (std::ranges::find(without_, one.kind) != without_.end()) return false;
     const auto ranks = static_cast<int>(result_.families[index(one.family)].groups.front().size());
     return ranks > 1 && moved_bytes(one.kind, compute.product) == one.bytes &&
            fusing_rule(rules_, one.kind, ranks, compute.product) != nullptr;
@@ -200,8 +200,8 @@ machine::GemmShape whole_product(Collective kind, int ranks, machine::GemmShape 
 std::shared_ptr<const Workload> fuse_products(std::shared_ptr<const Workload> workload,
                                               const std::vector<CollectiveRule>& rules,
                                               const std::vector<Collective>& without) {
-  const bool any = std::any_of(rules.begin(), rules.end(),
-                               [](const CollectiveRule& rule) { return rule.is_fused; });
+  const bool any =
+      std::ranges::any_of(rules, [](const CollectiveRule& rule) { return rule.is_fused; });
   if (!any) return workload;
   Fuser fuser(*workload, rules, without);
   if (!fuser.run()) return workload;

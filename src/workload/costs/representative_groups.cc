@@ -18,8 +18,8 @@ std::set<std::int64_t> ways_of(const machine::Machine& machine, const std::vecto
         ways.insert(link);
         continue;
       }
-      const machine::Link& one = machine.links[static_cast<std::size_t>(link)];
-      if (machine.nodes[static_cast<std::size_t>(one.from)].kind == machine::NodeKind::nic)
+      const machine::Link& one = machine.links[index(link)];
+      if (machine.nodes[index(one.from)].kind == machine::NodeKind::nic)
         ways.insert(-1 - static_cast<std::int64_t>(one.from));
     }
   };
@@ -32,22 +32,22 @@ std::set<std::int64_t> ways_of(const machine::Machine& machine, const std::vecto
 std::vector<std::size_t> representative_groups(const machine::Machine& machine, const Place& place,
                                                int rank) {
   // In a ring the rank is in two pairs; the one that it begins is its own.
-  auto own = std::find_if(place.groups.begin(), place.groups.end(),
-                          [&](const auto& group) { return group.front() == rank; });
+  auto own =
+      std::ranges::find_if(place.groups, [&](const auto& group) { return group.front() == rank; });
   if (own == place.groups.end())
-    own = std::find_if(place.groups.begin(), place.groups.end(), [&](const auto& group) {
-      return std::find(group.begin(), group.end(), rank) != group.end();
+    own = std::ranges::find_if(place.groups, [&](const auto& group) {
+      return std::ranges::find(group, rank) != group.end();
     });
   if (own == place.groups.end()) return {};
-  const auto first = static_cast<std::size_t>(own - place.groups.begin());
+  const auto first = index(own - place.groups.begin());
   std::vector<std::size_t> result{first};
   const std::set<std::int64_t> ways = ways_of(machine, *own);
   if (ways.empty()) return result;
   for (std::size_t g = 0; g < place.groups.size(); ++g) {
     if (g == first) continue;
     const std::set<std::int64_t> others = ways_of(machine, place.groups[g]);
-    const bool shares = std::any_of(ways.begin(), ways.end(),
-                                    [&](std::int64_t way) { return others.count(way) != 0; });
+    const bool shares =
+        std::ranges::any_of(ways, [&](std::int64_t way) { return others.count(way) != 0; });
     if (shares) result.push_back(g);
   }
   return result;

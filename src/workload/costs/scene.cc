@@ -10,6 +10,7 @@
 #include "core/data_type.h"
 #include "core/digest.h"
 #include "core/index.h"
+#include "core/lists.h"
 #include "workload/costs/representative_groups.h"
 
 namespace hemiola::workload {
@@ -30,7 +31,7 @@ std::vector<int> stand_for(const std::vector<int>& group, int rank) {
   constexpr std::ptrdiff_t kMostRanks = 64, kStandIns = 32;
   const auto size = static_cast<std::ptrdiff_t>(group.size());
   if (size <= kMostRanks) return group;
-  const auto found = std::find(group.begin(), group.end(), rank);
+  const auto found = std::ranges::find(group, rank);
   const std::ptrdiff_t at = found == group.end() ? 0 : found - group.begin();
   const auto first = group.begin() + std::min(at / kStandIns * kStandIns, size - kStandIns);
   return {first, first + kStandIns};
@@ -151,10 +152,8 @@ std::string Scenes::key_of(const Scene& scene) {
 }
 
 std::string Scenes::text_of(const Scene& scene) const {
-  std::string text;
-  for (const ScenePart& part : scene.parts)
-    text += (text.empty() ? "" : " beside ") + workload::text_of(workload_, part.kind);
-  return text + " on " + std::to_string(scene.ranks.size()) + " GPUs";
+  const auto text = [&](const ScenePart& part) { return workload::text_of(workload_, part.kind); };
+  return fmt::format("{} on {} GPUs", joined(scene.parts, text, " beside "), scene.ranks.size());
 }
 
 }  // namespace hemiola::workload

@@ -80,7 +80,7 @@ struct SimulatedCosts::Implementation {
     std::vector<Task> tasks = std::exchange(missing_, {});
     asked_.clear();
     // Long ones first: then processes end together.
-    std::stable_sort(tasks.begin(), tasks.end(), [](const Task& one, const Task& other) {
+    std::ranges::stable_sort(tasks, [](const Task& one, const Task& other) {
       return one.scene.ranks.size() > other.scene.ranks.size();
     });
     if (options_.parts == nullptr) {

@@ -1,6 +1,5 @@
 #include "workload/hlo/attributes.h"
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include "core/checked.h"
 
@@ -32,11 +31,7 @@ std::size_t behind_string(std::string_view text, std::size_t at) {
 }  // namespace
 
 std::optional<std::int64_t> integer_of(std::string_view text) {
-  text = trimmed(text);
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return whole_number_in(trimmed(text));
 }
 
 std::vector<std::string_view> items_of(std::string_view text) {

@@ -158,7 +158,7 @@ std::vector<std::int32_t> ModuleWalk::permutes_of(const Instruction& instruction
     tag = static_cast<std::int32_t>(
         std::clamp<std::int64_t>(channel, 0, std::numeric_limits<std::int32_t>::max()));
   }
-  const auto ranks = static_cast<std::size_t>(devices_.ranks());
+  const auto ranks = index(devices_.ranks());
   constexpr std::size_t kMostPlaces = std::size_t{1} << 26;
   if (permutes_.size() > kMostPlaces / ranks)
     module_.fail(instruction, fmt::format("{} permutes among {} devices are more than can be kept",
@@ -167,15 +167,15 @@ std::vector<std::int32_t> ModuleWalk::permutes_of(const Instruction& instruction
   for (const auto& set : disjoint_pairs(pairs)) {
     std::vector<std::vector<int>> groups;
     for (const auto& [from, to] : set) groups.push_back({std::min(from, to), std::max(from, to)});
-    std::sort(groups.begin(), groups.end());
+    std::ranges::sort(groups);
     const std::string name = fmt::format("pairs from {}-{}", groups.front()[0], groups.front()[1]);
     const std::int32_t family = builder_.family(name, std::move(groups));
     Permute permute{std::vector<std::int32_t>(ranks, -1), std::vector<std::int32_t>(ranks, -1)};
     for (const auto& [from, to] : set) {
       const std::int32_t message =
           builder_.message({.family = family, .from_first = from < to, .bytes = bytes, .tag = tag});
-      permute.sends[static_cast<std::size_t>(from)] = message;
-      permute.receives[static_cast<std::size_t>(to)] = message;
+      permute.sends[index(from)] = message;
+      permute.receives[index(to)] = message;
     }
     found.push_back(static_cast<std::int32_t>(permutes_.size()));
     permutes_.push_back(std::move(permute));

@@ -17,9 +17,9 @@ std::vector<std::int64_t> slowest_first(const Shape& shape) {
   if (shape.layout.empty()) return order;
   std::vector<std::int64_t> fastest_first =
       integers_in(shape.layout.substr(0, shape.layout.find(':')));
-  std::reverse(fastest_first.begin(), fastest_first.end());
+  std::ranges::reverse(fastest_first);
   std::vector<std::int64_t> sorted = fastest_first;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   return sorted == order && static_cast<std::int64_t>(sorted.size()) == rank
              ? fastest_first
              : std::vector<std::int64_t>{};
@@ -103,7 +103,7 @@ std::optional<std::int64_t> carried_dimension(const Module& module, const Shape&
     return operand.dimensions == result.dimensions ? std::optional(dimension) : std::nullopt;
   if (instruction.opcode == "transpose") {
     const std::vector<std::int64_t> order = dimensions_of(module, instruction, "dimensions");
-    const auto at = std::find(order.begin(), order.end(), dimension);
+    const auto at = std::ranges::find(order, dimension);
     if (at == order.end() || order.size() != result.dimensions.size()) return std::nullopt;
     return at - order.begin();
   }

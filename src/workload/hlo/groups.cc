@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "core/index.h"
 #include "workload/hlo/attributes.h"
 #include "workload/hlo/opcodes.h"
 
@@ -48,7 +49,7 @@ class GroupNotation {
   }
 
   static std::vector<int> iota(int count) {
-    std::vector<int> ids(static_cast<std::size_t>(count));
+    std::vector<int> ids(index(count));
     std::iota(ids.begin(), ids.end(), 0);
     return ids;
   }
@@ -93,7 +94,7 @@ class GroupNotation {
     if (text.starts_with('T')) {
       order = integers_in(text.substr(1));
       std::vector<std::int64_t> sorted = order;
-      std::sort(sorted.begin(), sorted.end());
+      std::ranges::sort(sorted);
       for (std::size_t i = 0; i < sorted.size(); ++i)
         if (sorted.size() != extents.size() || sorted[i] != static_cast<std::int64_t>(i))
           fail("has a T(...) that is no order of its axes");
@@ -111,9 +112,9 @@ class GroupNotation {
     for (std::size_t i = extents.size(); i-- > 1;) strides[i - 1] = strides[i] * extents[i];
     std::vector<int> ids{0};
     for (const std::int64_t axis : order) {
-      const auto at = static_cast<std::size_t>(axis);
+      const auto at = index(axis);
       std::vector<int> longer;
-      longer.reserve(ids.size() * static_cast<std::size_t>(extents[at]));
+      longer.reserve(ids.size() * index(extents[at]));
       for (const int id : ids)
         for (std::int64_t i = 0; i < extents[at]; ++i)
           longer.push_back(id + static_cast<int>(i * strides[at]));
@@ -124,7 +125,7 @@ class GroupNotation {
 
   Groups cut(const std::vector<int>& ids, std::int64_t size) const {
     Groups groups;
-    for (std::size_t at = 0; at < ids.size(); at += static_cast<std::size_t>(size)) {
+    for (std::size_t at = 0; at < ids.size(); at += index(size)) {
       const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(at);
       groups.emplace_back(begin, begin + size);
     }
@@ -184,7 +185,7 @@ class GroupNotation {
     const std::vector<int> places = grouped_places(axes, named);
     std::vector<int> all;
     all.reserve(places.size());
-    for (const int place : places) all.push_back(order[static_cast<std::size_t>(place)]);
+    for (const int place : places) all.push_back(order[index(place)]);
     return cut(all, size_);
   }
 
@@ -226,8 +227,8 @@ class GroupNotation {
       std::vector<std::size_t> here;
       for (std::size_t i = 0; i < parts.size(); ++i)
         if (parts[i].axis == axis) here.push_back(i);
-      std::sort(here.begin(), here.end(),
-                [&](std::size_t a, std::size_t b) { return parts[a].before < parts[b].before; });
+      std::ranges::sort(
+          here, [&](std::size_t a, std::size_t b) { return parts[a].before < parts[b].before; });
       std::int64_t done = 1;
       for (const std::size_t i : here) {
         if (parts[i].before % done != 0) fail("has parts of an axis that overlap");
@@ -240,7 +241,7 @@ class GroupNotation {
     }
     std::vector<std::int64_t> order;
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(extents.size()); ++i)
-      if (std::find(place_of.begin(), place_of.end(), i) == place_of.end()) order.push_back(i);
+      if (std::ranges::find(place_of, i) == place_of.end()) order.push_back(i);
     order.insert(order.end(), place_of.begin(), place_of.end());
     size_ = 1;
     for (const AxisPart& part : parts) size_ *= part.size;
@@ -248,12 +249,12 @@ class GroupNotation {
   }
 
   void check(const Groups& groups) const {
-    std::vector<bool> seen(static_cast<std::size_t>(ids_));
+    std::vector<bool> seen(index(ids_));
     for (const std::vector<int>& group : groups) {
       if (group.empty()) fail("has a group without ids");
       for (const int one : group) {
-        if (seen[static_cast<std::size_t>(one)]) fail(fmt::format("has id {} twice", one));
-        seen[static_cast<std::size_t>(one)] = true;
+        if (seen[index(one)]) fail(fmt::format("has id {} twice", one));
+        seen[index(one)] = true;
       }
     }
   }
@@ -352,10 +353,10 @@ Groups groups_of_ranks(const Module& module, const Instruction& collective,
       module.fail(collective, fmt::format("the groups of '{}' have different sizes, {} and {}",
                                           collective.name, groups.front().size(), group.size()));
   }
-  if (members != static_cast<std::size_t>(devices.ranks()))
-    module.fail(collective, fmt::format("{} of {} devices are in no group of '{}'",
-                                        static_cast<std::size_t>(devices.ranks()) - members,
-                                        devices.ranks(), collective.name));
+  if (members != index(devices.ranks()))
+    module.fail(collective,
+                fmt::format("{} of {} devices are in no group of '{}'",
+                            index(devices.ranks()) - members, devices.ranks(), collective.name));
   return groups;
 }
 
@@ -368,7 +369,7 @@ std::vector<std::pair<int, int>> pairs_of_ranks(const Module& module,
                                                  : devices.replicas;
   const std::string_view text = module.attribute(instruction, "source_target_pairs");
   std::vector<std::pair<int, int>> pairs;
-  std::vector<bool> sends(static_cast<std::size_t>(ids)), receives(static_cast<std::size_t>(ids));
+  std::vector<bool> sends(index(ids)), receives(index(ids));
   for (const std::string_view item : items_of(text)) {
     const std::vector<std::int64_t> pair = integers_in(item);
     const auto fail = [&](const std::string& problem) {
@@ -378,7 +379,7 @@ std::vector<std::pair<int, int>> pairs_of_ranks(const Module& module,
     if (pair.size() != 2) fail("which is no pair");
     if (std::min(pair[0], pair[1]) < 0 || std::max(pair[0], pair[1]) >= ids)
       fail(fmt::format("and there are {} ids", ids));
-    const auto from = static_cast<std::size_t>(pair[0]), to = static_cast<std::size_t>(pair[1]);
+    const auto from = index(pair[0]), to = index(pair[1]);
     if (sends[from] || receives[to]) fail("of which one sends or receives twice");
     sends[from] = receives[to] = true;
     pairs.emplace_back(static_cast<int>(pair[0]), static_cast<int>(pair[1]));
@@ -402,22 +403,19 @@ std::vector<std::vector<std::pair<int, int>>> disjoint_pairs(
   // sets take turns; the last pair of a circle of odd length needs a third one.
   int ranks = 0;
   for (const auto& [from, to] : pairs) ranks = std::max({ranks, from + 1, to + 1});
-  std::vector<int> target(static_cast<std::size_t>(ranks), -1);
-  std::vector<bool> is_target(static_cast<std::size_t>(ranks)),
-      done(static_cast<std::size_t>(ranks));
+  std::vector<int> target(index(ranks), -1);
+  std::vector<bool> is_target(index(ranks)), done(index(ranks));
   for (const auto& [from, to] : pairs) {
     if (from == to) continue;
-    target[static_cast<std::size_t>(from)] = to;
-    is_target[static_cast<std::size_t>(to)] = true;
+    target[index(from)] = to;
+    is_target[index(to)] = true;
   }
   std::vector<std::vector<std::pair<int, int>>> sets;
   const auto follow = [&](int first) {
     int rank = first;
-    for (std::size_t turn = 0;
-         target[static_cast<std::size_t>(rank)] >= 0 && !done[static_cast<std::size_t>(rank)];
-         ++turn) {
-      const int next = target[static_cast<std::size_t>(rank)];
-      done[static_cast<std::size_t>(rank)] = true;
+    for (std::size_t turn = 0; target[index(rank)] >= 0 && !done[index(rank)]; ++turn) {
+      const int next = target[index(rank)];
+      done[index(rank)] = true;
       const std::size_t set = next == first && turn % 2 == 0 ? 2 : turn % 2;
       if (sets.size() <= set) sets.resize(set + 1);
       sets[set].emplace_back(rank, next);
@@ -425,7 +423,7 @@ std::vector<std::vector<std::pair<int, int>>> disjoint_pairs(
     }
   };
   for (int rank = 0; rank < ranks; ++rank)
-    if (!is_target[static_cast<std::size_t>(rank)]) follow(rank);
+    if (!is_target[index(rank)]) follow(rank);
   for (int rank = 0; rank < ranks; ++rank) follow(rank);
   return sets;
 }

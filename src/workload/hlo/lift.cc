@@ -7,7 +7,7 @@ namespace hemiola::workload::hlo {
 namespace {
 
 /// At most so many, and how many more there are.
-std::string names_of(const std::vector<ProductOfModule>& products) {
+std::string product_names(const std::vector<ProductOfModule>& products) {
   constexpr std::size_t kMostNamed = 12;
   std::vector<std::string_view> names;
   for (const ProductOfModule& one : products)
@@ -33,7 +33,7 @@ const ProductOfModule& find_named(const Module& module,
     const std::string nearest = suggest(name, names);
     throw Failure(fmt::format("there is no product '{}' in {}", name, module.file),
                   {.file = "--dot"},
-                  (nearest.empty() ? "" : nearest + " ") + "there are " + names_of(products));
+                  (nearest.empty() ? "" : nearest + " ") + "there are " + product_names(products));
   }
   if (found.size() > 1) {
     std::vector<std::string> places;

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "machine/devices/gemm_model.h"
 #include "plan/template.h"
 #include "workload/hlo/module.h"
-#include "workload/hlo/work.h"
 
 namespace hemiola::workload::hlo {
 

@@ -106,9 +106,9 @@ std::vector<const Computation*> branches_of(const Module& module, const Instruct
 const Computation& Extents::costliest(const Instruction& conditional) {
   const std::vector<const Computation*> branches = branches_of(module_, conditional);
   if (branches.empty()) module_.fail(conditional, "a conditional without branches");
-  return **std::max_element(
-      branches.begin(), branches.end(),
-      [&](const Computation* a, const Computation* b) { return of(*a).cost < of(*b).cost; });
+  return **std::ranges::max_element(branches, [&](const Computation* a, const Computation* b) {
+    return of(*a).cost < of(*b).cost;
+  });
 }
 
 const Extent& Extents::of(const Computation& computation) {

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/lists.h"
 #include "workload/hlo/attributes.h"
 
 namespace hemiola::workload::hlo {
@@ -60,14 +61,9 @@ std::int64_t bytes_of(const Shape& shape) {
 }
 
 std::string text_of(const Shape& shape) {
-  std::string text;
-  if (shape.is_tuple()) {
-    for (const Shape& one : shape.elements) text += (text.empty() ? "" : ", ") + text_of(one);
-    return "(" + text + ")";
-  }
-  for (const std::int64_t extent : shape.dimensions)
-    text += (text.empty() ? "" : ",") + std::to_string(extent);
-  return fmt::format("{}[{}]", shape.type, text);
+  if (shape.is_tuple())
+    return "(" + joined(shape.elements, [](const Shape& one) { return text_of(one); }) + ")";
+  return fmt::format("{}[{}]", shape.type, fmt::join(shape.dimensions, ","));
 }
 
 std::string_view Module::attribute(const Instruction& instruction, std::string_view wanted) const {

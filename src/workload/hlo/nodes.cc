@@ -96,7 +96,7 @@ std::string ModuleWalk::place(const Instruction& instruction) const {
 
 std::int32_t ModuleWalk::add(Lane lane, NodeKind kind, std::uint32_t name, std::int32_t work,
                              const Moment& after) {
-  const auto at = static_cast<std::size_t>(lane);
+  const auto at = index(lane);
   if (stream_of_[at] < 0) stream_of_[at] = builder_.stream(kLaneNames[at]);
   const auto index = static_cast<std::int32_t>(nodes_.size());
   Node node{.id = static_cast<std::uint64_t>(index),
@@ -305,8 +305,8 @@ Value ModuleWalk::loop(const Computation& computation, const Instruction& instru
 Value ModuleWalk::conditional(const Instruction& instruction, const Values& values) {
   const std::vector<const Computation*> branches = branches_of(module_, instruction);
   const Computation& taken = extents_.costliest(instruction);
-  const auto index = static_cast<std::size_t>(std::find(branches.begin(), branches.end(), &taken) -
-                                              branches.begin());
+  const auto index =
+      static_cast<std::size_t>(std::ranges::find(branches, &taken) - branches.begin());
   if (instruction.operands.size() != branches.size() + 1)
     module_.fail(instruction,
                  fmt::format("conditional '{}' has {} branches and {} operands", instruction.name,

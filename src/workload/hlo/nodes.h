@@ -33,8 +33,8 @@ class Moment {
     moment[lane] = node;
     return moment;
   }
-  std::int32_t& operator[](Lane lane) { return last_[static_cast<std::size_t>(lane)]; }
-  std::int32_t operator[](Lane lane) const { return last_[static_cast<std::size_t>(lane)]; }
+  std::int32_t& operator[](Lane lane) { return last_[index(lane)]; }
+  std::int32_t operator[](Lane lane) const { return last_[index(lane)]; }
   Moment& operator|=(const Moment& other) {
     for (std::size_t i = 0; i < kLanes; ++i) last_[i] = std::max(last_[i], other.last_[i]);
     return *this;

@@ -139,7 +139,7 @@ constexpr auto kOpcodes = [] {
       Entry{"recv", host},
       Entry{"send", host},
   };
-  std::sort(entries.begin(), entries.end());
+  std::ranges::sort(entries);
   return entries;
 }();
 

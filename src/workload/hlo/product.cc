@@ -45,7 +45,7 @@ const Shape& operand_shape(const Module& module, const Computation& computation,
 std::int64_t extent_of(const Shape& shape, const std::vector<std::int64_t>& dimensions) {
   std::int64_t extent = 1;
   for (const std::int64_t d : dimensions) {
-    const std::int64_t one = shape.dimensions[static_cast<std::size_t>(d)];
+    const std::int64_t one = shape.dimensions[index(d)];
     extent = one == 0 || extent <= kMostExtent / one ? extent * one : kMostExtent;
   }
   return extent;
@@ -64,8 +64,8 @@ void check_dimensions(const Module& module, const Instruction& instruction, cons
                       const std::vector<std::int64_t>& batch) {
   std::vector<std::int64_t> all = summed;
   all.insert(all.end(), batch.begin(), batch.end());
-  std::sort(all.begin(), all.end());
-  const bool is_twice = std::adjacent_find(all.begin(), all.end()) != all.end();
+  std::ranges::sort(all);
+  const bool is_twice = std::ranges::adjacent_find(all) != all.end();
   if (is_twice ||
       (!all.empty() &&
        (all.front() < 0 || all.back() >= static_cast<std::int64_t>(matrix.dimensions.size()))))
@@ -192,9 +192,7 @@ ProductDimensions product_dimensions(const Module& module, const Computation& co
   const auto is_same = [&](const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
     if (a.size() != b.size()) return false;
     for (std::size_t i = 0; i < a.size(); ++i)
-      if (left.dimensions[static_cast<std::size_t>(a[i])] !=
-          right.dimensions[static_cast<std::size_t>(b[i])])
-        return false;
+      if (left.dimensions[index(a[i])] != right.dimensions[index(b[i])]) return false;
     return true;
   };
   if (!is_same(found.left_summed, found.right_summed) ||
@@ -209,7 +207,7 @@ std::vector<std::int64_t> free_dimensions(const Shape& matrix,
                                           const std::vector<std::int64_t>& batch) {
   std::vector<std::int64_t> free;
   const auto has = [](const std::vector<std::int64_t>& list, std::int64_t d) {
-    return std::find(list.begin(), list.end(), d) != list.end();
+    return std::ranges::find(list, d) != list.end();
   };
   for (std::int64_t d = 0; d < static_cast<std::int64_t>(matrix.dimensions.size()); ++d)
     if (!has(summed, d) && !has(batch, d)) free.push_back(d);

@@ -11,6 +11,7 @@
 #include "workload/hlo/groups.h"
 #include "workload/hlo/lift.h"
 #include "workload/hlo/opcodes.h"
+#include "workload/hlo/work.h"
 
 namespace hemiola::workload::hlo {
 namespace {
@@ -119,7 +120,7 @@ class ProductFinder {
                            std::int64_t wanted) {
     for (const std::int64_t d : dimensions) {
       if (d == wanted) return true;
-      if (shape.dimensions[static_cast<std::size_t>(d)] > 1) return false;
+      if (shape.dimensions[index(d)] > 1) return false;
     }
     return false;
   }
@@ -208,7 +209,7 @@ class ProductFinder {
     const auto first_of = [](const Shape& shape, const std::vector<std::int64_t>& free) {
       std::int64_t first = 0;
       while (first + 1 < static_cast<std::int64_t>(free.size()) &&
-             shape.dimensions[static_cast<std::size_t>(free[static_cast<std::size_t>(first)])] == 1)
+             shape.dimensions[index(free[index(first)])] == 1)
         ++first;
       return first;
     };
@@ -295,8 +296,7 @@ class ProductFinder {
       if (phase_of(exchange.opcode).opcode != "all-to-all" ||
           taker.operands.size() != users.size() || (found && found->collective != &exchange))
         return std::nullopt;
-      const auto place =
-          std::find(taker.operands.begin(), taker.operands.end(), user) - taker.operands.begin();
+      const auto place = std::ranges::find(taker.operands, user) - taker.operands.begin();
       const std::optional<std::int64_t> cut = part_of(slice, whole, place, std::ssize(users));
       if (!cut || (found && found->dimension != *cut)) return std::nullopt;
       found = Beside{&exchange, *cut, std::ssize(users)};
@@ -322,7 +322,7 @@ class ProductFinder {
     for (std::int64_t d = 0; d <= *cut; ++d) at = text.find('[', at) + 1;
     const std::size_t end = text.find(']', at);
     if (at == 0 || end == text.npos) return std::nullopt;
-    const std::int64_t each = slice.shape.dimensions[static_cast<std::size_t>(*cut)];
+    const std::int64_t each = slice.shape.dimensions[index(*cut)];
     const std::string expected =
         std::to_string(place * each) + ":" + std::to_string((place + 1) * each);
     return text.substr(at, end - at) == expected ? cut : std::nullopt;
@@ -416,7 +416,7 @@ class ProductFinder {
           if (users[operand].empty() || users[operand].back() != i) users[operand].push_back(i);
       }
     }
-    return users[static_cast<std::size_t>(at.instruction - instructions.data())];
+    return users[index(at.instruction - instructions.data())];
   }
 
   const Module& module_;

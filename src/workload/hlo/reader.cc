@@ -35,8 +35,8 @@ std::map<std::vector<std::int32_t>, std::vector<int>> ranks_by_messages(
     std::vector<std::int32_t> messages;
     messages.reserve(2 * permutes.size());
     for (const hlo::Permute& permute : permutes) {
-      messages.push_back(permute.sends[static_cast<std::size_t>(rank)]);
-      messages.push_back(permute.receives[static_cast<std::size_t>(rank)]);
+      messages.push_back(permute.sends[index(rank)]);
+      messages.push_back(permute.receives[index(rank)]);
     }
     classes[std::move(messages)].push_back(rank);
   }
@@ -52,7 +52,7 @@ std::shared_ptr<const Trace> trace_of(const std::string& file, const hlo::Module
   trace->dependencies = walk.dependencies();
   for (Node& node : trace->nodes) {
     if (node.kind != NodeKind::send && node.kind != NodeKind::receive) continue;
-    const auto at = 2 * static_cast<std::size_t>(node.work);
+    const auto at = 2 * index(node.work);
     node.work = messages[node.kind == NodeKind::send ? at : at + 1];
     if (node.work < 0) node.kind = NodeKind::nothing;
   }

@@ -100,7 +100,7 @@ std::vector<CallRow> calls_of(const Workload& workload, Places& places, Costs& c
     if (row.kind == NodeKind::collective) row.calls /= row.group;
     sorted.push_back(row);
   }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const CallRow& a, const CallRow& b) {
+  std::ranges::stable_sort(sorted, [](const CallRow& a, const CallRow& b) {
     return a.alone.fs / 1000 * a.calls > b.alone.fs / 1000 * b.calls;
   });
   return sorted;
@@ -187,10 +187,9 @@ std::optional<Diagnostic> lack_of_memory(const Workload& workload,
   if (!workload.facts || workload.facts->memory.empty()) return std::nullopt;
   const std::int64_t there = machine.model(0).hbm_size.count;
   const auto& memory = workload.facts->memory;
-  const auto fullest =
-      std::max_element(memory.begin(), memory.end(),
-                       [](const auto& a, const auto& b) { return sum_of(a) < sum_of(b); });
-  const auto where = static_cast<std::size_t>(fullest - memory.begin());
+  const auto fullest = std::ranges::max_element(
+      memory, [](const auto& a, const auto& b) { return sum_of(a) < sum_of(b); });
+  const auto where = index(fullest - memory.begin());
   const std::int64_t most = sum_of(*fullest);
   if (there == 0 || most <= there) return std::nullopt;
   const auto gigabytes = [](std::int64_t bytes) { return static_cast<double>(bytes) * 1e-9; };
@@ -218,8 +217,8 @@ std::vector<PathName> IterationOutcome::path_by_name() const {
   }
   std::vector<PathName> sorted;
   for (auto& [number, sum] : sums) sorted.push_back(std::move(sum));
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const PathName& a, const PathName& b) { return a.time > b.time; });
+  std::ranges::stable_sort(sorted,
+                           [](const PathName& a, const PathName& b) { return a.time > b.time; });
   return sorted;
 }
 
@@ -278,9 +277,8 @@ IterationOutcome run_iteration(study::Laboratory& laboratory, const IterationReq
   outcome.sources = sources_of(workload, outcome.result, request.schedule.compute);
   outcome.calls = calls_of(workload, places, costs, outcome.result);
   note_what_is_missing(workload, outcome);
-  const bool has_inferred =
-      std::any_of(workload.families.begin(), workload.families.end(),
-                  [](const GroupFamily& family) { return !family.inferred.empty(); });
+  const bool has_inferred = std::ranges::any_of(
+      workload.families, [](const GroupFamily& family) { return !family.inferred.empty(); });
   if (has_inferred && is_recorded_on(workload, *outcome.machine)) {
     CostOptions estimate = request.costs;
     estimate.level = Level::estimate;

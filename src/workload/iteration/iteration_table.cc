@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "study/tables/table_text.h"
+#include "workload/iteration/iteration.h"
 
 namespace hemiola::workload {
 namespace {
@@ -60,11 +61,11 @@ class IterationReader {
   IterationReader(std::string_view text, const std::string& file)
       : table_(study::read_csv(text, file)), file_(file) {
     for (std::size_t c = 0; c < kColumns.size(); ++c) {
-      const auto at = std::find(table_.columns.begin(), table_.columns.end(), kColumns[c]);
+      const auto at = std::ranges::find(table_.columns, kColumns[c]);
       if (at == table_.columns.end())
         throw Failure(fmt::format("has no column '{}'", kColumns[c]),
                       {.file = file, .line = table_.heading_line});
-      where_[c] = static_cast<std::size_t>(at - table_.columns.begin());
+      where_[c] = index(at - table_.columns.begin());
     }
   }
 
@@ -202,7 +203,7 @@ IterationRegression fit_regression(const IterationTable& table) {
     for (const IterationRow& row : table.rows)
       for (std::size_t u = 0; u < used.size(); ++u)
         scale[u] = std::max(scale[u], terms_of(row)[used[u]]);
-    if (std::any_of(scale.begin(), scale.end(), [](double s) { return s <= 0; })) continue;
+    if (std::ranges::any_of(scale, [](double s) { return s <= 0; })) continue;
     std::vector<std::vector<double>> equations(used.size(),
                                                std::vector<double>(used.size() + 1, 0));
     const auto shares = [&](const IterationRow& row) {
@@ -226,8 +227,7 @@ IterationRegression fit_regression(const IterationTable& table) {
     for (auto& equation : equations)
       for (double& value : equation) value /= largest;
     std::vector<double> x;
-    if (!solve(equations, x) || std::any_of(x.begin(), x.end(), [](double c) { return c < 0; }))
-      continue;
+    if (!solve(equations, x) || std::ranges::any_of(x, [](double c) { return c < 0; })) continue;
     double squares = 0;
     for (const IterationRow& row : table.rows) {
       const std::vector<double> values = shares(row);

@@ -9,7 +9,7 @@
 
 #include "study/laboratory/experiment.h"
 #include "study/tables/statistics.h"
-#include "workload/iteration/iteration.h"
+#include "workload/costs/simulated_costs.h"
 #include "workload/models/generate.h"
 
 namespace hemiola::workload {

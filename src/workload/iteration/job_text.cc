@@ -55,9 +55,8 @@ class JobWriter {
   /// Whether it copies out of a FIFO what another launch sent, or sends: that one may not wait for
   /// what the receiver waits for, or two that send to each other would wait for each other.
   bool takes_out(const One& one) const {
-    return std::all_of(one.members.begin(), one.members.end(), [&](const auto& member) {
-      return node_of(member).kind == NodeKind::receive;
-    });
+    return std::ranges::all_of(
+        one.members, [&](const auto& member) { return node_of(member).kind == NodeKind::receive; });
   }
 
   const Node& node_of(const std::pair<std::int32_t, std::uint32_t>& member) const {
@@ -100,7 +99,7 @@ class JobWriter {
       throw Failure(fmt::format("{} has {} launches, and a job is simulated in one go",
                                 workload_.name, launches_.size()),
                     {.file = workload_.source}, fmt::format("up to {} are written", kMostLaunches));
-    std::stable_sort(launches_.begin(), launches_.end(), [](const One& a, const One& b) {
+    std::ranges::stable_sort(launches_, [](const One& a, const One& b) {
       return std::tuple(a.begin, a.members.front()) < std::tuple(b.begin, b.members.front());
     });
     for (std::size_t l = 0; l < launches_.size(); ++l) {

@@ -48,9 +48,8 @@ std::vector<LinkShares> link_shares(const Workload& workload, Places& places, Si
       const std::int32_t place = places.of_call(static_cast<std::int32_t>(c), node);
       for (const Traffic& traffic :
            costs.traffic({.kind = kind, .work = node.work, .place = place})) {
-        const auto known = std::find_if(
-            machine.link_classes.begin(), machine.link_classes.end(),
-            [&](const machine::LinkClass& link) { return link.name == traffic.link_class; });
+        const auto known =
+            std::ranges::find(machine.link_classes, traffic.link_class, &machine::LinkClass::name);
         LinkShares& row = of_class[static_cast<std::int32_t>(known - machine.link_classes.begin())];
         row.shares.resize(kLinkBins, 0);
         row.wire_bytes += traffic.wire_bytes;

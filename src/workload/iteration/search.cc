@@ -101,11 +101,10 @@ SearchOutcome search(study::Laboratory& laboratory, const SearchRequest& request
     for (std::size_t i = 0; i < tasks.size(); ++i)
       take_part(request.parts->part_of_made(tasks[i]), outcome.rows[to_run[i]]);
   }
-  std::stable_sort(outcome.rows.begin(), outcome.rows.end(),
-                   [](const SearchRow& a, const SearchRow& b) {
-                     if (a.refused.empty() != b.refused.empty()) return a.refused.empty();
-                     return a.tokens_per_second_and_gpu > b.tokens_per_second_and_gpu;
-                   });
+  std::ranges::stable_sort(outcome.rows, [](const SearchRow& a, const SearchRow& b) {
+    if (a.refused.empty() != b.refused.empty()) return a.refused.empty();
+    return a.tokens_per_second_and_gpu > b.tokens_per_second_and_gpu;
+  });
   if (outcome.rows.empty() || !outcome.rows.front().refused.empty())
     throw Failure(
         fmt::format("no parallelism of {} on {} GPUs fits into {:.1f} GB each", outcome.model,

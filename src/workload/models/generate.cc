@@ -100,7 +100,7 @@ class StageWriter {
   }
 
   const std::vector<GatheredPart>& parts(const Pass& pass) const {
-    return parts_[static_cast<std::size_t>(pass.chunk)];
+    return parts_[index(pass.chunk)];
   }
 
   bool gathers(const Pass& pass) const {

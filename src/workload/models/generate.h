@@ -55,8 +55,6 @@ enum class ContextParallel : std::uint8_t {
   ring     ///< attention goes piece by piece while keys and values move to the neighbour
 };
 std::string_view name_of(Phase phase);
-std::string_view name_of(Recompute recompute);
-std::string_view name_of(AttentionKernel kernel);
 std::string_view name_of(ContextParallel context);
 std::optional<Phase> parse_phase(std::string_view name);
 std::optional<Recompute> parse_recompute(std::string_view name);

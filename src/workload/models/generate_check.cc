@@ -237,7 +237,7 @@ class RequestChecker {
   void check_types() const {
     constexpr std::array kStored{DataType::float16, DataType::bfloat16, DataType::float32};
     const auto is_stored = [&](DataType type) {
-      return std::find(kStored.begin(), kStored.end(), type) != kStored.end();
+      return std::ranges::find(kStored, type) != kStored.end();
     };
     if (!is_stored(stored_type(request_)))
       fail("--dtype", fmt::format("no model is kept in {}", name_of(request_.type)),

@@ -65,11 +65,11 @@ class RankGrid {
 
   /// All ranks with the same data, or all ranks.
   RankGroups model(bool everything) const {
-    RankGroups groups(everything ? 1 : static_cast<std::size_t>(data_));
+    RankGroups groups(everything ? 1 : index(data_));
     for (int pp = 0; pp < by_.pp; ++pp) {
       for (int data = 0; data < data_; ++data)
         for (int tp = 0; tp < by_.tp; ++tp)
-          groups[everything ? 0 : static_cast<std::size_t>(data)].push_back(rank(tp, data, pp));
+          groups[everything ? 0 : index(data)].push_back(rank(tp, data, pp));
     }
     return groups;
   }

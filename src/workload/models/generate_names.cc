@@ -14,12 +14,6 @@ constexpr std::array<std::string_view, 2> kContextNames{"gather", "ring"};
 std::string_view name_of(Phase phase) {
   return name_in(kPhaseNames, phase);
 }
-std::string_view name_of(Recompute recompute) {
-  return name_in(kRecomputeNames, recompute);
-}
-std::string_view name_of(AttentionKernel kernel) {
-  return name_in(kAttentionNames, kernel);
-}
 std::string_view name_of(ContextParallel context) {
   return name_in(kContextNames, context);
 }

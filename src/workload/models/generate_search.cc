@@ -20,9 +20,7 @@ std::int64_t fullest_stage(const MakeRequest& request, std::string& worst) {
     const std::int64_t sum = sum_of(stage);
     if (sum <= most) continue;
     most = sum;
-    worst = std::max_element(stage.begin(), stage.end(), [](const auto& a, const auto& b) {
-              return a.second < b.second;
-            })->first;
+    worst = std::ranges::max_element(stage, {}, [](const auto& one) { return one.second; })->first;
   }
   return most;
 }

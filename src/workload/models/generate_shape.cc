@@ -159,26 +159,24 @@ ParameterCount head_count(const Model& model, const RankShape& shape, bool own_t
 
 std::vector<std::int64_t> layers_of_stages(const MakeRequest& request) {
   if (!request.stage_layers.empty()) return request.stage_layers;
-  const auto parts =
-      static_cast<std::size_t>(std::int64_t{request.parallelism.pp} * request.chunks);
+  const auto parts = index(std::int64_t{request.parallelism.pp} * request.chunks);
   const auto count = static_cast<std::int64_t>(parts);
   std::vector<std::int64_t> layers(parts, request.model.layers / count);
   // The last part gets its one before the first: there the pipeline fills and empties.
-  for (std::int64_t i = 0; i < request.model.layers % count; ++i)
-    ++layers[static_cast<std::size_t>((i + 1) % count)];
+  for (std::int64_t i = 0; i < request.model.layers % count; ++i) ++layers[index((i + 1) % count)];
   return layers;
 }
 
 std::int64_t layer_count_of(const MakeRequest& request, int chunk, int stage) {
   const int part = chunk * request.parallelism.pp + stage;
-  return layers_of_stages(request)[static_cast<std::size_t>(part)];
+  return layers_of_stages(request)[index(part)];
 }
 
 std::int64_t first_layer(const MakeRequest& request, int chunk, int stage) {
   const std::vector<std::int64_t> layers = layers_of_stages(request);
   std::int64_t before = 0;
   for (int part = 0; part < chunk * request.parallelism.pp + stage; ++part)
-    before += layers[static_cast<std::size_t>(part)];
+    before += layers[index(part)];
   return before;
 }
 

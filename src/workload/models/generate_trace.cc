@@ -136,7 +136,7 @@ void GradientBuckets::wait(TraceWriter& writer) {
 }
 
 void ParameterGathers::use(TraceWriter& writer) {
-  const std::size_t until = std::min(uses_.size(), next_ + static_cast<std::size_t>(ahead_) + 1);
+  const std::size_t until = std::min(uses_.size(), next_ + index(ahead_) + 1);
   while (nodes_.size() < until) {
     const Unit& unit = *uses_[nodes_.size()];
     std::vector<std::uint32_t> nodes;

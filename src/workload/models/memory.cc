@@ -139,7 +139,7 @@ class StageMemory {
     std::int64_t now = 0;
     std::int64_t most = 0;
     for (const Pass& pass : passes_of(pipeline_of(request_), stage_)) {
-      const std::int64_t bytes = kept[static_cast<std::size_t>(pass.chunk)];
+      const std::int64_t bytes = kept[index(pass.chunk)];
       if (pass.kind == PassKind::forward) most = std::max(most, now += bytes);
       if (pass.kind == PassKind::backward || pass.kind == PassKind::weight_gradient) now -= bytes;
     }

@@ -56,7 +56,7 @@ void Account::begin_call(Time now, const CallKey& key, std::int64_t bytes) {
 
 void Account::end_call(Time now, const CallKey& key) {
   book(now);
-  calls_.erase(std::find(calls_.begin(), calls_.end(), key));
+  calls_.erase(std::ranges::find(calls_, key));
 }
 
 void Account::begin_wait(Time now, const CallKey& key) {
@@ -66,7 +66,7 @@ void Account::begin_wait(Time now, const CallKey& key) {
 
 void Account::end_wait(Time now, const CallKey& key) {
   book(now);
-  waits_.erase(std::find(waits_.begin(), waits_.end(), key));
+  waits_.erase(std::ranges::find(waits_, key));
 }
 
 ClassTime Account::finish(Time end, Time whole) {

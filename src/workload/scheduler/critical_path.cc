@@ -17,7 +17,7 @@ std::vector<PathStep> critical_path(const Workload& workload, const ScheduleResu
   }
   if (latest.fs < 0) return path;
   const auto times_of = [&](const PathStep& step) -> const NodeTimes& {
-    return schedule.nodes[static_cast<std::size_t>(step.rank_class)][step.node];
+    return schedule.nodes[index(step.rank_class)][step.node];
   };
   for (;;) {
     // Who came last to a call is why it began.
@@ -34,13 +34,13 @@ std::vector<PathStep> critical_path(const Workload& workload, const ScheduleResu
       continue;
     }
     // The CPU came to it late: on with what the CPU waited for last.
-    const Trace& trace = *workload.classes[static_cast<std::size_t>(at.rank_class)].trace;
+    const Trace& trace = *workload.classes[index(at.rank_class)].trace;
     std::uint32_t node = at.node;
     while (node > 0 && trace.nodes[node - 1].kind != NodeKind::host) --node;
     if (node == 0) break;
     at.node = node - 1;
   }
-  std::reverse(path.begin(), path.end());
+  std::ranges::reverse(path);
   return path;
 }
 

@@ -55,8 +55,7 @@ class Folder {
   Slots slots_of(const Trace& trace) const {
     Slots slots;
     const auto add = [](std::vector<std::int32_t>& list, std::int32_t number) {
-      if (number >= 0 && std::find(list.begin(), list.end(), number) == list.end())
-        list.push_back(number);
+      if (number >= 0 && std::ranges::find(list, number) == list.end()) list.push_back(number);
     };
     for (const Node& node : trace.nodes) {
       add(slots.families, family_of(node));
@@ -65,7 +64,7 @@ class Folder {
     return slots;
   }
   static std::int64_t slot(const std::vector<std::int32_t>& list, std::int32_t number) {
-    return std::find(list.begin(), list.end(), number) - list.begin();
+    return std::ranges::find(list, number) - list.begin();
   }
 
   template <class Value>
@@ -188,7 +187,7 @@ class Folder {
       number_[f] = number;
       auto& groups = families_[index(number)].groups;
       for (const auto& group : workload_.families[f].groups)
-        if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
+        if (std::ranges::find(groups, group) == groups.end()) groups.push_back(group);
     }
     std::set<std::int32_t> of_calls;
     for (const CollectiveCall& call : workload_.collectives)
@@ -244,8 +243,7 @@ class Folder {
     std::vector<RankClass> classes;
     std::vector<const std::vector<std::size_t>*> order;
     for (const auto& members : alike_) order.push_back(&members);
-    std::sort(order.begin(), order.end(),
-              [](const auto* a, const auto* b) { return a->front() < b->front(); });
+    std::ranges::sort(order, [](const auto* a, const auto* b) { return a->front() < b->front(); });
     for (const auto* members : order) {
       RankClass one = workload_.classes[members->front()];
       auto trace = std::make_shared<Trace>(*one.trace);
@@ -260,7 +258,7 @@ class Folder {
       for (const std::size_t c : *members)
         one.ranks.insert(one.ranks.end(), workload_.classes[c].ranks.begin(),
                          workload_.classes[c].ranks.end());
-      std::sort(one.ranks.begin(), one.ranks.end());
+      std::ranges::sort(one.ranks);
       if (members->size() > 1) one.name += " and " + std::to_string(members->size() - 1) + " more";
       classes.push_back(std::move(one));
     }

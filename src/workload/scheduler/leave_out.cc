@@ -1,6 +1,5 @@
 #include "workload/scheduler/leave_out.h"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 

@@ -27,11 +27,11 @@ class Reach {
         if (groups.count(g) != 0) continue;
         bool is_in = false;
         for (std::size_t p = 0; p < group.size() && !is_in; ++p)
-          is_in = joins(p) && classes.count(class_of_[static_cast<std::size_t>(group[p])]) != 0;
+          is_in = joins(p) && classes.count(class_of_[index(group[p])]) != 0;
         if (!is_in) continue;
         groups.insert(g);
         for (std::size_t p = 0; p < group.size(); ++p)
-          if (joins(p)) classes.insert(class_of_[static_cast<std::size_t>(group[p])]);
+          if (joins(p)) classes.insert(class_of_[index(group[p])]);
         grew = true;
       }
     }
@@ -50,9 +50,7 @@ std::vector<int> disjoint_sets(const std::vector<std::vector<int>>& groups) {
   std::vector<int> sets;
   for (const auto& group : groups) {
     int set = 0;
-    while (std::any_of(group.begin(), group.end(),
-                       [&](int rank) { return taken[rank].count(set) != 0; }))
-      ++set;
+    while (std::ranges::any_of(group, [&](int rank) { return taken[rank].count(set) != 0; })) ++set;
     for (const int rank : group) taken[rank].insert(set);
     sets.push_back(set);
   }
@@ -60,14 +58,14 @@ std::vector<int> disjoint_sets(const std::vector<std::vector<int>>& groups) {
 }
 
 Places::Places(const Workload& workload)
-    : workload_(workload), class_of_(static_cast<std::size_t>(workload.ranks), -1) {
+    : workload_(workload), class_of_(index(workload.ranks), -1) {
   for (std::size_t c = 0; c < workload.classes.size(); ++c)
     for (const int rank : workload.classes[c].ranks)
-      class_of_[static_cast<std::size_t>(rank)] = static_cast<std::int32_t>(c);
+      class_of_[index(rank)] = static_cast<std::int32_t>(c);
 }
 
 std::int32_t Places::add(Place place) {
-  const auto known = std::find(places_.begin(), places_.end(), place);
+  const auto known = std::ranges::find(places_, place);
   if (known != places_.end()) return static_cast<std::int32_t>(known - places_.begin());
   places_.push_back(std::move(place));
   return static_cast<std::int32_t>(places_.size() - 1);
@@ -77,15 +75,14 @@ std::int32_t Places::of_compute(std::int32_t rank_class) {
   const auto known = computes_.find(rank_class);
   if (known != computes_.end()) return known->second;
   Place place{.classes = {rank_class}};
-  for (const int rank : workload_.classes[static_cast<std::size_t>(rank_class)].ranks)
-    place.groups.push_back({rank});
+  for (const int rank : workload_.classes[index(rank_class)].ranks) place.groups.push_back({rank});
   return computes_[rank_class] = add(std::move(place));
 }
 
 std::int32_t Places::of_collective(std::int32_t rank_class, std::int32_t family) {
   const auto known = collectives_.find({rank_class, family});
   if (known != collectives_.end()) return known->second;
-  const GroupFamily& all = workload_.families[static_cast<std::size_t>(family)];
+  const GroupFamily& all = workload_.families[index(family)];
   const auto [groups, classes] =
       Reach(all, class_of_).from(rank_class, [](std::size_t) { return true; });
   Place place{.classes = {classes.begin(), classes.end()}};
@@ -99,7 +96,7 @@ std::int32_t Places::of_message(std::int32_t rank_class, const Message& message,
   const std::tuple key(rank_class, message.family, message.from_first, sends);
   const auto known = messages_.find(key);
   if (known != messages_.end()) return known->second;
-  const GroupFamily& all = workload_.families[static_cast<std::size_t>(message.family)];
+  const GroupFamily& all = workload_.families[index(message.family)];
   const std::size_t sender = message.from_first ? 0 : 1;
   // The pairs whose sender (or receiver) is of the class, and those that the other side brings in.
   const std::size_t mine = sends ? sender : 1 - sender;
@@ -138,7 +135,7 @@ std::int32_t Places::of_message(std::int32_t rank_class, const Message& message,
 }
 
 std::int32_t Places::of_call(std::int32_t rank_class, const Node& node) {
-  const auto work = static_cast<std::size_t>(node.work);
+  const auto work = index(node.work);
   return node.kind == NodeKind::collective
              ? of_collective(rank_class, workload_.collectives[work].family)
              : of_message(rank_class, workload_.messages[work], node.kind == NodeKind::send);

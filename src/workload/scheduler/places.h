@@ -30,15 +30,13 @@ class Places {
   /// Of a node of the class that is_call().
   std::int32_t of_call(std::int32_t rank_class, const Node& node);
 
-  const Place& place(std::int32_t number) const {
-    return places_[static_cast<std::size_t>(number)];
-  }
+  const Place& place(std::int32_t number) const { return places_[index(number)]; }
   /// Classes that send and that receive, each once. Of messages.
   struct Sides {
     std::vector<std::int32_t> senders, receivers;
   };
   const Sides& sides(std::int32_t number) const { return sides_.at(number); }
-  std::int32_t class_of(int rank) const { return class_of_[static_cast<std::size_t>(rank)]; }
+  std::int32_t class_of(int rank) const { return class_of_[index(rank)]; }
 
  private:
   std::int32_t add(Place place);

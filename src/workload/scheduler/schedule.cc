@@ -91,13 +91,11 @@ class Scheduler {
   // --- Preparation.
 
   const Node& node_of(const Member& member) const {
-    return running_[static_cast<std::size_t>(member.rank_class)].trace->nodes[member.node];
+    return running_[index(member.rank_class)].trace->nodes[member.node];
   }
-  Running& of(const Member& member) {
-    return running_[static_cast<std::size_t>(member.rank_class)];
-  }
+  Running& of(const Member& member) { return running_[index(member.rank_class)]; }
   NodeTimes& times_of(const Member& member) {
-    return result_.nodes[static_cast<std::size_t>(member.rank_class)][member.node];
+    return result_.nodes[index(member.rank_class)][member.node];
   }
 
   void prepare(std::size_t c) {
@@ -115,7 +113,7 @@ class Scheduler {
     // An in-order stream is a dependency of each of its nodes on the one before.
     std::vector<std::uint32_t> last(workload_.streams.size(), kNoNode);
     const auto each = [&](auto&& visit) {
-      std::fill(last.begin(), last.end(), kNoNode);
+      std::ranges::fill(last, kNoNode);
       for (std::uint32_t n = 0; n < nodes.size(); ++n) {
         const Node& node = nodes[n];
         for (std::uint32_t d = 0; d < node.dependencies; ++d)
@@ -141,10 +139,10 @@ class Scheduler {
   /// Of a collective or message.
   bool is_left_out(const Node& node) const {
     const Call call = call_of(workload_, node.kind, node.work);
-    const auto& groups = workload_.families[static_cast<std::size_t>(call.family)].groups;
+    const auto& groups = workload_.families[index(call.family)].groups;
     // A rank alone has nothing to communicate.
-    return groups.front().size() == 1 || std::find(options_.without.begin(), options_.without.end(),
-                                                   call.kind) != options_.without.end();
+    return groups.front().size() == 1 ||
+           std::ranges::find(options_.without, call.kind) != options_.without.end();
   }
 
   /// What it depends on is over. `cause` ended now.
@@ -165,7 +163,7 @@ class Scheduler {
 
   /// Nodes in their order: each costs the CPU its time; one of kind `host` is waited for.
   void advance_cpu(std::int32_t number) {
-    Running& one = running_[static_cast<std::size_t>(number)];
+    Running& one = running_[index(number)];
     const std::vector<Node>& nodes = one.trace->nodes;
     if (one.cpu > now_) return;  // busy: an event follows
     while (one.issued < nodes.size()) {
@@ -269,7 +267,7 @@ class Scheduler {
       call.callers = places_.place(call.lane.place).classes.size();
     } else {
       kind.kind = NodeKind::send;
-      call.lane.lane = workload_.messages[static_cast<std::size_t>(node.work)].tag;
+      call.lane.lane = workload_.messages[index(node.work)].tag;
       const Places::Sides& sides = places_.sides(call.lane.place);
       call.callers = sides.senders.size();
       call.receivers = sides.receivers.size();
@@ -323,7 +321,7 @@ class Scheduler {
 
   void start(const LaunchKind& kind, std::vector<Member> members) {
     Follows follows = now_.fs == 0 ? Follows::nothing : Follows::other_stream;
-    if (std::all_of(members.begin(), members.end(), [&](const Member& member) {
+    if (std::ranges::all_of(members, [&](const Member& member) {
           return of(member).free_since[node_of(member).stream] == now_;
         }))
       follows = Follows::own_stream;
@@ -403,7 +401,7 @@ class Scheduler {
     while (!waiting_.empty()) {
       const auto [number, stream] = waiting_.back();
       waiting_.pop_back();
-      Running& one = running_[static_cast<std::size_t>(number)];
+      Running& one = running_[index(number)];
       auto& ready = one.ready[stream];
       if (one.busy[stream] != 0 || ready.empty()) continue;
       const std::uint32_t node = ready.begin()->second;
@@ -427,17 +425,16 @@ class Scheduler {
       Stuck one{.members = members, .missing = {}};
       const Place& place = places_.place(lane.place);
       for (const std::int32_t c : place.classes) {
-        const bool is_here =
-            std::any_of(one.members.begin(), one.members.end(),
-                        [&](const Member& member) { return member.rank_class == c; });
+        const bool is_here = std::ranges::any_of(
+            one.members, [&](const Member& member) { return member.rank_class == c; });
         if (!is_here) one.missing.push_back(c);
       }
       stuck.push_back(std::move(one));
     }
     OpenNodes open;
     for (const Running& one : running_) open.push_back(one.open);
-    const bool is_over = std::all_of(running_.begin(), running_.end(),
-                                     [](const Running& one) { return one.left == 0; });
+    const bool is_over =
+        std::ranges::all_of(running_, [](const Running& one) { return one.left == 0; });
     if (!is_over) report_stuck(workload_, stuck, open);
     result_.situations = progress_.situations();
     for (const Running& one : running_) result_.time = std::max(result_.time, one.end);
@@ -467,8 +464,7 @@ class Scheduler {
 TimeFrom time_from(const Workload& workload, const Node& node, ComputeSource source) {
   const bool is_recorded = node.recorded.fs > 0 && source != ComputeSource::model;
   const Compute nothing;
-  const Compute& work =
-      node.work >= 0 ? workload.computes[static_cast<std::size_t>(node.work)] : nothing;
+  const Compute& work = node.work >= 0 ? workload.computes[index(node.work)] : nothing;
   const bool is_guess = work.concluded;
   const bool is_empty =
       work.kind == Compute::Kind::other && work.flop == 0 && work.read == 0 && work.written == 0;

@@ -12,14 +12,14 @@ namespace {
 
 std::string ranks_of(const RankClass& one) {
   if (one.ranks.size() == 1) return fmt::format("rank {}", one.ranks.front());
-  const auto [least, most] = std::minmax_element(one.ranks.begin(), one.ranks.end());
+  const auto [least, most] = std::ranges::minmax_element(one.ranks);
   if (*most - *least + 1 == static_cast<int>(one.ranks.size()))
     return fmt::format("ranks {}-{}", *least, *most);
   return fmt::format("ranks {} and {} more", one.ranks.front(), one.ranks.size() - 1);
 }
 
 const RankClass& class_at(const Workload& workload, std::int32_t number) {
-  return workload.classes[static_cast<std::size_t>(number)];
+  return workload.classes[index(number)];
 }
 
 /// Nodes of a class that wait for each other in a circle; empty: there is none.
@@ -37,7 +37,7 @@ std::vector<std::uint32_t> circle_of(const Workload& workload, std::int32_t numb
   }
   // Whatever waits has one before it that waits, too: going back comes to a circle, or to a call.
   const auto waits = [&](std::uint32_t n) { return open[n] > 0; };
-  const auto start = std::find_if(open.begin(), open.end(), [](auto count) { return count > 0; });
+  const auto start = std::ranges::find_if(open, [](auto count) { return count > 0; });
   if (start == open.end()) return {};
   std::vector<std::uint32_t> path;
   std::vector<bool> seen(trace.nodes.size());
@@ -56,7 +56,7 @@ std::vector<std::uint32_t> circle_of(const Workload& workload, std::int32_t numb
     if (next == ~std::uint32_t{0} || !waits(next)) return {};
     at = next;
   }
-  path.erase(path.begin(), std::find(path.begin(), path.end(), at));
+  path.erase(path.begin(), std::ranges::find(path, at));
   return path;
 }
 
@@ -70,7 +70,7 @@ std::string title(const Workload& workload, const Member& member) {
 
 std::string inference(const Workload& workload, const Node& node) {
   const Call call = call_of(workload, node.kind, node.work);
-  const GroupFamily& family = workload.families[static_cast<std::size_t>(call.family)];
+  const GroupFamily& family = workload.families[index(call.family)];
   if (family.inferred.empty()) return {};
   return fmt::format("; the ranks of '{}' are inferred: {} (--groups says otherwise)", family.name,
                      family.inferred);

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "core/checked.h"
 #include "core/lists.h"
 #include "core/units.h"
 #include "workload/simai/call_trace.h"
@@ -134,9 +134,9 @@ class AicbParser {
     fields_ = names.size();
     columns_.fill(-1);
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const auto known = std::find(kColumnNames.begin(), kColumnNames.end(), names[i]);
+      const auto known = std::ranges::find(kColumnNames, names[i]);
       if (known == kColumnNames.end()) fail(fmt::format("'{}' is no column of AICB", names[i]));
-      columns_[static_cast<std::size_t>(known - kColumnNames.begin())] = static_cast<int>(i);
+      columns_[index(known - kColumnNames.begin())] = static_cast<int>(i);
     }
     for (const Column needed : {kGroup, kBytes})
       if (columns_[needed] < 0) fail(fmt::format("there is no column '{}'", kColumnNames[needed]));
@@ -148,7 +148,7 @@ class AicbParser {
     /// Empty for a column that the table does not have, and for Python's None.
     const auto field = [&](Column column, std::string_view prefix = {}) {
       if (columns_[column] < 0) return std::string_view();
-      std::string_view text = fields[static_cast<std::size_t>(columns_[column])];
+      std::string_view text = fields[index(columns_[column])];
       if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
       return text == "None" ? std::string_view() : text;
     };
@@ -168,7 +168,7 @@ class AicbParser {
       if (name == row.type) row.collective = kind;
     if (!row.collective && !row.is_message())
       fail(fmt::format("'{}' is no kind of call", row.type));
-    if (std::find(kAicbGroups.begin(), kAicbGroups.end(), row.group) == kAicbGroups.end())
+    if (std::ranges::find(kAicbGroups, row.group) == kAicbGroups.end())
       fail(fmt::format("'{}' is no group of AICB", row.group));
     if (!field(kGroupSize).empty())
       row.group_size = static_cast<int>(read_number(field(kGroupSize), 1, simai::kMostRanks, at_));
@@ -187,11 +187,9 @@ class AicbParser {
   }
 
   double time_in(std::string_view text) const {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool is_time = error == std::errc{} && end == text.data() + text.size() && value >= 0;
-    if (!is_time || value > simai::kMostNs) fail(fmt::format("'{}' is no time", text));
-    return value;
+    const std::optional<double> value = finite_number(text);
+    if (!value || *value < 0 || *value > simai::kMostNs) fail(fmt::format("'{}' is no time", text));
+    return *value;
   }
 
   SourceLocation at_;
@@ -415,9 +413,9 @@ void check_embedding(const std::string& file, const std::vector<AicbSection>& se
   const auto is_embedding = [](const AicbRow& row) { return row.group == "embedding_group"; };
   const auto& last = sections.back().rows;
   const auto& first = sections.front().rows;
-  const auto calls = std::count_if(last.begin(), last.end(), is_embedding);
-  if (calls == std::count_if(first.begin(), first.end(), is_embedding)) return;
-  const auto at = std::find_if(last.begin(), last.end(), is_embedding);
+  const auto calls = std::ranges::count_if(last, is_embedding);
+  if (calls == std::ranges::count_if(first, is_embedding)) return;
+  const auto at = std::ranges::find_if(last, is_embedding);
   throw Failure(fmt::format("the last stage makes {} calls in the embedding group, and the first "
                             "does not make as many",
                             calls),
@@ -427,9 +425,9 @@ void check_embedding(const std::string& file, const std::vector<AicbSection>& se
 
 /// Whether the calls have times of their own.
 bool is_log(const std::vector<AicbSection>& sections) {
-  return std::any_of(sections.begin(), sections.end(), [](const AicbSection& section) {
-    return std::any_of(section.rows.begin(), section.rows.end(),
-                       [](const AicbRow& row) { return row.elapsed && row.type != "computation"; });
+  return std::ranges::any_of(sections, [](const AicbSection& section) {
+    return std::ranges::any_of(
+        section.rows, [](const AicbRow& row) { return row.elapsed && row.type != "computation"; });
   });
 }
 
@@ -453,8 +451,7 @@ Workload read_aicb(const TraceRequest& request, const std::string& file, std::st
   tally.begin_file(file);
   AicbWriter writer(file, groups, is_log(sections), request.lenient, builder, tally);
   for (int stage = 0; stage < groups.stages; ++stage) {
-    const AicbSection& section =
-        sections[sections.size() > 1 ? static_cast<std::size_t>(stage) : 0];
+    const AicbSection& section = sections[sections.size() > 1 ? index(stage) : 0];
     workload.classes.push_back(
         simai::class_of(groups.stages > 1 ? fmt::format("stage {}", stage) : "all",
                         writer.write(section, stage), stage * groups.per_stage, groups.per_stage));

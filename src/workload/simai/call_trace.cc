@@ -39,7 +39,7 @@ void refuse_nothing(const Workload& workload) {
 
 RankClass class_of(const std::string& name, std::shared_ptr<const Trace> trace, int first,
                    int count) {
-  RankClass one{name, std::move(trace), std::vector<int>(static_cast<std::size_t>(count))};
+  RankClass one{name, std::move(trace), std::vector<int>(index(count))};
   std::iota(one.ranks.begin(), one.ranks.end(), first);
   return one;
 }
@@ -50,7 +50,7 @@ CallTrace::CallTrace(WorkloadBuilder& builder, std::string file) : builder_(buil
 
 std::uint32_t CallTrace::add(const Node& node, std::string_view name,
                              std::vector<std::uint32_t> after) {
-  std::sort(after.begin(), after.end());
+  std::ranges::sort(after);
   after.erase(std::unique(after.begin(), after.end()), after.end());
   Node& added = trace_->nodes.emplace_back(node);
   added.id = trace_->nodes.size() - 1;
@@ -71,7 +71,7 @@ void CallTrace::compute(std::string_view name, Time time, std::int32_t work) {
 }
 
 std::uint32_t CallTrace::call(std::string_view name, const CollectiveCall& call, Time then) {
-  const auto family = static_cast<std::size_t>(call.family);
+  const auto family = index(call.family);
   const std::string stream = "group " + builder_.workload().families[family].name;
   const std::uint32_t called = add({.kind = NodeKind::collective,
                                     .stream = builder_.stream(stream),

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -49,11 +48,10 @@ class LayerParser {
     const std::int64_t count = read_number(lines_[1].words[0], 1, kMostLayers, where(lines_[1]));
     const auto there = static_cast<std::int64_t>(lines_.size()) - 2;
     if (there != count)
-      throw Failure(
-          fmt::format("{} layers are announced, and there are {}", count, there),
-          where(there < count ? lines_.back() : lines_[static_cast<std::size_t>(count) + 2]),
-          there < count ? "the file is cut short" : "");
-    text_.layers.reserve(static_cast<std::size_t>(count));
+      throw Failure(fmt::format("{} layers are announced, and there are {}", count, there),
+                    where(there < count ? lines_.back() : lines_[index(count) + 2]),
+                    there < count ? "the file is cut short" : "");
+    text_.layers.reserve(index(count));
     for (std::size_t i = 2; i < lines_.size(); ++i) text_.layers.push_back(read_layer(lines_[i]));
     mark(checkpoints_, &Layer::is_checkpoint);
     mark(initiates_, &Layer::initiates);
@@ -150,7 +148,7 @@ class LayerParser {
                                   "0 to {}",
                                   layer, text_.layers.size() - 1),
                       where(lines_.front()));
-      text_.layers[static_cast<std::size_t>(layer)].*flag = true;
+      text_.layers[index(layer)].*flag = true;
     }
   }
 
@@ -167,8 +165,8 @@ class LayerParser {
     layer.line = line.number;
     layer.name = std::string(line.words[0]);
     for (int d = 0; d < kDirections; ++d) {
-      const std::size_t first = 2 + 3 * static_cast<std::size_t>(d);
-      Pass& pass = layer.passes[static_cast<std::size_t>(d)];
+      const std::size_t first = 2 + 3 * index(d);
+      Pass& pass = layer.passes[index(d)];
       pass.compute = read_ns(line.words[first], line);
       read_collective(line.words[first + 1], line, pass);
       pass.bytes = read_number(line.words[first + 2], 0, kMostMemory, where(line));

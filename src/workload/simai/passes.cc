@@ -59,7 +59,7 @@ class PassWalk {
 
  private:
   using Index = std::int64_t;  ///< of a layer
-  const Layer& layer(Index i) const { return text_.layers[static_cast<std::size_t>(i)]; }
+  const Layer& layer(Index i) const { return text_.layers[index(i)]; }
   Index count() const { return static_cast<Index>(text_.layers.size()); }
 
   [[noreturn]] void fail(int line, const std::string& problem, const std::string& hint) const {
@@ -153,7 +153,7 @@ class PassWalk {
     if (pass.bytes == 0) return leave_out("of 0 bytes");
     const std::int32_t family = family_of(i, direction);
     if (family < 0) return leave_out("in passes in which the parallelism has none");
-    if (builder_.workload().families[static_cast<std::size_t>(family)].groups.front().size() == 1)
+    if (builder_.workload().families[index(family)].groups.front().size() == 1)
       return leave_out("in groups of one rank");
     return trace_.call(name(i, direction),
                        {.kind = *pass.kind, .family = family, .bytes = pass.bytes},
@@ -242,12 +242,10 @@ void remark(const LayerText& text, const SourceLocation& at, std::vector<Diagnos
                                    text.layers.size()),
                        at,
                        {}});
-  const bool has_all_gather =
-      std::any_of(text.layers.begin(), text.layers.end(), [](const Layer& layer) {
-        return std::any_of(layer.passes.begin(), layer.passes.end(), [](const simai::Pass& pass) {
-          return pass.kind == Collective::all_gather;
-        });
-      });
+  const bool has_all_gather = std::ranges::any_of(text.layers, [](const Layer& layer) {
+    return std::ranges::any_of(
+        layer.passes, [](const simai::Pass& pass) { return pass.kind == Collective::all_gather; });
+  });
   if (!text.is_simai && has_all_gather)
     notices.push_back({Severity::note,
                        "an ALLGATHER's bytes are taken as those of its result, as SimAI does; in "

@@ -97,8 +97,7 @@ std::vector<TraceFile> files_of_archive(const std::string& path) {
     }
     files.push_back({path + ":" + own, std::make_shared<const std::string>(std::move(content))});
   }
-  std::sort(files.begin(), files.end(),
-            [](const TraceFile& a, const TraceFile& b) { return a.name < b.name; });
+  std::ranges::sort(files, {}, &TraceFile::name);
   return files;
 }
 

@@ -32,7 +32,7 @@ class IdIndex {
       return;
     }
     for (std::uint32_t i = 0; i < nodes.size(); ++i) list_.emplace_back(nodes[i].id, i);
-    std::sort(list_.begin(), list_.end());
+    std::ranges::sort(list_);
     for (std::size_t i = 1; i < list_.size(); ++i)
       if (list_[i].first == list_[i - 1].first) twice_ = std::min(twice_, list_[i].second);
   }
@@ -233,11 +233,11 @@ void TraceAssembly::add_ranks(Trace&& trace, const std::vector<int>& ranks,
 
 void TraceAssembly::sort_classes() {
   const auto place = [&](const RankClass& one) {
-    return std::find(written_classes.begin(), written_classes.end(), one.name);
+    return std::ranges::find(written_classes, one.name);
   };
   std::vector<RankClass>& classes = builder_.workload().classes;
-  std::stable_sort(classes.begin(), classes.end(),
-                   [&](const RankClass& a, const RankClass& b) { return place(a) < place(b); });
+  std::ranges::stable_sort(
+      classes, [&](const RankClass& a, const RankClass& b) { return place(a) < place(b); });
   classes_.clear();
 }
 

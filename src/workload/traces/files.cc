@@ -30,7 +30,7 @@ std::vector<std::string> files_in(const fs::path& folder) {
     if (entry.is_regular_file(error) && !is_hidden(entry.path().string()))
       files.push_back(entry.path().string());
   if (error) throw Failure("cannot be read: " + error.message(), {.file = folder.string()});
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 
@@ -81,10 +81,10 @@ std::optional<std::vector<int>> ranks_by_content(const std::vector<TraceFile>& f
   for (const TraceFile& file : files) {
     const std::optional<std::int64_t> rank = kineto_rank(file.start(kTraceStart));
     if (!rank || *rank < 0) return std::nullopt;
-    const auto other = std::find(said.begin(), said.end(), *rank);
+    const auto other = std::ranges::find(said, *rank);
     if (other != said.end())
       throw Failure(fmt::format("two files say that they are of rank {}: this one and {}", *rank,
-                                files[static_cast<std::size_t>(other - said.begin())].name),
+                                files[index(other - said.begin())].name),
                     {.file = file.name},
                     "a rank has one trace: name one file, or leave one step of each rank");
     said.push_back(*rank);
@@ -134,7 +134,7 @@ TraceFiles pick_traces(const std::vector<TraceFile>& files, const std::string& w
   found.ranks_from = said ? "what the traces say (distributedInfo)" : "the number in their names";
   found.ranks.resize(traces.size());
   for (std::size_t i = 0; i < traces.size(); ++i)
-    found.ranks[static_cast<std::size_t>((*ranks)[i])] = std::move(traces[i]);
+    found.ranks[index((*ranks)[i])] = std::move(traces[i]);
   return found;
 }
 
@@ -152,10 +152,10 @@ std::vector<std::pair<int, std::string>> ranked_files(const fs::path& folder,
     const char* end = name.data() + name.size();
     const auto [at, error] = std::from_chars(name.data() + before.size(), end, rank);
     if (error != std::errc{} || rank < 0) continue;
-    if (std::find(endings.begin(), endings.end(), std::string(at, end)) == endings.end()) continue;
+    if (std::ranges::find(endings, std::string(at, end)) == endings.end()) continue;
     ranked.emplace_back(rank, (folder / name).string());
   }
-  std::sort(ranked.begin(), ranked.end());
+  std::ranges::sort(ranked);
   return ranked;
 }
 
@@ -271,15 +271,15 @@ bool has_traces(const std::string& path) {
   try {
     if (fs::is_directory(path, error)) {
       const std::vector<std::string> files = files_in(path);
-      return std::any_of(files.begin(), files.end(),
-                         [](const std::string& file) { return is_of_one_rank({file}); });
+      return std::ranges::any_of(files,
+                                 [](const std::string& file) { return is_of_one_rank({file}); });
     }
     if (fs::exists(path, error)) {
       if (!fs::is_regular_file(path, error)) return false;
       const TraceFile file{path};
       if (!is_archive(file.start(kTraceStart))) return is_one(file);
       const std::vector<TraceFile> members = files_of_archive(path);
-      return std::any_of(members.begin(), members.end(), is_of_one_rank);
+      return std::ranges::any_of(members, is_of_one_rank);
     }
     const std::size_t mark = path.rfind("%d");
     const fs::path before(mark == std::string::npos ? path + "." : path.substr(0, mark));

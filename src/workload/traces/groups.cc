@@ -18,8 +18,8 @@ std::string list_ranks(const std::vector<int>& ranks) {
 }
 
 bool is_other_order(std::vector<int> a, std::vector<int> b) {
-  std::sort(a.begin(), a.end());
-  std::sort(b.begin(), b.end());
+  std::ranges::sort(a);
+  std::ranges::sort(b);
   return !a.empty() && a == b;
 }
 
@@ -86,7 +86,7 @@ bool ProcessGroups::is_same(const ProcessGroup& a, const ProcessGroup& b) const 
   if (a.parts.empty() != b.parts.empty()) {
     const auto& [parts, ranks] =
         a.parts.empty() ? std::tie(b.parts, a.ranks) : std::tie(a.parts, b.ranks);
-    if (!ranks.empty()) return std::find(parts.begin(), parts.end(), ranks) != parts.end();
+    if (!ranks.empty()) return std::ranges::find(parts, ranks) != parts.end();
   }
   const auto size_of = [&](const ProcessGroup& group) {
     if (!group.parts.empty()) return static_cast<int>(group.parts.front().size());
@@ -111,8 +111,7 @@ void ProcessGroups::define(const ProcessGroup& group, const std::string& file) {
     distinct.insert(part.begin(), part.end());
     count += part.size();
   }
-  if (group.size > 0 && !group.ranks.empty() &&
-      static_cast<std::size_t>(group.size) != group.ranks.size())
+  if (group.size > 0 && !group.ranks.empty() && index(group.size) != group.ranks.size())
     throw Failure(fmt::format("process group '{}' is said to have {}, and to have {} of them",
                               group.name, text_of(group), group.size),
                   {.file = file});
@@ -211,7 +210,7 @@ std::vector<int> ProcessGroups::ranks_of(std::string_view name, const NodeOfFile
   if (group != nullptr && !group->ranks.empty()) return group->ranks;
   if (group != nullptr && !group->parts.empty()) {
     for (const std::vector<int>& part : group->parts)
-      if (std::find(part.begin(), part.end(), rank_) != part.end()) return part;
+      if (std::ranges::find(part, rank_) != part.end()) return part;
     node.fail(fmt::format(" is of rank {}, which is in no group of '{}'", rank_, name));
   }
   const int size = group == nullptr || group->size == 0 ? world_ : group->size;
@@ -245,7 +244,7 @@ std::vector<std::vector<int>> ProcessGroups::partition(const std::string& name,
       if (part.size() != ranks.size()) refuse("and others of its lists have more or fewer");
       all.insert(all.end(), part.begin(), part.end());
     }
-    std::sort(all.begin(), all.end());
+    std::ranges::sort(all);
     if (all.front() == 0 && all.back() == ranks_ - 1 && static_cast<int>(all.size()) == ranks_)
       return group->parts;
     refuse(fmt::format("and its lists are not of the ranks 0 to {}", ranks_ - 1));
@@ -256,11 +255,11 @@ std::vector<std::vector<int>> ProcessGroups::partition(const std::string& name,
     return {all};
   }
   std::vector<int> sorted = ranks;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   if (size == 1) sorted.push_back(sorted.front() + 1);
   const int stride = sorted[1] - sorted[0];
   for (int i = 1; i < size; ++i)
-    if (sorted[static_cast<std::size_t>(i)] != sorted[0] + i * stride)
+    if (sorted[index(i)] != sorted[0] + i * stride)
       refuse("which are not evenly spaced: other ranks cannot have the like");
   const std::int64_t block = std::int64_t{size} * stride;
   if (ranks_ % block != 0 || sorted[0] % block >= stride)
@@ -280,12 +279,11 @@ std::int32_t ProcessGroups::join(const std::string& name, const std::vector<int>
                                  const NodeOfFile& node) {
   const auto known = families_.find(name);
   if (known == families_.end()) return add(name, {ranks});
-  std::vector<std::vector<int>>& groups =
-      builder_.workload().families[static_cast<std::size_t>(known->second)].groups;
+  std::vector<std::vector<int>>& groups = builder_.workload().families[index(known->second)].groups;
   for (const std::vector<int>& other : groups) {
     if (other == ranks) return known->second;
     for (const int rank : ranks) {
-      if (std::find(other.begin(), other.end(), rank) != other.end())
+      if (std::ranges::find(other, rank) != other.end())
         fail(name, node,
              fmt::format(" is in process group '{}' of ranks {}, which another file says has "
                          "ranks {}",
@@ -298,7 +296,7 @@ std::int32_t ProcessGroups::join(const std::string& name, const std::vector<int>
 
 void ProcessGroups::require_own_rank(const std::string& name, const std::vector<int>& ranks,
                                      const NodeOfFile& node) const {
-  if (std::find(ranks.begin(), ranks.end(), rank_) == ranks.end())
+  if (std::ranges::find(ranks, rank_) == ranks.end())
     fail(name, node,
          fmt::format(" is of rank {}, which is not in its process group '{}' of ranks {}", rank_,
                      name, list_ranks(ranks)));
@@ -326,17 +324,17 @@ GroupOfRank ProcessGroups::group(std::string_view name, const NodeOfFile& node) 
              fmt::format(" is in process group '{}' with rank {}, but {} only", known_as, rank,
                          describe_ranks(ranks_)),
              fmt::format("give the traces of all ranks, or --replicate {} makes the others from it",
-                         std::max(world_, *std::max_element(ranks.begin(), ranks.end()) + 1)));
+                         std::max(world_, *std::ranges::max_element(ranks) + 1)));
     }
     family = join(known_as, ranks, node);
   }
   if (!replicated_) require_own_rank(known_as, ranks, node);
   if (const ProcessGroup* known = find(name); known != nullptr)
-    builder_.workload().families[static_cast<std::size_t>(family)].inferred = known->inferred;
+    builder_.workload().families[index(family)].inferred = known->inferred;
   GroupOfRank group{family, static_cast<int>(ranks.size())};
   if (replicated_)  // which may have made a larger one of it
-    group.size = static_cast<int>(
-        builder_.workload().families[static_cast<std::size_t>(family)].groups.front().size());
+    group.size =
+        static_cast<int>(builder_.workload().families[index(family)].groups.front().size());
   used_.emplace(name, group);
   return group;
 }
@@ -374,13 +372,13 @@ std::optional<int> ProcessGroups::rank_at(std::string_view name, std::int64_t pl
                                           const NodeOfFile& node) const {
   const std::vector<int> ranks = ranks_of(name, node);
   if (place < 0 || place >= static_cast<std::int64_t>(ranks.size())) return std::nullopt;
-  return ranks[static_cast<std::size_t>(place)];
+  return ranks[index(place)];
 }
 
 std::size_t ProcessGroups::own_place(std::string_view name, const NodeOfFile& node) const {
   const std::vector<int> ranks = ranks_of(name, node);
-  const auto at = std::find(ranks.begin(), ranks.end(), rank_);
-  return at == ranks.end() ? 0 : static_cast<std::size_t>(at - ranks.begin());
+  const auto at = std::ranges::find(ranks, rank_);
+  return at == ranks.end() ? 0 : index(at - ranks.begin());
 }
 
 std::optional<int> ProcessGroups::other_of_pair(std::string_view name,
@@ -393,12 +391,12 @@ std::optional<int> ProcessGroups::other_of_pair(std::string_view name,
 }
 
 std::uint16_t ProcessGroups::stream(std::int32_t family) {
-  std::optional<std::uint16_t>& known = streams_[static_cast<std::size_t>(family)];
+  std::optional<std::uint16_t>& known = streams_[index(family)];
   if (!known) {
     const Workload& workload = builder_.workload();
     if (workload.streams.size() >= std::numeric_limits<std::uint16_t>::max())
       throw Failure("there are more than 65,535 process groups");
-    known = builder_.stream("group " + workload.families[static_cast<std::size_t>(family)].name);
+    known = builder_.stream("group " + workload.families[index(family)].name);
     builder_.workload().streams[*known].assumed = true;  // a trace file says nothing of streams
   }
   return *known;

@@ -1,6 +1,5 @@
 // The two texts that say which ranks a process group has.
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "core/checked.h"
@@ -46,15 +45,8 @@ bool set_ranks(ProcessGroup& group, const GroupJson& value) {
   return !value.empty();
 }
 
-std::optional<std::int64_t> number_of_name(const std::string& name) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc{} || end != name.data() + name.size()) return std::nullopt;
-  return number;
-}
-
 bool is_before_group(const ProcessGroup& a, const ProcessGroup& b) {
-  const auto one = number_of_name(a.name), other = number_of_name(b.name);
+  const auto one = whole_number_in(a.name), other = whole_number_in(b.name);
   if (one && other) return *one < *other;
   if (one.has_value() != other.has_value()) return one.has_value();
   return a.name < b.name;
@@ -106,7 +98,7 @@ std::optional<std::vector<ProcessGroup>> parse_group_file(std::string_view text)
     ProcessGroup& group = groups.emplace_back(ProcessGroup{.name = name, .ranks = {}});
     if (!set_ranks(group, list)) return std::nullopt;
   }
-  std::stable_sort(groups.begin(), groups.end(), is_before_group);
+  std::ranges::stable_sort(groups, is_before_group);
   return groups;
 }
 

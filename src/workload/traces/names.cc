@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/diagnostics.h"
+#include "core/index.h"
 #include "workload/traces/files.h"
 
 namespace hemiola::workload {
@@ -60,9 +61,8 @@ std::optional<std::vector<int>> ranks_by_name(const std::vector<std::string>& na
   const auto base = [](const std::string& name) {
     return name.substr(name.find_last_of("/:") + 1);
   };
-  const bool by_folder = std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-    return base(name) == base(names.front());
-  });
+  const bool by_folder = std::ranges::all_of(
+      names, [&](const std::string& name) { return base(name) == base(names.front()); });
   for (const std::string& name : names) {
     const std::size_t slash = by_folder ? std::string::npos : name.find_last_of("/:");
     split.push_back(
@@ -73,24 +73,21 @@ std::optional<std::vector<int>> ranks_by_name(const std::vector<std::string>& na
   for (std::size_t place = 0; place < places; ++place) {
     std::optional<std::vector<std::int64_t>> here = numbers_at(split, place);
     // Of several such numbers, the one that counts from 0 without a gap.
-    if (here && (!numbers || *std::max_element(here->begin(), here->end()) <
-                                 *std::max_element(numbers->begin(), numbers->end())))
+    if (here &&
+        (!numbers || *std::ranges::max_element(*here) < *std::ranges::max_element(*numbers)))
       numbers = std::move(here);
   }
   if (!numbers) return std::nullopt;
   std::vector<bool> seen(names.size());
   for (const std::int64_t number : *numbers)
-    if (number < static_cast<std::int64_t>(names.size()))
-      seen[static_cast<std::size_t>(number)] = true;
-  const auto missing = std::find(seen.begin(), seen.end(), false);
+    if (number < static_cast<std::int64_t>(names.size())) seen[index(number)] = true;
+  const auto missing = std::ranges::find(seen, false);
   if (missing != seen.end()) {
-    const auto last = std::max_element(numbers->begin(), numbers->end()) - numbers->begin();
+    const auto last = std::ranges::max_element(*numbers) - numbers->begin();
     throw Failure(
         fmt::format("the file of rank {} is missing: there are {} files, up to that of rank {}",
-                    missing - seen.begin(), names.size(),
-                    (*numbers)[static_cast<std::size_t>(last)]),
-        {.file = names[static_cast<std::size_t>(last)]},
-        "give the traces of all ranks, or one file and --replicate");
+                    missing - seen.begin(), names.size(), (*numbers)[index(last)]),
+        {.file = names[index(last)]}, "give the traces of all ranks, or one file and --replicate");
   }
   return std::vector<int>(numbers->begin(), numbers->end());
 }

@@ -42,7 +42,7 @@ bool are_ordered(const std::vector<Node>& nodes, const NodeIndices& dependencies
       break;
     }
   }
-  way.erase(way.begin(), std::find(way.begin(), way.end(), at));
+  way.erase(way.begin(), std::ranges::find(way, at));
   constexpr std::size_t kShown = 8;
   std::string text;
   for (std::size_t i = 0; i < std::min(way.size(), kShown); ++i) {

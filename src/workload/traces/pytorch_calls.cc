@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <functional>
 #include <limits>
 #include <utility>
 
@@ -107,7 +106,7 @@ std::vector<int> parse_rank_list(std::string_view text) {
 }
 
 std::vector<std::int64_t> parse_splits(std::string_view text) {
-  const bool is_negative = std::adjacent_find(text.begin(), text.end(), [](char sign, char next) {
+  const bool is_negative = std::ranges::adjacent_find(text, [](char sign, char next) {
                              return sign == '-' && is_digit(next);
                            }) != text.end();
   return is_negative ? std::vector<std::int64_t>() : numbers_in<std::int64_t>(text);
@@ -271,8 +270,8 @@ void TorchCalls::set_collective(Node& node, const TorchCall& call, TorchCallKind
     collective.type = torch_type(call.type).value_or(DataType::bfloat16);
     if (kind == TorchCallKind::all_to_all) {
       if (is_idle) {
-        collective.splits = assembly_.builder().splits(
-            Splits(static_cast<std::size_t>(group.size) * static_cast<std::size_t>(group.size)));
+        collective.splits =
+            assembly_.builder().splits(Splits(index(group.size) * index(group.size)));
       } else {
         set_splits(collective, call, group.size, at);
       }
@@ -290,7 +289,7 @@ void TorchCalls::set_collective(Node& node, const TorchCall& call, TorchCallKind
 void TorchCalls::set_splits(CollectiveCall& collective, const TorchCall& call, int ranks,
                             const NodeOfFile& at) {
   const std::vector<std::int64_t>& rows = call.sent_splits;
-  const auto count = static_cast<std::size_t>(ranks);
+  const auto count = index(ranks);
   if (call.splits_are_cut)
     tally_.add(
         "as its receivers say, or else even: an all-to-all of which the trace cuts the list of "
@@ -299,9 +298,7 @@ void TorchCalls::set_splits(CollectiveCall& collective, const TorchCall& call, i
         at.text());
   if (!rows.empty() && rows.size() != count)
     at.fail(fmt::format(" sends {} parts in a group of {} ranks", rows.size(), ranks));
-  if (rows.empty() ||
-      std::adjacent_find(rows.begin(), rows.end(), std::not_equal_to<>()) == rows.end())
-    return;
+  if (rows.empty() || std::ranges::adjacent_find(rows, std::not_equal_to<>()) == rows.end()) return;
   __int128 sum = 0;
   for (const std::int64_t row : rows) sum += row;
   if (sum > kMostMemory) at.fail(" sends parts of more rows than any GPU has");
@@ -328,7 +325,7 @@ void TorchCalls::note_parts(const TorchCall& call, int ranks, const NodeOfFile& 
   AllToAllParts parts{.sends_are_cut = call.splits_are_cut};
   if (call.received_splits && call.received) {
     const std::vector<std::int64_t>& rows = *call.received_splits;
-    if (!rows.empty() && rows.size() != static_cast<std::size_t>(ranks))
+    if (!rows.empty() && rows.size() != index(ranks))
       at.fail(fmt::format(" receives {} parts in a group of {} ranks", rows.size(), ranks));
     const std::optional<DataType> type = torch_type(call.type);
     const std::int64_t bytes =

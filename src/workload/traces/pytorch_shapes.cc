@@ -98,7 +98,7 @@ class ShapeText {
       const char* end = text_.data() + text_.size();
       const auto [next, error] = std::from_chars(text_.data() + at_, end, number);
       if (error != std::errc{}) return false;
-      at_ = static_cast<std::size_t>(next - text_.data());
+      at_ = index(next - text_.data());
       shape.push_back(number);
     }
     if (!shape.empty()) shapes.push_back(std::move(shape));
@@ -202,8 +202,7 @@ std::string_view operator_of(std::string_view name) {
   const std::size_t open = name.rfind('(');
   if (open == std::string_view::npos || open + 2 >= name.size()) return name;
   const std::string_view number = name.substr(open + 1, name.size() - open - 2);
-  const bool is_number =
-      std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool is_number = std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; });
   return is_number ? name.substr(0, open) : name;
 }
 
@@ -250,8 +249,7 @@ std::optional<Compute> bytes_of_operator(std::string_view name, const ArgumentSh
   constexpr std::array<std::string_view, 7> kUnknown{
       "conv", "lookup", "Lookup", "embedding", "Compiled", "compiled", "index_select"};
   std::string_view plain = operator_of(name);
-  if (is_product_operator(plain) ||
-      std::any_of(kUnknown.begin(), kUnknown.end(), [&](std::string_view part) {
+  if (is_product_operator(plain) || std::ranges::any_of(kUnknown, [&](std::string_view part) {
         return plain.find(part) != std::string_view::npos;
       }))
     return std::nullopt;
@@ -274,7 +272,7 @@ std::optional<Compute> bytes_of_operator(std::string_view name, const ArgumentSh
   if (all == 0) return std::nullopt;
   const bool sets = plain == "fill_" || plain == "zero_";
   compute.read = sets ? 0 : plain == "copy_" ? all - first : all;
-  if (std::find(kReductions.begin(), kReductions.end(), plain) == kReductions.end())
+  if (std::ranges::find(kReductions, plain) == kReductions.end())
     compute.written = plain.ends_with('_') && first > 0 ? first : largest;
   return compute;
 }
@@ -284,8 +282,8 @@ bool is_product_kernel(std::string_view name) {
   constexpr std::array<std::string_view, 7> kParts{"gemm",  "gemv",  "cutlass", "xmma",
                                                    "cijk_", "nvjet", "matmul"};
   return plain.find("splitkreduce") == std::string::npos &&
-         std::any_of(kParts.begin(), kParts.end(),
-                     [&](std::string_view part) { return plain.find(part) != std::string::npos; });
+         std::ranges::any_of(
+             kParts, [&](std::string_view part) { return plain.find(part) != std::string::npos; });
 }
 
 }  // namespace hemiola::workload

@@ -94,7 +94,7 @@ TEST(Replicate, NeedsOneTraceAndOneRankAtLeast) {
   const Folder folder;
   folder.write("t.0.et", calls_in({""}));
   EXPECT_EQ(failure_of(folder, {.path = folder / "t", .replicate = 0}),
-            "<option>: error: --replicate 0: there is at least one rank");
+            "error: --replicate 0: there is at least one rank");
   folder.write("t.1.et", calls_in({""}));
   EXPECT_EQ(failure_of(folder, {.path = folder / "t", .replicate = 4}),
             "t: error: --replicate makes all ranks from one trace, and there are 2");

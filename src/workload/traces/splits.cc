@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -26,9 +25,9 @@ struct GroupOfRankIndex {
 
 std::optional<GroupOfRankIndex> find_rank(const GroupFamily& family, int rank) {
   for (std::size_t g = 0; g < family.groups.size(); ++g) {
-    const auto at = std::find(family.groups[g].begin(), family.groups[g].end(), rank);
+    const auto at = std::ranges::find(family.groups[g], rank);
     if (at != family.groups[g].end())
-      return GroupOfRankIndex{g, static_cast<std::size_t>(at - family.groups[g].begin())};
+      return GroupOfRankIndex{g, index(at - family.groups[g].begin())};
   }
   return std::nullopt;
 }
@@ -182,8 +181,7 @@ class SplitJoiner {
       node.work = -1;
       return;
     }
-    const bool is_even =
-        std::adjacent_find(splits.begin(), splits.end(), std::not_equal_to<>()) == splits.end();
+    const bool is_even = std::ranges::adjacent_find(splits, std::not_equal_to<>()) == splits.end();
     call.splits = is_even ? -1 : builder_.splits(splits);
     node.work = builder_.collective(call);
   }

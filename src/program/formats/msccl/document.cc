@@ -53,16 +53,9 @@ constexpr std::size_t kMaxErrors = 20;
 constexpr std::int64_t kMaxInt = INT32_MAX;
 
 template <typename Table>
-std::vector<std::string> names_of(const Table& table) {
-  std::vector<std::string> names;
-  for (const auto& entry : table) names.emplace_back(entry.name);
-  return names;
-}
-
-template <typename Table>
 auto find_named(const Table& table, std::string_view name) -> decltype(table.data()) {
-  const auto found = std::find_if(table.begin(), table.end(),
-                                  [&](const auto& entry) { return entry.name == name; });
+  const auto found =
+      std::ranges::find_if(table, [&](const auto& entry) { return entry.name == name; });
   return found == table.end() ? nullptr : &*found;
 }
 
@@ -92,16 +85,14 @@ class Element {
       : errors_(errors), node_(node), path_(std::move(path)) {
     for (const pugi::xml_attribute attribute : node.attributes()) {
       const std::string name = attribute.name();
-      if (std::find(known.begin(), known.end(), name) == known.end())
+      if (std::ranges::find(known, name) == known.end())
         add("unknown attribute '" + name + "' of <" + node.name() + ">", suggest(name, known));
       else if (node.attribute(attribute.name()) != attribute)
         add("attribute '" + name + "' stands twice");
     }
   }
 
-  std::size_t offset() const {
-    return static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, node_.offset_debug()));
-  }
+  std::size_t offset() const { return index(std::max<std::ptrdiff_t>(0, node_.offset_debug())); }
   const std::string& path() const { return path_; }
   void add(std::string message, std::string hint = {}) const {
     errors_.add(std::move(message), offset(), path_, std::move(hint));
@@ -172,7 +163,7 @@ class Element {
       } else if (child.type() == pugi::node_element && child.name() != other) {
         errors_.add(
             "unexpected element <" + std::string(child.name()) + "> in <" + node_.name() + ">",
-            static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, child.offset_debug())), path_,
+            index(std::max<std::ptrdiff_t>(0, child.offset_debug())), path_,
             "only <" + std::string(name) + "> may stand here");
       } else if (child.type() != pugi::node_element) {
         add("unexpected text in <" + std::string(node_.name()) + ">");
@@ -222,7 +213,7 @@ class Parser {
     const pugi::xml_parse_result status =
         document.load_buffer(source_.text.data(), source_.text.size());
     if (!status) {
-      const auto offset = static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, status.offset));
+      const auto offset = index(std::max<std::ptrdiff_t>(0, status.offset));
       std::string reason = status.description();
       if (!reason.empty() && reason.front() >= 'A' && reason.front() <= 'Z')
         reason.front() = static_cast<char>(reason.front() - 'A' + 'a');
@@ -232,15 +223,14 @@ class Parser {
     const pugi::xml_node root = document.document_element();
     if (std::string_view(root.name()) != "algo") {
       errors_.add("the root element is <" + std::string(root.name()) + ">, not <algo>",
-                  static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, root.offset_debug())), "/",
+                  index(std::max<std::ptrdiff_t>(0, root.offset_debug())), "/",
                   "MSCCL XML starts with <algo name=...>");
       errors_.finish();
     }
     for (pugi::xml_node other = root.next_sibling(); other; other = other.next_sibling()) {
       if (other.type() == pugi::node_element) {
         errors_.add("a second root element <" + std::string(other.name()) + ">",
-                    static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, other.offset_debug())),
-                    "/");
+                    index(std::max<std::ptrdiff_t>(0, other.offset_debug())), "/");
       }
     }
     Algorithm algorithm = parse_algorithm(root);
@@ -284,8 +274,7 @@ class Parser {
 
   void parse_collective_name(const Element& element, Algorithm& algorithm) {
     const auto name = element.optional_text("coll");
-    if (name && std::find(kCollectivesNotRead.begin(), kCollectivesNotRead.end(), *name) !=
-                    kCollectivesNotRead.end()) {
+    if (name && std::ranges::find(kCollectivesNotRead, *name) != kCollectivesNotRead.end()) {
       element.add("the collective '" + *name + "' is known but not read yet",
                   "read are " + joined(names_of(kCollectives)));
       return;
@@ -432,9 +421,7 @@ class Parser {
                                 : place.buffer == BufferKind::output ? gpu.output_chunks
                                                                      : gpu.scratch_chunks;
     if (place.offset >= 0 && place.offset + step.count <= chunks) return;
-    const auto name = std::find_if(kBuffers.begin(), kBuffers.end(), [&](const BufferName& entry) {
-      return entry.kind == place.buffer;
-    });
+    const auto name = std::ranges::find(kBuffers, place.buffer, &BufferName::kind);
     errors_.add(std::string(attribute) + " " + std::to_string(place.offset) + " and cnt " +
                     std::to_string(step.count) + " reach beyond the " + std::to_string(chunks) +
                     " chunks of buffer '" + std::string(name->name) + "'",

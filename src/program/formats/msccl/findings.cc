@@ -44,10 +44,9 @@ void warn_of_copies(const Algorithm& algorithm, const Source& source, Program& p
 void warn_of_reduction(const Algorithm& algorithm, const Source& source, Program& program) {
   if (algorithm.reduction != ReduceOp::none) return;
   const auto reduces = [](const Body& body) {
-    return std::any_of(body.ops.begin(), body.ops.end(),
-                       [](const Op& op) { return is_reduction(op.kind); });
+    return std::ranges::any_of(body.ops, [](const Op& op) { return is_reduction(op.kind); });
   };
-  if (std::none_of(program.bodies.begin(), program.bodies.end(), reduces)) return;
+  if (std::ranges::none_of(program.bodies, reduces)) return;
   warn_leniently(program.warnings, Leniency::ignored,
                  "redop is 'nop', but steps reduce: the operation is the one that is asked for",
                  source.at(algorithm.offset, "/algo"), "name it: redop=\"sum\"");

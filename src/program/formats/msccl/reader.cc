@@ -184,12 +184,11 @@ class Builder {
       check_extent(gpu, "o_chunks", gpu.output_chunks, size.output);
       scratch.chunks.push_back(gpu.scratch_chunks);
     }
-    if (std::all_of(scratch.chunks.begin(), scratch.chunks.end(),
-                    [&](std::int64_t chunks) { return chunks == scratch.chunks.front(); }))
+    if (std::ranges::all_of(scratch.chunks,
+                            [&](std::int64_t chunks) { return chunks == scratch.chunks.front(); }))
       scratch.chunks.resize(1);
     program_.buffers = {input, output};
-    if (*std::max_element(scratch.chunks.begin(), scratch.chunks.end()) > 0)
-      program_.buffers.push_back(scratch);
+    if (*std::ranges::max_element(scratch.chunks) > 0) program_.buffers.push_back(scratch);
   }
 
   void check_extent(const Gpu& gpu, const char* attribute, std::int64_t chunks,
@@ -203,8 +202,7 @@ class Builder {
   }
 
   static bool any_step(const ThreadBlock& block, bool msccl::StepType::*does) {
-    return std::any_of(block.steps.begin(), block.steps.end(),
-                       [&](const Step& step) { return step.type->*does; });
+    return std::ranges::any_of(block.steps, [&](const Step& step) { return step.type->*does; });
   }
 
   /// Pairs each sending thread block with the one that receives from it on the same channel.
@@ -265,7 +263,7 @@ class Builder {
 
   void report_unpaired(Diagnostics& errors, BlockId id, const char* does, std::int64_t peer,
                        const char* counterpart, std::int64_t self) const {
-    const Gpu& other = algorithm_.gpus[static_cast<std::size_t>(peer)];
+    const Gpu& other = algorithm_.gpus[index(peer)];
     const std::string channel = " on channel " + std::to_string(block(id).channel);
     errors.error("thread block " + std::to_string(id.second) + " of gpu " +
                      std::to_string(id.first) + " " + does + std::to_string(peer) + channel +
@@ -302,7 +300,7 @@ class Builder {
         for (const Transmission& transmission : merged_[rank][b].transmissions) {
           if (transmission.signals) count = std::max(count, b + 1);
           for (const std::size_t wait : transmission.waits)
-            count = std::max(count, static_cast<std::size_t>(steps[wait].awaited_block) + 1);
+            count = std::max(count, index(steps[wait].awaited_block) + 1);
         }
       }
     }

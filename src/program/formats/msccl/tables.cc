@@ -29,7 +29,7 @@ constexpr std::array<ProtocolName, 3> kProtocols{{
 bool is_reduction(OpKind kind) {
   constexpr std::array kReductions{OpKind::reduce, OpKind::recv_reduce_send,
                                    OpKind::recv_reduce_copy, OpKind::recv_reduce_copy_send};
-  return std::find(kReductions.begin(), kReductions.end(), kind) != kReductions.end();
+  return std::ranges::find(kReductions, kind) != kReductions.end();
 }
 
 std::span<const StepType> step_types() {

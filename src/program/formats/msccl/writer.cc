@@ -72,7 +72,7 @@ class RankWriter {
       block_ = blocks_.size();
       blocks_.emplace_back();
       pending_.clear();
-      const std::vector<Op>& ops = program_.bodies.at(static_cast<std::size_t>(body)).ops;
+      const std::vector<Op>& ops = program_.bodies.at(index(body)).ops;
       walk(ops, 0, ops.size(), 0);
       if (!pending_.empty()) refuse(*pending_.front().op, "nothing follows it in its workgroup");
     }
@@ -205,7 +205,7 @@ class RankWriter {
   Place place(const Op& op, const Operand& operand) const {
     if (operand.access != Access::plain || operand.run > 0) refuse(op, "operands are plain memory");
     if (value(op, operand.rank) != rank_) refuse(op, "operands are local");
-    const BufferKind kind = program_.buffers.at(static_cast<std::size_t>(operand.buffer)).kind;
+    const BufferKind kind = program_.buffers.at(index(operand.buffer)).kind;
     return {kind, value(op, operand.chunk)};
   }
 
@@ -260,11 +260,11 @@ class RankWriter {
       if (found != progress_.end() && wait.target >= 1 &&
           wait.target <= static_cast<std::int64_t>(found->second.steps.size())) {
         step.awaited_block = static_cast<std::int32_t>(found->second.block);
-        step.awaited_step = found->second.steps[static_cast<std::size_t>(wait.target) - 1];
+        step.awaited_step = found->second.steps[index(wait.target) - 1];
         continue;
       }
       const std::size_t owner =
-          found != progress_.end() ? found->second.block : static_cast<std::size_t>(wait.semaphore);
+          found != progress_.end() ? found->second.block : index(wait.semaphore);
       if (owner >= blocks_.size() || blocks_[owner].steps.empty() ||
           blocks_[owner].steps.back().has_dependents)
         refuse(*wait.op, "no step stands for the value that it waits for");
@@ -301,8 +301,7 @@ class MscclWriter {
       for (const WrittenBlock& block : blocks) channels = std::max(channels, block.channel + 1);
       add_gpu(algo, rank, blocks);
     }
-    check_limit(msccl_limits::kChannels, "the program", static_cast<std::size_t>(channels),
-                {.file = program_.source});
+    check_limit(msccl_limits::kChannels, "the program", index(channels), {.file = program_.source});
     algo.attribute("nchannels").set_value(static_cast<long long>(channels));
     std::ostringstream text;
     document.save(text, "  ", pugi::format_indent | pugi::format_no_declaration);
@@ -333,13 +332,13 @@ class MscclWriter {
   }
 
   std::vector<std::int32_t> bodies_of(int rank) const {
-    const auto code = static_cast<std::size_t>(program_.code_of.at(static_cast<std::size_t>(rank)));
+    const auto code = index(program_.code_of.at(index(rank)));
     const std::vector<Stream>& streams = program_.codes.at(code).streams;
     if (streams.empty()) return {};
     if (streams.size() != 1 || streams.front().size() != 1 ||
         streams.front().front().kind != StreamItem::Kind::kernel)
       refuse("rank " + std::to_string(rank) + " runs more than one kernel");
-    return program_.kernels.at(static_cast<std::size_t>(streams.front().front().index)).bodies;
+    return program_.kernels.at(index(streams.front().front().index)).bodies;
   }
 
   /// What a program of this format names for all its steps; an operation of another format names
@@ -371,8 +370,7 @@ class MscclWriter {
       algo.append_attribute(name).set_value(value.c_str());
     };
     set("name", program_.name);
-    set("proto",
-        std::string(msccl::protocol_names()[static_cast<std::size_t>(program_.protocol)].name));
+    set("proto", std::string(msccl::protocol_names()[index(program_.protocol)].name));
     set("nchannels", "1");
     set("nchunksperloop", std::to_string(program_.chunks_per_size));
     set("ngpus", std::to_string(program_.ranks));
@@ -411,7 +409,7 @@ class MscclWriter {
     check_whole(BufferKind::input, rank, Collective::all_gather);
     check_whole(BufferKind::output, rank, Collective::reduce_scatter);
     for (const BufferKind kind : {BufferKind::input, BufferKind::output, BufferKind::scratch})
-      check_limit(limits::kChunks, gpu, static_cast<std::size_t>(chunks(kind, rank)), where);
+      check_limit(limits::kChunks, gpu, index(chunks(kind, rank)), where);
     std::map<std::int64_t, std::size_t> sends, receives;  // by channel
     for (std::size_t b = 0; b < blocks.size(); ++b) {
       const std::string who = "thread block " + std::to_string(b) + " of " + gpu;
@@ -420,9 +418,8 @@ class MscclWriter {
       if (blocks[b].send >= 0) ++sends[blocks[b].channel];
       if (blocks[b].receive >= 0) ++receives[blocks[b].channel];
       for (const Written& step : blocks[b].steps) {
-        check_limit(limits::kCount, "a step of " + who, static_cast<std::size_t>(step.count),
-                    where);
-        check_limit(limits::kAwaited, gpu, static_cast<std::size_t>(step.awaited_block + 1), where);
+        check_limit(limits::kCount, "a step of " + who, index(step.count), where);
+        check_limit(limits::kAwaited, gpu, index(step.awaited_block + 1), where);
       }
     }
     for (const auto* peers : {&sends, &receives})

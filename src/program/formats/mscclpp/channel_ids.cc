@@ -12,7 +12,7 @@ namespace {
 void add_missing(std::vector<std::vector<int>>& peers) {
   const auto before = peers;
   const auto count = [&](std::size_t owner, std::size_t peer) {
-    return std::count(before[owner].begin(), before[owner].end(), static_cast<int>(peer));
+    return std::ranges::count(before[owner], static_cast<int>(peer));
   };
   for (std::size_t owner = 0; owner < peers.size(); ++owner) {
     for (std::size_t peer = 0; peer < peers.size(); ++peer)
@@ -47,12 +47,11 @@ Channel channel_type(const Op& op) {
 
 /// The kernel of a rank, which must be all that it runs.
 const Kernel& only_kernel(const Program& program, int rank) {
-  const RankCode& code =
-      program.codes[static_cast<std::size_t>(program.code_of[static_cast<std::size_t>(rank)])];
+  const RankCode& code = program.codes[index(program.code_of[index(rank)])];
   if (code.streams.size() != 1 || code.streams[0].size() != 1 ||
       code.streams[0][0].kind != StreamItem::Kind::kernel)
     refuse(program, fmt::format("rank {} runs more than one kernel", rank));
-  return program.kernels[static_cast<std::size_t>(code.streams[0][0].index)];
+  return program.kernels[index(code.streams[0][0].index)];
 }
 
 ChannelIds::ChannelIds(const Program& program) : program_(program) {
@@ -76,28 +75,26 @@ void ChannelIds::derive() {
   std::map<std::tuple<Channel, int, std::int32_t>, int> signallers;
   for (int rank = 0; rank < program_.ranks; ++rank) {
     for (const std::int32_t body : only_kernel(program_, rank).bodies) {
-      for_each_op(
-          rank, program_.bodies[static_cast<std::size_t>(body)],
-          [&](const Op& op, const Indices& at) {
-            if (!is_channel_signal(op.kind)) return;
-            for (const SemaphoreRef& ref : op.semaphores) {
-              const auto owner = static_cast<int>(ref.rank(at));
-              if (owner == rank) refuse(program_, op, rank, "it signals its own rank");
-              const auto [found, fresh] =
-                  signallers.insert({{channel_type(op), owner, ref.index}, rank});
-              if (!fresh && found->second != rank)
-                refuse(program_, op, rank,
-                       fmt::format("rank {} signals the same semaphore, but a channel has one peer",
-                                   found->second));
-            }
-          });
+      for_each_op(rank, program_.bodies[index(body)], [&](const Op& op, const Indices& at) {
+        if (!is_channel_signal(op.kind)) return;
+        for (const SemaphoreRef& ref : op.semaphores) {
+          const auto owner = static_cast<int>(ref.rank(at));
+          if (owner == rank) refuse(program_, op, rank, "it signals its own rank");
+          const auto [found, fresh] =
+              signallers.insert({{channel_type(op), owner, ref.index}, rank});
+          if (!fresh && found->second != rank)
+            refuse(program_, op, rank,
+                   fmt::format("rank {} signals the same semaphore, but a channel has one peer",
+                               found->second));
+        }
+      });
     }
   }
-  const auto ranks = static_cast<std::size_t>(program_.ranks);
+  const auto ranks = index(program_.ranks);
   std::vector<std::vector<int>> memory(ranks), port(ranks);
   for (const auto& [key, signaller] : signallers) {
     const auto& [type, owner, semaphore] = key;
-    auto& peers = (type == Channel::port ? port : memory)[static_cast<std::size_t>(owner)];
+    auto& peers = (type == Channel::port ? port : memory)[index(owner)];
     derived_[key] = static_cast<std::int32_t>(peers.size());
     peers.push_back(signaller);
   }

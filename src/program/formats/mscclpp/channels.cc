@@ -41,7 +41,7 @@ std::int32_t PairedChannels::find(int rank, int peer, std::int32_t target) const
 
 std::int32_t PairedChannels::find(int rank, int peer) const {
   const std::vector<int>& mine = peers[static_cast<std::size_t>(rank)];
-  const auto found = std::find(mine.begin(), mine.end(), peer);
+  const auto found = std::ranges::find(mine, peer);
   return found == mine.end() ? -1 : static_cast<std::int32_t>(found - mine.begin());
 }
 

@@ -22,7 +22,7 @@ class DeclarationReader {
   MscclppDeclarations take() { return std::move(out_); }
 
  private:
-  MscclppGpu& gpu() { return out_.gpus[static_cast<std::size_t>(rank_)]; }
+  MscclppGpu& gpu() { return out_.gpus[index(rank_)]; }
 
   void read_gpu(const JsonValue& value) {
     value.allow_keys({"id", "input_chunks", "output_chunks", "scratch_chunks", "threadblocks",
@@ -70,7 +70,7 @@ class DeclarationReader {
       MscclppGpu::Switch channel{buffer, {}};
       for (const JsonValue& rank : group.at("ranks").items()) {
         const int member = read_rank(rank, true);
-        if (std::find(channel.ranks.begin(), channel.ranks.end(), member) != channel.ranks.end())
+        if (std::ranges::find(channel.ranks, member) != channel.ranks.end())
           rank.fail(fmt::format("rank {} is twice in its group", member));
         channel.ranks.push_back(member);
       }
@@ -96,7 +96,7 @@ class DeclarationReader {
     value.allow_keys({"init_value"});
     const std::int64_t initial = value.integer("init_value", 0, INT32_MAX);
     const std::pair key{static_cast<std::int64_t>(gpu().semaphores.size()), initial};
-    auto found = std::find(out_.local_semaphores.begin(), out_.local_semaphores.end(), key);
+    auto found = std::ranges::find(out_.local_semaphores, key);
     if (found == out_.local_semaphores.end()) found = out_.local_semaphores.insert(found, key);
     gpu().semaphores.push_back(static_cast<std::int32_t>(found - out_.local_semaphores.begin()));
   }
@@ -120,8 +120,7 @@ class DeclarationReader {
 
 std::int64_t MscclppDeclarations::most_chunks(std::int32_t buffer) const {
   std::int64_t most = 0;
-  for (const MscclppGpu& each : gpus)
-    most = std::max(most, each.chunks[static_cast<std::size_t>(buffer)]);
+  for (const MscclppGpu& each : gpus) most = std::max(most, each.chunks[index(buffer)]);
   return most;
 }
 
@@ -151,7 +150,7 @@ std::int32_t read_buffer_type(const JsonValue& value) {
 std::int64_t read_index(const JsonValue& value, std::size_t count, std::string_view what,
                         std::string_view owner) {
   const std::int64_t id = value.integer(0, INT32_MAX);
-  if (static_cast<std::size_t>(id) >= count)
+  if (index(id) >= count)
     value.fail(fmt::format("there is no {} {}: the {} has {}", what, id, owner, count));
   return id;
 }

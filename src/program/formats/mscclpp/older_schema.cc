@@ -51,7 +51,7 @@ std::string now_called(const std::array<Renamed, n>& names, const std::string& n
 
 /// Whether the object has a key that only the older schema knows.
 bool is_older_op(const JsonValue& op) {
-  return std::any_of(kOpKeys.begin(), kOpKeys.end(), [&](std::string_view key) {
+  return std::ranges::any_of(kOpKeys, [&](std::string_view key) {
     return key != "name" && key != "barrier_id" && op.has(key);
   });
 }
@@ -150,7 +150,7 @@ class OlderSchema {
     if (count == 0)
       id.fail(fmt::format("there is no {} channel from buffer '{}' to '{}' here", std::get<2>(key),
                           std::get<0>(key), std::get<1>(key)));
-    return found->second[static_cast<std::size_t>(id.integer(0, count - 1))];
+    return found->second[index(id.integer(0, count - 1))];
   }
 
   void convert_block(const JsonValue& block, json& out) {
@@ -247,8 +247,7 @@ class OlderSchema {
 
   /// The older rppkt named its source once for each destination.
   static void join_sources(const JsonValue& op, json& sources) {
-    if (!std::all_of(sources.begin(), sources.end(),
-                     [&](const json& each) { return each == sources.front(); }))
+    if (!std::ranges::all_of(sources, [&](const json& each) { return each == sources.front(); }))
       op.fail("rppkt reads different packets for its destinations, which today's MSCCL++ cannot",
               "write an operation for each");
     if (sources.size() > 1) sources = json::array({sources.front()});

@@ -114,7 +114,7 @@ class OpReader {
   void read_op_channel(const JsonValue& value, const MscclppOp& known, Op& op) {
     if (value.has("channel_type")) op.channel = read_channel_type(value.at("channel_type"));
     constexpr std::string_view kLetters = "-mps";
-    const char letter = kLetters[static_cast<std::size_t>(op.channel)];
+    const char letter = kLetters[index(op.channel)];
     if (op.channel != Channel::none && known.channels.find(letter) == std::string_view::npos)
       value.at("channel_type")
           .fail(fmt::format("{} cannot use a {} channel", known.name,
@@ -212,7 +212,7 @@ class OpReader {
     const std::int64_t local = read_index(value.at("switch_channel_id"), block_.switches.size(),
                                           "switch channel", "thread block");
     const MscclppGpu::Switch& channel = gpu().switches[index(block_.switches[index(local)])];
-    const auto found = std::find(program_.groups.begin(), program_.groups.end(), channel.ranks);
+    const auto found = std::ranges::find(program_.groups, channel.ranks);
     out.group = static_cast<std::int32_t>(found - program_.groups.begin());
     if (found == program_.groups.end()) program_.groups.push_back(channel.ranks);
     out.buffer = channel.buffer;

@@ -120,8 +120,7 @@ class Reader {
     Buffer out{.name = std::move(name), .kind = kind};
     for (const MscclppGpu& each : declarations_.gpus)
       out.chunks.push_back(each.chunks[index(buffer)]);
-    if (std::all_of(out.chunks.begin(), out.chunks.end(),
-                    [&](auto n) { return n == out.chunks.front(); }))
+    if (std::ranges::all_of(out.chunks, [&](auto n) { return n == out.chunks.front(); }))
       out.chunks.resize(1);
     return out;
   }
@@ -171,9 +170,7 @@ class Reader {
     };
     for (const Body& body : program_.bodies) {
       for (const Op& op : body.ops)
-        if (std::any_of(op.src.begin(), op.src.end(), packet) ||
-            std::any_of(op.dst.begin(), op.dst.end(), packet))
-          return true;
+        if (std::ranges::any_of(op.src, packet) || std::ranges::any_of(op.dst, packet)) return true;
     }
     return false;
   }

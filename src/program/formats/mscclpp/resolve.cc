@@ -1,6 +1,5 @@
 #include "program/formats/mscclpp/resolve.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -41,7 +40,7 @@ class Resolver {
     for (rank_ = 0; rank_ < program_.ranks; ++rank_) {
       Kernel kernel = only_kernel(program_, rank_);
       for (std::int32_t& body : kernel.bodies) {
-        Body resolved = resolve(program_.bodies[static_cast<std::size_t>(body)]);
+        Body resolved = resolve(program_.bodies[index(body)]);
         body = static_cast<std::int32_t>(made.bodies.size());
         made.bodies.push_back(std::move(resolved));
       }
@@ -61,15 +60,13 @@ class Resolver {
   void find_far_signals() {
     for (rank_ = 0; rank_ < program_.ranks; ++rank_) {
       for (const std::int32_t body : only_kernel(program_, rank_).bodies) {
-        for_each_op(rank_, program_.bodies[static_cast<std::size_t>(body)],
-                    [&](const Op& op, const Indices& at) {
-                      if (op.channel != Channel::any || !is_channel_signal(op.kind)) return;
-                      for (const SemaphoreRef& ref : op.semaphores) {
-                        const auto owner = static_cast<int>(ref.rank(at));
-                        if (crosses_network(machine_, rank_, owner))
-                          far_signals_.emplace(owner, ref.index);
-                      }
-                    });
+        for_each_op(rank_, program_.bodies[index(body)], [&](const Op& op, const Indices& at) {
+          if (op.channel != Channel::any || !is_channel_signal(op.kind)) return;
+          for (const SemaphoreRef& ref : op.semaphores) {
+            const auto owner = static_cast<int>(ref.rank(at));
+            if (crosses_network(machine_, rank_, owner)) far_signals_.emplace(owner, ref.index);
+          }
+        });
       }
     }
   }

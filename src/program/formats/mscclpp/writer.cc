@@ -26,8 +26,8 @@ bool is_device_semaphore(OpKind kind) {
 /// The position of a value in a list that grows by it where it is new.
 template <class T>
 std::size_t position(std::vector<T>& list, const T& value) {
-  const auto found = std::find(list.begin(), list.end(), value);
-  if (found != list.end()) return static_cast<std::size_t>(found - list.begin());
+  const auto found = std::ranges::find(list, value);
+  if (found != list.end()) return index(found - list.begin());
   list.push_back(value);
   return list.size() - 1;
 }
@@ -86,7 +86,7 @@ class MscclppWriter {
   void map_buffers() {
     letters_.assign(program_.buffers.size(), 0);
     for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
-      const auto kind = static_cast<std::size_t>(program_.buffers[i].kind);
+      const auto kind = index(program_.buffers[i].kind);
       if (program_.buffers[i].kind == BufferKind::fifo) continue;
       if (by_kind_.at(kind) >= 0) refuse(program_, "it has more than one buffer of a kind");
       by_kind_.at(kind) = static_cast<std::int32_t>(i);
@@ -95,15 +95,12 @@ class MscclppWriter {
   }
 
   const Buffer* buffer_at(std::size_t kind) const {
-    return by_kind_[kind] < 0 ? nullptr
-                              : &program_.buffers[static_cast<std::size_t>(by_kind_[kind])];
+    return by_kind_[kind] < 0 ? nullptr : &program_.buffers[index(by_kind_[kind])];
   }
   std::int64_t chunks(std::size_t kind) const {
     return by_kind_[kind] < 0 ? 0 : program_.chunks_of(by_kind_[kind], rank_);
   }
-  std::string letter(std::int32_t buffer) const {
-    return std::string(1, letters_[static_cast<std::size_t>(buffer)]);
-  }
+  std::string letter(std::int32_t buffer) const { return std::string(1, letters_[index(buffer)]); }
 
   Json write_gpu() {
     const Kernel& kernel = only_kernel(program_, rank_);
@@ -115,7 +112,7 @@ class MscclppWriter {
                 {.file = program_.source});
     Json blocks = Json::array();
     for (const std::int32_t body : kernel.bodies)
-      blocks.push_back(write_block(blocks.size(), program_.bodies[static_cast<std::size_t>(body)]));
+      blocks.push_back(write_block(blocks.size(), program_.bodies[index(body)]));
     Json gpu;
     gpu["id"] = rank_;
     gpu["input_chunks"] = chunks(0);
@@ -135,11 +132,11 @@ class MscclppWriter {
     Json out = Json::array();
     for (const auto& [type, name] :
          {std::pair{Channel::memory, "memory"}, std::pair{Channel::port, "port"}}) {
-      const auto& peers = channels_->of(type).peers[static_cast<std::size_t>(rank_)];
+      const auto& peers = channels_->of(type).peers[index(rank_)];
       if (!peers.empty()) out.push_back({{"channel_type", name}, {"connected_to", peers}});
     }
     for (const Switch& used : gpu_.switches) {
-      const auto& ranks = program_.groups[static_cast<std::size_t>(used.group)];
+      const auto& ranks = program_.groups[index(used.group)];
       out.push_back({{"channel_type", "switch"},
                      {"buffer_type", letter(used.buffer)},
                      {"rank_groups",
@@ -222,8 +219,7 @@ class MscclppWriter {
     if (!block_.switches.empty()) {
       Json ids = Json::array();
       for (const Switch& used : block_.switches)
-        ids.push_back(std::find(gpu_.switches.begin(), gpu_.switches.end(), used) -
-                      gpu_.switches.begin());
+        ids.push_back(std::ranges::find(gpu_.switches, used) - gpu_.switches.begin());
       out.push_back({{"channel_type", "switch"}, {"channel_ids", std::move(ids)}});
     }
     return out;
@@ -235,8 +231,7 @@ class MscclppWriter {
       Json ids = Json::array();
       for (const Remote& remote : block_.remotes) {
         if (remote.access == access)
-          ids.push_back(std::find(gpu_.remotes.begin(), gpu_.remotes.end(), remote) -
-                        gpu_.remotes.begin());
+          ids.push_back(std::ranges::find(gpu_.remotes, remote) - gpu_.remotes.begin());
       }
       if (!ids.empty())
         out.push_back({{"access_channel_type", name_of_access(access)},
@@ -310,8 +305,8 @@ class MscclppWriter {
 
   /// The thread block's own number of a channel of the GPU.
   std::size_t use_channel(const Op& op, Channel type, std::int32_t id) {
-    const auto& peers = channels_->of(type).peers[static_cast<std::size_t>(rank_)];
-    if (id < 0 || static_cast<std::size_t>(id) >= peers.size())
+    const auto& peers = channels_->of(type).peers[index(rank_)];
+    if (id < 0 || index(id) >= peers.size())
       refuse(program_, op, rank_,
              is_channel_wait(op.kind) ? "nobody signals the semaphore that it waits for"
                                       : "no channel leads there");
@@ -321,7 +316,7 @@ class MscclppWriter {
   Json write_semaphores(const Op& op, const Indices& at) const {
     Json out = Json::array();
     for (const SemaphoreRef& ref : op.semaphores) {
-      const auto found = std::find(local_semaphores_.begin(), local_semaphores_.end(), ref.index);
+      const auto found = std::ranges::find(local_semaphores_, ref.index);
       if (ref.rank(at) != rank_ || found == local_semaphores_.end())
         refuse(program_, op, rank_, "its semaphore is not local to the rank");
       out.push_back(found - local_semaphores_.begin());
@@ -340,8 +335,7 @@ class MscclppWriter {
 
   Json write_operand(const Op& op, const Operand& operand, Role role, const Indices& at) {
     if (operand.run > 0) refuse(program_, op, rank_, "operands are contiguous");
-    if (letters_[static_cast<std::size_t>(operand.buffer)] == 0)
-      refuse(program_, op, rank_, "it uses a FIFO");
+    if (letters_[index(operand.buffer)] == 0) refuse(program_, op, rank_, "it uses a FIFO");
     const bool grouped = is_multicast(operand.access);
     const auto owner = static_cast<int>(operand.rank(at));
     const bool local = role == Role::local || role == Role::local_packet;

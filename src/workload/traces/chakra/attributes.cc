@@ -1,14 +1,18 @@
 #include "workload/traces/chakra/attributes.h"
 
-#include <charconv>
+#include <google/protobuf/message.h>
+
 #include <cmath>
 #include <concepts>
-#include <utility>
+
+#include "core/checked.h"
 
 namespace hemiola::workload {
 namespace {
 
 using chakra::AttributeProto;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Reflection;
 
 constexpr std::array<std::string_view, static_cast<std::size_t>(ChakraAttribute::count)>
     kChakraNames{"is_cpu_op",
@@ -37,110 +41,69 @@ std::optional<std::int64_t> whole_attribute(double value) {
   if (!(value >= -kEnd && value < kEnd) || value != std::floor(value)) return std::nullopt;
   return static_cast<std::int64_t>(value);
 }
-template <std::integral Number>
-std::optional<std::int64_t> whole_attribute(Number value) {
+std::optional<std::int64_t> whole_attribute(std::integral auto value) {
   return std::in_range<std::int64_t>(value) ? std::optional(static_cast<std::int64_t>(value))
                                             : std::nullopt;
 }
-std::optional<std::int64_t> whole_attribute(bool value) {
-  return value ? 1 : 0;
-}
-std::optional<std::int64_t> whole_attribute(float value) {
-  return whole_attribute(static_cast<double>(value));
-}
-std::optional<std::int64_t> whole_attribute(const std::string& text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+
+/// The value of a field, or, of a repeated one, that at `place`; nothing where it is no whole
+/// number.
+std::optional<std::int64_t> whole_in(const google::protobuf::Message& message,
+                                     const FieldDescriptor& field, int place) {
+  const Reflection& in = *message.GetReflection();
+  const auto get = [&](auto single, auto repeated) {
+    return field.is_repeated() ? (in.*repeated)(message, &field, place)
+                               : (in.*single)(message, &field);
+  };
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return whole_attribute(get(&Reflection::GetInt32, &Reflection::GetRepeatedInt32));
+    case FieldDescriptor::CPPTYPE_INT64:
+      return whole_attribute(get(&Reflection::GetInt64, &Reflection::GetRepeatedInt64));
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return whole_attribute(get(&Reflection::GetUInt32, &Reflection::GetRepeatedUInt32));
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return whole_attribute(get(&Reflection::GetUInt64, &Reflection::GetRepeatedUInt64));
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return whole_attribute(get(&Reflection::GetDouble, &Reflection::GetRepeatedDouble));
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      return whole_attribute(double{get(&Reflection::GetFloat, &Reflection::GetRepeatedFloat)});
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return get(&Reflection::GetBool, &Reflection::GetRepeatedBool) ? 1 : 0;
+    case FieldDescriptor::CPPTYPE_STRING:
+      return whole_number_in(get(&Reflection::GetString, &Reflection::GetRepeatedString));
+    default:
+      return std::nullopt;
+  }
 }
 
-template <typename List>
-std::optional<std::vector<std::int64_t>> all_whole(const List& list) {
-  std::vector<std::int64_t> values;
-  values.reserve(static_cast<std::size_t>(list.values().size()));
-  for (const auto& value : list.values()) {
-    const std::optional<std::int64_t> one = whole_attribute(value);
-    if (!one) return std::nullopt;
-    values.push_back(*one);
-  }
-  return values;
+/// The field of the value that is set; null: none is.
+const FieldDescriptor* field_of(const AttributeProto& attribute) {
+  static const google::protobuf::OneofDescriptor* const kValue =
+      AttributeProto::descriptor()->FindOneofByName("value");
+  return attribute.GetReflection()->GetOneofFieldDescriptor(attribute, kValue);
 }
 
 }  // namespace
 
-std::optional<std::int64_t> integer_of(const AttributeProto& a) {
-  switch (a.value_case()) {
-    case AttributeProto::kDoubleVal:
-      return whole_attribute(a.double_val());
-    case AttributeProto::kFloatVal:
-      return whole_attribute(a.float_val());
-    case AttributeProto::kInt32Val:
-      return whole_attribute(a.int32_val());
-    case AttributeProto::kInt64Val:
-      return whole_attribute(a.int64_val());
-    case AttributeProto::kUint32Val:
-      return whole_attribute(a.uint32_val());
-    case AttributeProto::kUint64Val:
-      return whole_attribute(a.uint64_val());
-    case AttributeProto::kSint32Val:
-      return whole_attribute(a.sint32_val());
-    case AttributeProto::kSint64Val:
-      return whole_attribute(a.sint64_val());
-    case AttributeProto::kFixed32Val:
-      return whole_attribute(a.fixed32_val());
-    case AttributeProto::kFixed64Val:
-      return whole_attribute(a.fixed64_val());
-    case AttributeProto::kSfixed32Val:
-      return whole_attribute(a.sfixed32_val());
-    case AttributeProto::kSfixed64Val:
-      return whole_attribute(a.sfixed64_val());
-    case AttributeProto::kBoolVal:
-      return whole_attribute(a.bool_val());
-    case AttributeProto::kStringVal:
-      return whole_attribute(a.string_val());
-    case AttributeProto::kBytesVal:
-      return whole_attribute(a.bytes_val());
-    default:
-      return std::nullopt;
-  }
+std::optional<std::int64_t> integer_of(const AttributeProto& attribute) {
+  const FieldDescriptor* field = field_of(attribute);
+  return field == nullptr ? std::nullopt : whole_in(attribute, *field, 0);
 }
 
-std::optional<std::vector<std::int64_t>> integers_of(const AttributeProto& a) {
-  switch (a.value_case()) {
-    case AttributeProto::kDoubleList:
-      return all_whole(a.double_list());
-    case AttributeProto::kFloatList:
-      return all_whole(a.float_list());
-    case AttributeProto::kInt32List:
-      return all_whole(a.int32_list());
-    case AttributeProto::kInt64List:
-      return all_whole(a.int64_list());
-    case AttributeProto::kUint32List:
-      return all_whole(a.uint32_list());
-    case AttributeProto::kUint64List:
-      return all_whole(a.uint64_list());
-    case AttributeProto::kSint32List:
-      return all_whole(a.sint32_list());
-    case AttributeProto::kSint64List:
-      return all_whole(a.sint64_list());
-    case AttributeProto::kFixed32List:
-      return all_whole(a.fixed32_list());
-    case AttributeProto::kFixed64List:
-      return all_whole(a.fixed64_list());
-    case AttributeProto::kSfixed32List:
-      return all_whole(a.sfixed32_list());
-    case AttributeProto::kSfixed64List:
-      return all_whole(a.sfixed64_list());
-    case AttributeProto::kBoolList:
-      return all_whole(a.bool_list());
-    case AttributeProto::kStringList:
-      return all_whole(a.string_list());
-    case AttributeProto::kBytesList:
-      return all_whole(a.bytes_list());
-    default:
-      return std::nullopt;
+std::optional<std::vector<std::int64_t>> integers_of(const AttributeProto& attribute) {
+  const FieldDescriptor* field = field_of(attribute);
+  if (field == nullptr || field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE)
+    return std::nullopt;
+  const google::protobuf::Message& list = attribute.GetReflection()->GetMessage(attribute, field);
+  const FieldDescriptor& values = *field->message_type()->FindFieldByName("values");
+  std::vector<std::int64_t> numbers;
+  for (int i = 0; i < list.GetReflection()->FieldSize(list, &values); ++i) {
+    const std::optional<std::int64_t> one = whole_in(list, values, i);
+    if (!one) return std::nullopt;
+    numbers.push_back(*one);
   }
+  return numbers;
 }
 
 std::optional<std::string> text_of(const AttributeProto& a) {

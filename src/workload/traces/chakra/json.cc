@@ -249,8 +249,8 @@ class JsonTrace {
     json out = json::object();
     json attributes = json::array();
     for (const auto& [key, value] : node.items()) {
-      const auto* field = std::find_if(kFields.begin(), kFields.end(),
-                                       [&key = key](const auto& one) { return key == one.first; });
+      const auto* field =
+          std::ranges::find_if(kFields, [&key = key](const auto& one) { return key == one.first; });
       if (field != kFields.end()) {
         out[field->second] = value;
       } else if (const char* kind = attribute_kind(value); kind != nullptr) {
@@ -265,7 +265,7 @@ class JsonTrace {
 
   /// Null: nothing that an attribute can be.
   static const char* attribute_kind(const json& value) {
-    const auto all = [&](auto is) { return std::all_of(value.begin(), value.end(), is); };
+    const auto all = [&](auto is) { return std::ranges::all_of(value, is); };
     if (value.is_boolean()) return "boolVal";
     if (value.is_number_unsigned()) return "uint64Val";
     if (value.is_number_integer()) return "int64Val";

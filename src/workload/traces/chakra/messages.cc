@@ -34,7 +34,7 @@ std::string_view ChakraMessages::next() {
   if (at > rest_.size() || length > rest_.size() - at ||
       length > static_cast<std::uint64_t>(std::numeric_limits<int>::max()))
     fail("the file is cut short: it ends within what comes after " + last());
-  const std::string_view message = rest_.substr(at, static_cast<std::size_t>(length));
+  const std::string_view message = rest_.substr(at, index(length));
   rest_.remove_prefix(at + message.size());
   return message;
 }

@@ -82,9 +82,9 @@ class ChakraReader {
     if (!extension_ || known.empty()) return std::nullopt;
     const std::optional<std::int64_t> number = integer(Attribute::stream);
     if (!number) return std::nullopt;
-    if (*number < 0 || static_cast<std::size_t>(*number) >= known.size())
+    if (*number < 0 || index(*number) >= known.size())
       at().fail(fmt::format(" is on stream {}, but there are {}", *number, known.size()));
-    return known[static_cast<std::size_t>(*number)];
+    return known[index(*number)];
   }
 
   Time micros(std::uint64_t micros, std::string_view what) const {

@@ -83,48 +83,46 @@ KinetoCalls::KinetoCalls(const KinetoEvents& events, const KinetoLaunches& launc
     communicates_.push_back(event.kind == GpuEvent::Kind::kernel && is_communication(event.name));
     const std::int32_t runtime = launches.runtime_of[e];
     if (!communicates_.back() || runtime < 0) continue;
-    const RuntimeEvent& launch = events.runtime[static_cast<std::size_t>(runtime)];
-    launched_[static_cast<std::size_t>(launch.thread)].push_back(launch.begin);
+    const RuntimeEvent& launch = events.runtime[index(runtime)];
+    launched_[index(launch.thread)].push_back(launch.begin);
   }
   for (std::size_t h = 0; h < events.host.size(); ++h) {
     if (is_message(events.host[h].name))
-      messages_[static_cast<std::size_t>(events.host[h].thread)].push_back(
-          static_cast<std::int32_t>(h));
+      messages_[index(events.host[h].thread)].push_back(static_cast<std::int32_t>(h));
   }
-  for (auto& list : launched_) std::sort(list.begin(), list.end());
+  for (auto& list : launched_) std::ranges::sort(list);
   for (auto& list : messages_) {
-    std::stable_sort(list.begin(), list.end(),
-                     [&](std::int32_t a, std::int32_t b) { return host(a).begin < host(b).begin; });
+    std::ranges::stable_sort(
+        list, [&](std::int32_t a, std::int32_t b) { return host(a).begin < host(b).begin; });
   }
 }
 
 const KinetoArguments* KinetoCalls::arguments_of(std::int32_t host_event) const {
   if (host_event < 0 || host(host_event).arguments < 0) return nullptr;
-  return &events_.arguments[static_cast<std::size_t>(host(host_event).arguments)];
+  return &events_.arguments[index(host(host_event).arguments)];
 }
 
 /// The arguments that name a collective: the kernel's own, or those of record_param_comms.
 const KinetoArguments* KinetoCalls::said_of(std::int32_t gpu_event) const {
-  const GpuEvent& event = events_.gpu[static_cast<std::size_t>(gpu_event)];
+  const GpuEvent& event = events_.gpu[index(gpu_event)];
   if (event.arguments >= 0) {
-    const KinetoArguments& said = events_.arguments[static_cast<std::size_t>(event.arguments)];
+    const KinetoArguments& said = events_.arguments[index(event.arguments)];
     if (!said.collective.empty()) return &said;
   }
-  const std::int32_t runtime = launches_.runtime_of[static_cast<std::size_t>(gpu_event)];
+  const std::int32_t runtime = launches_.runtime_of[index(gpu_event)];
   if (runtime < 0) return nullptr;
-  const KinetoArguments* said =
-      arguments_of(launches_.around[static_cast<std::size_t>(runtime)].parameters);
+  const KinetoArguments* said = arguments_of(launches_.around[index(runtime)].parameters);
   return said != nullptr && !said->collective.empty() ? said : nullptr;
 }
 
 KinetoCall KinetoCalls::call(std::int32_t gpu_event) const {
-  const GpuEvent& event = events_.gpu[static_cast<std::size_t>(gpu_event)];
-  const std::int32_t runtime = launches_.runtime_of[static_cast<std::size_t>(gpu_event)];
+  const GpuEvent& event = events_.gpu[index(gpu_event)];
+  const std::int32_t runtime = launches_.runtime_of[index(gpu_event)];
   KinetoCall found;
   if (const KinetoArguments* said = said_of(gpu_event)) {
     found.calls.push_back(call_of_arguments(*said));
   } else if (runtime >= 0) {
-    const KinetoSurroundings& around = launches_.around[static_cast<std::size_t>(runtime)];
+    const KinetoSurroundings& around = launches_.around[index(runtime)];
     if (around.call >= 0 && !is_message(host(around.call).name))
       found.calls.push_back(call_by_shapes(host(around.call), around.around_call));
     // "coalesced": what it is made of stands around it.
@@ -139,7 +137,7 @@ KinetoCall KinetoCalls::call(std::int32_t gpu_event) const {
     found.calls.emplace_back().name = std::string(event.name.substr(0, event.name.find('(')));
   }
   found.is_named = !found.calls.front().group.empty() || !found.calls.front().ranks.empty() ||
-                   std::all_of(found.calls.begin(), found.calls.end(), says_its_peer);
+                   std::ranges::all_of(found.calls, says_its_peer);
   return found;
 }
 
@@ -149,7 +147,7 @@ TorchCall KinetoCalls::call_by_shapes(const HostEvent& event, std::int32_t aroun
   call.name = std::string(event.name);
   call.source = call.destination = peer_of(event.name);
   if (event.arguments < 0) return call;
-  const KinetoArguments& said = events_.arguments[static_cast<std::size_t>(event.arguments)];
+  const KinetoArguments& said = events_.arguments[index(event.arguments)];
   const auto shapes = parse_shapes(said.dims);
   const std::vector<std::string> types = parse_types(said.types);
   if (!shapes || shapes->empty() || types.empty() || !torch_type(types.front())) return call;
@@ -168,8 +166,8 @@ TorchCall KinetoCalls::call_by_shapes(const HostEvent& event, std::int32_t aroun
 
 /// Sends and receives that began on the launch's thread since the communication before it.
 std::vector<TorchCall> KinetoCalls::messages_around(std::int32_t runtime) const {
-  const RuntimeEvent& launch = events_.runtime[static_cast<std::size_t>(runtime)];
-  const auto thread = static_cast<std::size_t>(launch.thread);
+  const RuntimeEvent& launch = events_.runtime[index(runtime)];
+  const auto thread = index(launch.thread);
   const std::vector<std::int64_t>& launched = launched_[thread];
   const auto own = std::lower_bound(launched.begin(), launched.end(), launch.begin);
   const std::int64_t since =
@@ -197,9 +195,8 @@ CommunicatorsOfRank KinetoCalls::communicators(int rank, int world) const {
   for (std::size_t e = 0; e < events_.gpu.size(); ++e)
     if (communicates_[e]) by_stream[events_.gpu[e].stream].push_back(static_cast<std::int32_t>(e));
   for (auto& [stream, list] : by_stream) {
-    std::stable_sort(list.begin(), list.end(), [&](std::int32_t a, std::int32_t b) {
-      return events_.gpu[static_cast<std::size_t>(a)].begin <
-             events_.gpu[static_cast<std::size_t>(b)].begin;
+    std::ranges::stable_sort(list, [&](std::int32_t a, std::int32_t b) {
+      return events_.gpu[index(a)].begin < events_.gpu[index(b)].begin;
     });
     Communicator one{.stream = stream, .calls = {}}, whole = one;
     for (const std::int32_t index : list) {

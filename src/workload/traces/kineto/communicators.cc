@@ -54,7 +54,7 @@ std::optional<GroupSize> size_by_calls(const Communicator& one, const std::strin
 }
 
 std::vector<int> neighbours(int rank, std::int64_t count) {
-  std::vector<int> ranks(static_cast<std::size_t>(count));
+  std::vector<int> ranks(index(count));
   std::iota(ranks.begin(), ranks.end(), rank / static_cast<int>(count) * static_cast<int>(count));
   return ranks;
 }
@@ -161,7 +161,7 @@ class GroupInference {
 
   void add(std::size_t r, const Communicator& one, std::vector<int> group, std::string reason) {
     // Ranks number their streams differently: the k-th communicators are the same one.
-    const auto k = static_cast<std::size_t>(&one - ranks_[r].unnamed.data());
+    const auto k = index(&one - ranks_[r].unnamed.data());
     const std::vector<Communicator>& first = ranks_.front().unnamed;
     ProcessGroup known{group_of_stream(k < first.size() ? first[k].stream : one.stream),
                        std::move(group)};

@@ -121,9 +121,8 @@ class KinetoParser {
       }
       constexpr std::int64_t kMost = 1024;
       if (number < 0 || number >= kMost) continue;
-      if (events_.devices.size() <= static_cast<std::size_t>(number))
-        events_.devices.resize(static_cast<std::size_t>(number) + 1);
-      events_.devices[static_cast<std::size_t>(number)] = std::move(found);
+      if (events_.devices.size() <= index(number)) events_.devices.resize(index(number) + 1);
+      events_.devices[index(number)] = std::move(found);
     }
   }
 

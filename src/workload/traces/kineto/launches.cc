@@ -26,7 +26,7 @@ class Nesting {
       : events_(events), around_(around) {}
 
   void walk(std::vector<ThreadEvent>& thread) {
-    std::stable_sort(thread.begin(), thread.end(), is_outside_first);
+    std::ranges::stable_sort(thread, is_outside_first);
     open_.clear();
     for (const ThreadEvent& event : thread) {
       while (!open_.empty() && open_.back().end <= event.begin && open_.back().begin != event.begin)
@@ -35,7 +35,7 @@ class Nesting {
       if (event.host >= 0)
         open_.push_back(event);
       else
-        around_[static_cast<std::size_t>(event.runtime)] = look();
+        around_[index(event.runtime)] = look();
     }
   }
 
@@ -45,7 +45,7 @@ class Nesting {
     KinetoSurroundings found;
     int depth = 0;
     for (auto at = open_.rbegin(); at != open_.rend() && depth < kDeepest; ++at, ++depth) {
-      const HostEvent& event = events_.host[static_cast<std::size_t>(at->host)];
+      const HostEvent& event = events_.host[index(at->host)];
       if (found.inner < 0 && event.is_operator) found.inner = at->host;
       if (found.product < 0 && event.arguments >= 0 && is_product_operator(event.name))
         found.product = at->host;
@@ -81,7 +81,7 @@ KinetoLaunches find_launches(const KinetoEvents& events) {
   }
   for (std::size_t h = 0; h < events.host.size(); ++h) {
     const HostEvent& event = events.host[h];
-    threads[static_cast<std::size_t>(event.thread)].push_back(
+    threads[index(event.thread)].push_back(
         {event.begin, event.begin + event.duration, static_cast<std::int32_t>(h), -1});
   }
   launches.around.resize(events.runtime.size());

@@ -41,17 +41,15 @@ class KinetoOrderer {
     return events_.runtime[static_cast<std::size_t>(index)];
   }
   static std::int64_t end_of(const GpuEvent& event) { return event.begin + event.duration; }
-  std::int32_t runtime_of(std::int32_t event) const {
-    return launches_.runtime_of[static_cast<std::size_t>(event)];
-  }
+  std::int32_t runtime_of(std::int32_t event) const { return launches_.runtime_of[index(event)]; }
 
   /// The events of each stream in the order in which they ran.
   void find_streams() {
     for (std::size_t e = 0; e < events_.gpu.size(); ++e)
       streams_[events_.gpu[e].stream].push_back(static_cast<std::int32_t>(e));
     for (auto& [stream, list] : streams_) {
-      std::stable_sort(list.begin(), list.end(),
-                       [&](std::int32_t a, std::int32_t b) { return gpu(a).begin < gpu(b).begin; });
+      std::ranges::stable_sort(
+          list, [&](std::int32_t a, std::int32_t b) { return gpu(a).begin < gpu(b).begin; });
     }
   }
 
@@ -68,11 +66,11 @@ class KinetoOrderer {
           ++order_.without_launch;
           order_.first_without_launch = *at;
         }
-        moment_[static_cast<std::size_t>(*at)] = next == kNever ? gpu(*at).begin : next;
+        moment_[index(*at)] = next == kNever ? gpu(*at).begin : next;
       }
       std::int64_t last = 0;
       for (const std::int32_t event : list) {
-        std::int64_t& moment = moment_[static_cast<std::size_t>(event)];
+        std::int64_t& moment = moment_[index(event)];
         moment = last = std::max(last, moment);
       }
     }
@@ -82,8 +80,7 @@ class KinetoOrderer {
     launched_.resize(events_.runtime.size());
     for (const auto& [stream, list] : streams_) {
       for (const std::int32_t event : list)
-        if (runtime_of(event) >= 0)
-          launched_[static_cast<std::size_t>(runtime_of(event))].push_back(event);
+        if (runtime_of(event) >= 0) launched_[index(runtime_of(event))].push_back(event);
     }
     for (std::size_t r = 0; r < events_.runtime.size(); ++r) {
       const std::string_view name = events_.runtime[r].name;
@@ -91,7 +88,7 @@ class KinetoOrderer {
       if (!launched_[r].empty() || is_wait_of_host(name) || is_wait_of_stream(name))
         calls_.push_back(static_cast<std::int32_t>(r));
     }
-    std::stable_sort(calls_.begin(), calls_.end(), [&](std::int32_t a, std::int32_t b) {
+    std::ranges::stable_sort(calls_, [&](std::int32_t a, std::int32_t b) {
       return runtime(a).begin < runtime(b).begin;
     });
   }
@@ -101,9 +98,9 @@ class KinetoOrderer {
     std::vector<std::int32_t> gpu_order;
     for (const auto& [stream, list] : streams_)
       gpu_order.insert(gpu_order.end(), list.begin(), list.end());
-    std::stable_sort(gpu_order.begin(), gpu_order.end(), [&](std::int32_t a, std::int32_t b) {
-      const std::int64_t one = moment_[static_cast<std::size_t>(a)];
-      const std::int64_t other = moment_[static_cast<std::size_t>(b)];
+    std::ranges::stable_sort(gpu_order, [&](std::int32_t a, std::int32_t b) {
+      const std::int64_t one = moment_[index(a)];
+      const std::int64_t other = moment_[index(b)];
       return one != other ? one < other : gpu(a).begin < gpu(b).begin;
     });
     step_of_.assign(events_.gpu.size(), 0);
@@ -111,8 +108,7 @@ class KinetoOrderer {
     free_ = first_ = first_time();
     std::size_t next = 0;
     for (const std::int32_t call : calls_) {
-      while (next < gpu_order.size() &&
-             moment_[static_cast<std::size_t>(gpu_order[next])] < runtime(call).begin)
+      while (next < gpu_order.size() && moment_[index(gpu_order[next])] < runtime(call).begin)
         add_event(gpu_order[next++]);
       add_call(call);
     }
@@ -130,7 +126,7 @@ class KinetoOrderer {
 
   void add_call(std::int32_t call) {
     const RuntimeEvent& event = runtime(call);
-    const auto& launched = launched_[static_cast<std::size_t>(call)];
+    const auto& launched = launched_[index(call)];
     if (launched.empty() && is_wait_of_stream(event.name)) {
       if (!is_around_communication(call)) waiting_threads_[event.thread] = true;
       return;
@@ -148,12 +144,12 @@ class KinetoOrderer {
   }
 
   bool is_around_communication(std::int32_t call) const {
-    const KinetoSurroundings& around = launches_.around[static_cast<std::size_t>(call)];
+    const KinetoSurroundings& around = launches_.around[index(call)];
     return around.call >= 0;
   }
 
   bool is_over_within(const std::vector<std::int32_t>& launched, std::int64_t end) const {
-    return std::all_of(launched.begin(), launched.end(), [&](std::int32_t event) {
+    return std::ranges::all_of(launched, [&](std::int32_t event) {
       return gpu(event).kind == GpuEvent::Kind::copy && end_of(gpu(event)) <= end + kRounding;
     });
   }
@@ -161,8 +157,7 @@ class KinetoOrderer {
   /// What the host did since its last step, up to `end`.
   void add_host(std::int32_t call, std::int64_t end) {
     for (const std::int32_t event : blocking_)
-      if (placed_[static_cast<std::size_t>(event)])
-        pending_.push_back(step_of_[static_cast<std::size_t>(event)]);
+      if (placed_[index(event)]) pending_.push_back(step_of_[index(event)]);
     blocking_.clear();
     KinetoStep step{
         .runtime = call, .begin = free_, .duration = std::max(std::int64_t{0}, end - free_)};

@@ -45,8 +45,7 @@ class KinetoReader {
     check_device();
     find_library_calls();
     std::vector<bool> communicates = said_.communicates();
-    for (const auto& [event, name] : library_calls_)
-      communicates[static_cast<std::size_t>(event)] = true;
+    for (const auto& [event, name] : library_calls_) communicates[index(event)] = true;
     find_product_kernels(communicates);
     find_operator_times(communicates);
     const KinetoOrder order = order_events(events_, launches_, communicates, inferred_.start);
@@ -85,8 +84,8 @@ class KinetoReader {
   }
 
   const KinetoSurroundings* around(std::int32_t event) const {
-    const std::int32_t call = launches_.runtime_of[static_cast<std::size_t>(event)];
-    return call < 0 ? nullptr : &launches_.around[static_cast<std::size_t>(call)];
+    const std::int32_t call = launches_.runtime_of[index(event)];
+    return call < 0 ? nullptr : &launches_.around[index(call)];
   }
 
   /// An operator may launch several kernels: its product is the first that is named like one, or
@@ -135,7 +134,7 @@ class KinetoReader {
     }
     const GpuEvent& event = gpu(step.gpu);
     node.stream = stream(event.stream);
-    const bool is_call = said_.communicates()[static_cast<std::size_t>(step.gpu)];
+    const bool is_call = said_.communicates()[index(step.gpu)];
     const std::int64_t dispatch = is_call || library_calls_.contains(step.gpu) ? 0 : step.dispatch;
     node.recorded_begin = time(std::max<std::int64_t>(0, event.begin - dispatch - first_), name);
     node.recorded = time(event.duration + dispatch, name);
@@ -163,9 +162,8 @@ class KinetoReader {
 
   std::string_view name_of_host(const KinetoStep& step) const {
     if (step.runtime < 0) return "until a launch";
-    const std::int32_t inner = launches_.around[static_cast<std::size_t>(step.runtime)].inner;
-    return inner >= 0 ? host(inner).name
-                      : events_.runtime[static_cast<std::size_t>(step.runtime)].name;
+    const std::int32_t inner = launches_.around[index(step.runtime)].inner;
+    return inner >= 0 ? host(inner).name : events_.runtime[index(step.runtime)].name;
   }
 
   std::uint16_t stream(std::int64_t number) {

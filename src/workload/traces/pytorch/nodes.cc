@@ -55,8 +55,7 @@ class TorchParser {
       if (!is_open || document.current_location().get(at) != simdjson::SUCCESS) at = nullptr;
       fail_with_json(file_, content_, at);
     }
-    std::stable_sort(nodes_.begin(), nodes_.end(),
-                     [](const TorchNode& a, const TorchNode& b) { return a.id < b.id; });
+    std::ranges::stable_sort(nodes_, {}, &TorchNode::id);
   }
 
   const std::string& schema() const { return schema_; }

@@ -26,7 +26,7 @@ bool is_lookup(std::string_view name) {
 }
 
 bool contains(const std::vector<std::int64_t>& storages, std::int64_t storage) {
-  return std::find(storages.begin(), storages.end(), storage) != storages.end();
+  return std::ranges::find(storages, storage) != storages.end();
 }
 
 void add_storage(std::vector<std::int64_t>& storages, std::int64_t storage) {
@@ -35,8 +35,7 @@ void add_storage(std::vector<std::int64_t>& storages, std::int64_t storage) {
 
 /// Bytes of tensors on the GPU, each once.
 std::int64_t bytes_on_gpu(std::vector<TorchTensor> tensors) {
-  std::sort(tensors.begin(), tensors.end(),
-            [](const TorchTensor& a, const TorchTensor& b) { return a.tensor < b.tensor; });
+  std::ranges::sort(tensors, {}, &TorchTensor::tensor);
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i].is_on_gpu || (i > 0 && tensors[i].tensor == tensors[i - 1].tensor)) continue;

@@ -190,7 +190,7 @@ class TorchReader {
   void set_stream_of_call(Node& node) {
     WorkloadBuilder& builder = assembly_.builder();
     if (node.kind == NodeKind::collective) {
-      const auto work = static_cast<std::size_t>(node.work);
+      const auto work = index(node.work);
       node.stream = groups_.stream(builder.workload().collectives[work].family);
     } else if (node.kind == NodeKind::send || node.kind == NodeKind::receive) {
       node.stream = builder.stream(node.kind == NodeKind::send ? "send" : "receive", false);
@@ -299,8 +299,9 @@ class TorchReader {
       add_linked(node);
       const auto kernels = launched.find(node.id);
       if (kernels == launched.end()) continue;
-      std::stable_sort(kernels->second.begin(), kernels->second.end(),
-                       [](const TorchNode* a, const TorchNode* b) { return a->begin < b->begin; });
+      std::ranges::stable_sort(kernels->second, [](const TorchNode* a, const TorchNode* b) {
+        return a->begin < b->begin;
+      });
       for (const TorchNode* kernel : kernels->second) add_linked(*kernel);
     }
   }

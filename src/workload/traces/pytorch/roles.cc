@@ -72,7 +72,7 @@ bool is_made_of_copies(std::string_view name) {
     return true;
   if (!plain.starts_with("aten::")) return false;
   plain.remove_prefix(6);
-  return std::find(kNames.begin(), kNames.end(), plain) != kNames.end();
+  return std::ranges::find(kNames, plain) != kNames.end();
 }
 
 /// Storages that the kernels and calls of an operator, and of those below it, write.

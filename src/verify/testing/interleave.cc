@@ -1,5 +1,7 @@
 // Plans on real data in one thread, with a vector clock for every stream and tile. Element by
 // element and with full clocks: slow, and independent of how check() finds the same.
+#include "verify/testing/interleave.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -9,7 +11,6 @@
 
 #include "plan/launches.h"
 #include "plan/tiles.h"
-#include "verify/execute.h"
 #include "verify/plans/data.h"
 
 namespace hemiola::verify {
@@ -25,7 +26,7 @@ class Interleaving {
         random_(seed),
         unrolled_(plan),
         data_(unrolled_, kMostRunElements),
-        positions_(static_cast<std::size_t>(unrolled_.streams())),
+        positions_(index(unrolled_.streams())),
         arrived_(unrolled_.meetings().size()) {
     data_.poison();
     data_.begin(seed);
@@ -34,12 +35,11 @@ class Interleaving {
     if (actors * (unrolled_.transfers() + std::ssize(tiles_)) > kMostEntries)
       throw Failure("plan '" + plan.name + "' is too large for the race detector", {},
                     "fewer ranks, or larger tiles");
-    clocks_.assign(static_cast<std::size_t>(actors), Clock(static_cast<std::size_t>(actors)));
-    released_.resize(static_cast<std::size_t>(actors));
+    clocks_.assign(index(actors), Clock(index(actors)));
+    released_.resize(index(actors));
     for (int rank = 0; rank < plan.ranks; ++rank) {
       for (std::size_t t = 0; t < plan.tensors.size(); ++t)
-        history_[{rank, static_cast<std::int32_t>(t)}].resize(
-            static_cast<std::size_t>(plan.tensors[t].elements()));
+        history_[{rank, static_cast<std::int32_t>(t)}].resize(index(plan.tensors[t].elements()));
     }
   }
 
@@ -104,7 +104,7 @@ class Interleaving {
       kernel.rank = rank;
       kernel.compute = static_cast<std::int32_t>(c);
       for (const std::int32_t other : order.directly_before(kernel.compute))
-        kernel.before.push_back(first_kernel_.back() + static_cast<std::size_t>(other));
+        kernel.before.push_back(first_kernel_.back() + index(other));
       for (const plan::Dependency& dependency : code.computes[c].after)
         if (dependency.on_transfer())
           kernel.after.push_back(unrolled_.target(dependency, {.rank = rank}));
@@ -112,24 +112,22 @@ class Interleaving {
   }
 
   const plan::Compute& compute_of(const Tile& tile) const {
-    return plan_.code(tile.rank).computes[static_cast<std::size_t>(tile.compute)];
+    return plan_.code(tile.rank).computes[index(tile.compute)];
   }
   Kernel& kernel_of(const Tile& tile) {
-    return kernels_[first_kernel_[static_cast<std::size_t>(tile.rank)] +
-                    static_cast<std::size_t>(tile.compute)];
+    return kernels_[first_kernel_[index(tile.rank)] + index(tile.compute)];
   }
   bool is_finished(const Kernel& kernel) {
-    return std::all_of(kernel.tiles.begin(), kernel.tiles.end(),
-                       [&](std::int32_t tile) { return tile_of(tile).done; });
+    return std::ranges::all_of(kernel.tiles, [&](std::int32_t tile) { return tile_of(tile).done; });
   }
 
   /// What a launch comes after is done.
   bool may_start(const Kernel& kernel) {
     return kernel.start ||
-           (std::all_of(kernel.before.begin(), kernel.before.end(),
-                        [&](std::size_t other) { return is_finished(kernels_[other]); }) &&
-            std::all_of(kernel.after.begin(), kernel.after.end(),
-                        [&](TransferId id) { return position(id.stream) > id.number; }));
+           (std::ranges::all_of(kernel.before,
+                                [&](std::size_t other) { return is_finished(kernels_[other]); }) &&
+            std::ranges::all_of(kernel.after,
+                                [&](TransferId id) { return position(id.stream) > id.number; }));
   }
 
   void start(Kernel& kernel) {
@@ -138,12 +136,11 @@ class Interleaving {
     for (const std::size_t other : kernel.before)
       for (const std::int32_t tile : kernels_[other].tiles) join(*kernel.start, clock(tile));
     for (const TransferId id : kernel.after) join(*kernel.start, released(id));
-    data_.begin_launch(kernel.rank,
-                       plan_.code(kernel.rank).computes[static_cast<std::size_t>(kernel.compute)]);
+    data_.begin_launch(kernel.rank, plan_.code(kernel.rank).computes[index(kernel.compute)]);
   }
 
   const Clock& released(TransferId id) const {
-    return released_[static_cast<std::size_t>(id.stream)][static_cast<std::size_t>(id.number)];
+    return released_[index(id.stream)][index(id.number)];
   }
 
   void create_tiles() {
@@ -168,7 +165,7 @@ class Interleaving {
           const auto& area = destination.second;
           for (Tile& tile : tiles_)
             if (tile.rank == destination.first && compute_of(tile).waits == plan::Waits::tiles &&
-                std::any_of(tile.areas.begin(), tile.areas.end(), [&](const auto& used) {
+                std::ranges::any_of(tile.areas, [&](const auto& used) {
                   const bool reads = used.first == plan::Use::read || used.first == plan::Use::add;
                   return reads && overlap(used.second, area);
                 }))
@@ -188,13 +185,9 @@ class Interleaving {
     return all;
   }
 
-  Tile& tile_of(std::int32_t actor) {
-    return tiles_[static_cast<std::size_t>(actor - unrolled_.streams())];
-  }
-  std::int32_t& position(std::int32_t stream) {
-    return positions_[static_cast<std::size_t>(stream)];
-  }
-  Clock& clock(std::int32_t actor) { return clocks_[static_cast<std::size_t>(actor)]; }
+  Tile& tile_of(std::int32_t actor) { return tiles_[index(actor - unrolled_.streams())]; }
+  std::int32_t& position(std::int32_t stream) { return positions_[index(stream)]; }
+  Clock& clock(std::int32_t actor) { return clocks_[index(actor)]; }
 
   bool is_done(std::int32_t actor) {
     return actor < unrolled_.streams() ? position(actor) == unrolled_.transfers(actor)
@@ -204,9 +197,9 @@ class Interleaving {
   bool may_run(std::int32_t actor) {
     if (actor >= unrolled_.streams()) {
       const Tile& tile = tile_of(actor);
-      return may_start(kernel_of(tile)) &&
-             std::all_of(tile.arrivals.begin(), tile.arrivals.end(),
-                         [&](TransferId id) { return position(id.stream) > id.number; });
+      return may_start(kernel_of(tile)) && std::ranges::all_of(tile.arrivals, [&](TransferId id) {
+               return position(id.stream) > id.number;
+             });
     }
     const TransferId id{actor, position(actor)};
     const Indices at = unrolled_.at(id);
@@ -224,10 +217,9 @@ class Interleaving {
 
   /// The tiles that a dependency on what is computed waits for.
   std::vector<std::int32_t> awaited(const plan::Dependency& dependency, const Indices& at) {
-    const auto rank = static_cast<std::size_t>(dependency.rank(at));
+    const auto rank = index(dependency.rank(at));
     if (dependency.compute)
-      return kernels_[first_kernel_[rank] + static_cast<std::size_t>((*dependency.compute)(at))]
-          .tiles;
+      return kernels_[first_kernel_[rank] + index((*dependency.compute)(at))].tiles;
     std::set<std::int32_t> all;
     for (const std::int32_t tile : writers(dependency, at)) {
       all.insert(tile);
@@ -242,9 +234,9 @@ class Interleaving {
     const plan::Area area = evaluate(*dependency.computed, at);
     std::vector<std::int32_t> found;
     for (std::int32_t i = 0; i < std::ssize(tiles_); ++i) {
-      const Tile& tile = tiles_[static_cast<std::size_t>(i)];
+      const Tile& tile = tiles_[index(i)];
       if (tile.rank == dependency.rank(at) &&
-          std::any_of(tile.areas.begin(), tile.areas.end(), [&](const auto& used) {
+          std::ranges::any_of(tile.areas, [&](const auto& used) {
             return used.first != plan::Use::read && overlap(used.second, area);
           }))
         found.push_back(unrolled_.streams() + i);
@@ -279,15 +271,15 @@ class Interleaving {
 
   void complete(TransferId id) {
     Clock& own = clock(id.stream);
-    own[static_cast<std::size_t>(id.stream)] = id.number + 1;
-    released_[static_cast<std::size_t>(id.stream)].push_back(own);
+    own[index(id.stream)] = id.number + 1;
+    released_[index(id.stream)].push_back(own);
     ++position(id.stream);
   }
 
   void meet(std::int32_t stream, std::int32_t number) {
-    const Meeting& meeting = unrolled_.meetings()[static_cast<std::size_t>(number)];
+    const Meeting& meeting = unrolled_.meetings()[index(number)];
     waits_in_meeting_.insert(stream);
-    if (++arrived_[static_cast<std::size_t>(number)] < std::ssize(meeting.members)) return;
+    if (++arrived_[index(number)] < std::ssize(meeting.members)) return;
     if (const std::string wrong = unrolled_.disagreement(meeting); !wrong.empty()) {
       result_.outcome = Outcome::wrong;
       result_.summary = wrong;
@@ -299,8 +291,7 @@ class Interleaving {
       join(all, clock(id.stream));
       member_of[unrolled_.rank_of(id.stream)] = id;
     }
-    for (const TransferId id : meeting.members)
-      all[static_cast<std::size_t>(id.stream)] = id.number + 1;
+    for (const TransferId id : meeting.members) all[index(id.stream)] = id.number + 1;
     for (const TransferId id : meeting.members) clock(id.stream) = all;
     perform(unrolled_.movements(meeting), [&](int rank) {
       return Access{member_of.at(rank).stream, member_of.at(rank).number};
@@ -329,7 +320,7 @@ class Interleaving {
     std::vector<std::vector<float>> values;
     for (const Movement& movement : movements) {
       const Access now = by(movement.rank);
-      auto& sums = values.emplace_back(static_cast<std::size_t>(movement.destination.elements()));
+      auto& sums = values.emplace_back(index(movement.destination.elements()));
       for (const auto& [rank, area] : movement.sources) {
         const std::vector<std::int64_t> from = elements(plan_, area);
         for (std::size_t i = 0; i < from.size(); ++i) {
@@ -366,28 +357,24 @@ class Interleaving {
           write(tile.rank, area.tensor, element, {actor, 0}, plan::sums(use));
       }
     }
-    data_.run_tile(tile.rank,
-                   plan_.code(tile.rank).computes[static_cast<std::size_t>(tile.compute)],
-                   tile.number);
-    clock(actor)[static_cast<std::size_t>(actor)] = 1;
+    data_.run_tile(tile.rank, plan_.code(tile.rank).computes[index(tile.compute)], tile.number);
+    clock(actor)[index(actor)] = 1;
     tile.done = true;
   }
 
   Cell& cell(int rank, std::int32_t tensor, std::int64_t element) {
-    return history_[{rank, tensor}][static_cast<std::size_t>(element)];
+    return history_[{rank, tensor}][index(element)];
   }
 
   void race(const std::string& what, int rank, std::int32_t tensor, std::int64_t element) {
     if (result_.outcome != Outcome::right) return;
     result_.outcome = Outcome::race;
     result_.summary = what + ": element " + std::to_string(element) + " of " +
-                      plan_.tensors[static_cast<std::size_t>(tensor)].name + " of rank " +
-                      std::to_string(rank);
+                      plan_.tensors[index(tensor)].name + " of rank " + std::to_string(rank);
   }
 
   bool ordered(const Access& before, const Access& now) {
-    return before.actor == now.actor ||
-           clock(now.actor)[static_cast<std::size_t>(before.actor)] > before.number;
+    return before.actor == now.actor || clock(now.actor)[index(before.actor)] > before.number;
   }
   bool together(const Access& a, const Access& b) {
     return a.actor >= unrolled_.streams() && b.actor >= unrolled_.streams() &&
@@ -413,9 +400,7 @@ class Interleaving {
   }
 
   void forward(Cell& cell, int rank, std::int32_t tensor, std::int64_t element, const Access& now) {
-    if (plan_.tensors[static_cast<std::size_t>(tensor)].role != plan::Role::transit ||
-        cell.writes.empty())
-      return;
+    if (plan_.tensors[index(tensor)].role != plan::Role::transit || cell.writes.empty()) return;
     const Access& sent = cell.writes.front();
     const bool right_stream = now.actor < unrolled_.streams() &&
                               unrolled_.rank_of(now.actor) == rank &&
@@ -440,7 +425,7 @@ class Interleaving {
     for (const Access& read : cell.reads)
       if (!ordered(read, now)) race("a read and a write are unordered", rank, tensor, element);
     if (cell.transit == 1) race("a chunk in transit is overwritten", rank, tensor, element);
-    cell.transit = plan_.tensors[static_cast<std::size_t>(tensor)].role == plan::Role::transit;
+    cell.transit = plan_.tensors[index(tensor)].role == plan::Role::transit;
     if (!add) cell.writes.clear();
     cell.writes.push_back(now);
     cell.reads.clear();
