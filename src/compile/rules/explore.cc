@@ -97,7 +97,6 @@ class Explorer {
     reading_.emplace(code_, survey_);
     judge_order(code_, survey_, *reading_, request_, made.report);
     scene_ = {};
-    for (std::set<int>* one : {&told_, &loaded_, &stored_, &counted_}) one->clear();
     assumed_.clear();
     make_scene();
     scene_.is_strict = made.report.violations.empty();
@@ -114,52 +113,43 @@ class Explorer {
   }
 
   void make_scene() {
-    for (const Trace& trace : survey_.traces)
-      for (const Event& event : trace.events) add_to_scene(trace, event);
-    choose_words();
-    choose_data();
+    bool awaits = false, tells = false, shares = false;
+    for (const auto& [array, use] : reading_->uses()) {
+      if (array < 0) continue;
+      awaits = awaits || (use.is_awaited() && use.is_told());
+      tells = tells || use.has_tells;
+      shares = shares || (use.has_stores && use.has_loads);
+      choose_word(array, use);
+      choose_data(array, use);
+    }
+    has_ranks_ = false;
     for (const Trace& trace : survey_.traces)
       for (const Event& event : trace.events) choose_step(trace, event);
-    const bool awaits = std::any_of(scene_.flags.begin(), scene_.flags.end(), [&](int array) {
-      return !scene_.outside.contains(array) && reading_->words().at(array).is_awaited;
-    });
-    const bool is_shared = awaits || std::any_of(stored_.begin(), stored_.end(), [&](int array) {
-                             return loaded_.contains(array);
-                           });
-    if (!has_ranks_ && (told_.empty() || !is_shared)) scene_.flags.clear();
+    if (!has_ranks_ && !(tells && (awaits || shares))) scene_.flags.clear();
     scene_.only_near = !has_ranks_ && !awaits;
   }
 
-  void choose_words() {
-    for (const auto& [array, use] : reading_->words()) {
-      if (array < 0) continue;
-      const bool is_word = use.is_awaited || use.is_counted || told_.contains(array);
-      if (is_word || counted_.contains(array)) scene_.flags.insert(array);
-      if (!is_word) scene_.fresh.insert(array);
-      if (!use.is_awaited || use.is_told) continue;
-      scene_.outside.insert(array);
-      assume(fmt::format("`{}` is told by somebody else: another kernel, a copy engine, the host",
-                         survey_.arrays[array].name));
-    }
+  void choose_word(int array, const ArrayUse& use) {
+    const bool is_word = use.is_awaited() || use.is_counted || (use.is_word && use.has_tells);
+    if (is_word || (use.is_word && use.has_counts)) scene_.flags.insert(array);
+    if (use.is_word && !is_word) scene_.fresh.insert(array);
+    if (!use.is_awaited() || use.is_told()) return;
+    scene_.outside.insert(array);
+    assume(fmt::format("`{}` is told by somebody else: another kernel, a copy engine, the host",
+                       survey_.arrays[array].name));
   }
 
-  void choose_data() {
-    for (const int array : reading_->exchanged()) {
+  void choose_data(int array, const ArrayUse& use) {
+    const bool is_flag = scene_.flags.contains(array);
+    if (is_flag && (use.has_stores || use.has_loads)) scene_.mixed.insert(array);
+    if (reading_->exchanged().contains(array)) {
       scene_.tracked.insert(array);
-      if (!stored_.contains(array)) scene_.from_host.insert(array);
-      if (!loaded_.contains(array)) scene_.for_host.insert(array);
+      if (!use.has_stores && !is_flag) scene_.from_host.insert(array);
+      if (!use.has_loads && !is_flag) scene_.for_host.insert(array);
     }
-    for (const int array : stored_) {
-      if (!loaded_.contains(array)) continue;
-      scene_.tracked.insert(array);
-      if (is_read_first(array)) scene_.filled.insert(array);
-    }
-    for (const int array : scene_.flags) {
-      if (!stored_.contains(array) && !loaded_.contains(array)) continue;
-      scene_.mixed.insert(array);
-      scene_.from_host.erase(array);
-      scene_.for_host.erase(array);
-    }
+    if (!use.has_stores || !use.has_loads) return;
+    scene_.tracked.insert(array);
+    if (is_read_first(array)) scene_.filled.insert(array);
   }
 
   /// Whether every program that touches the data reads them before it stores there.
@@ -167,42 +157,20 @@ class Explorer {
     for (const Trace& trace : survey_.traces)
       for (const Event& event : trace.events) {
         if (reading_->array_of(event) != array) continue;
-        if (reading_->part_of(trace, event) == Part::data_store) return false;
-        if (reading_->part_of(trace, event) == Part::data_load) break;
+        if (reading_->part_of(trace, event) == Part::store) return false;
+        if (reading_->part_of(trace, event) == Part::load) break;
       }
     return true;
   }
 
   void choose_step(const Trace& trace, const Event& event) {
+    const bool is_ranks = event.kind == EventKind::ranks;
     const Part part = reading_->part_of(trace, event);
-    const bool is_word = part != Part::data_load && part != Part::data_store && part != Part::other;
-    const bool is_inside = !scene_.outside.contains(reading_->array_of(event));
-    if (event.kind == Event::Kind::ranks || (is_word && is_inside))
+    const bool is_word = !reading_->is_data(trace, event) && part != Part::other &&
+                         part != Part::barrier && part != Part::bulk_wait;
+    has_ranks_ = has_ranks_ || is_ranks;
+    if (is_ranks || (is_word && !scene_.outside.contains(reading_->array_of(event))))
       scene_.steps_that_matter.insert(event.step);
-  }
-
-  void add_to_scene(const Trace& trace, const Event& event) {
-    if (event.kind == Event::Kind::ranks) has_ranks_ = true;
-    const int array = reading_->array_of(event);
-    if (array < 0) return;
-    switch (reading_->part_of(trace, event)) {
-      case Part::data_load:
-        loaded_.insert(array);
-        break;
-      case Part::data_store:
-        stored_.insert(array);
-        break;
-      case Part::tell:
-      case Part::plain_tell:
-      case Part::count:
-        told_.insert(array);
-        break;
-      case Part::other:
-        if (event.kind == Event::Kind::atomic && event.value.is_number()) counted_.insert(array);
-        break;
-      default:
-        break;
-    }
   }
 
   void stage(const Setting& setting, const Size& size) {
@@ -234,11 +202,8 @@ class Explorer {
   }
 
   bool grid_outgrows() const {
-    if (host_.says({"cooperative", "all resident", "co-resident", "all programs are resident"}))
-      return false;
-    if (host_.says({"not resident", "more programs than", "more tiles than", "larger than the gpu",
-                    "more blocks than", "than fit"}))
-      return true;
+    if (host_.says("resident")) return false;
+    if (host_.says("outgrows")) return true;
     return std::any_of(host_.grid.begin(), host_.grid.end(), [](const std::string& size) {
       const auto has = [&](const char* what) { return size.find(what) != size.npos; };
       return (has("cdiv") || has("tiles")) && !has("min(") && !has("sms") && !has("SMS") &&
@@ -249,6 +214,7 @@ class Explorer {
   Fault fault_of(const Setting& setting) {
     if (const Fault fault = behind_last_rank(); fault.kind != Fault::Kind::none) return fault;
     const std::vector<Size> sizes = survey_.sizes(setting);
+    Fault kept;
     for (const Size& size : sizes) {
       stage(setting, size);
       const World::Start start = [&](int rank, int, int call) {
@@ -257,7 +223,8 @@ class Explorer {
       if (protocol_.is_said) {
         scene_.meets_between = scene_.zeroes_all = protocol_.meets_between;
       } else if (replays(start)) {
-        if (says_calls_in_a_row()) {
+        const bool is_set_back = host_.says("set_back") && !host_.says("not_set_back");
+        if (host_.says("in_a_row") && !is_set_back) {
           assume("calls follow each other and nobody sets words back");
           return replayed_;
         }
@@ -266,20 +233,32 @@ class Explorer {
             "between calls the host sets the words back to 0 and all ranks meet: a word that was "
             "told once would let the next call through at once");
       }
-      std::int64_t orders = kFewestOrders;
-      for (std::int64_t seed = 0; seed < orders; ++seed) {
-        World run(code_, survey_.arrays, scene_);
-        const Fault fault = run.run(static_cast<std::uint64_t>(seed), start);
-        steps_ += run.steps();
-        reached_.insert(run.reached().begin(), run.reached().end());
-        if (fault.kind == Fault::Kind::endless) completes_ = completes_ || first_call_ends(start);
-        if (fault.kind != Fault::Kind::none)
-          return deepens_ ? first_cause(fault, seed, start) : fault;
-        if (seed == 0)
-          orders = std::clamp(kStepsInAll / std::max<std::int64_t>(1, run.steps()), kFewestOrders,
-                              &size == sizes.data() ? kMostOrders : kMostOrders / 4);
-        orders_ = std::max(orders_, orders);
-      }
+      const Fault found = run_orders(&size == sizes.data() ? kMostOrders : kMostOrders / 4, start);
+      if (found.kind == Fault::Kind::none) continue;
+      // Of a wait without end more ranks may show who is to blame.
+      const bool is_endless = found.kind == Fault::Kind::endless;
+      const bool is_explained = found.other_step >= 0;
+      if (kept.kind != Fault::Kind::none) return is_endless && is_explained ? found : kept;
+      if (!is_endless || is_explained || !deepens_) return found;
+      kept = found;
+    }
+    return kept;
+  }
+
+  Fault run_orders(std::int64_t most, const World::Start& start) {
+    std::int64_t orders = kFewestOrders;
+    for (std::int64_t seed = 0; seed < orders; ++seed) {
+      World run(code_, survey_.arrays, scene_);
+      const Fault fault = run.run(static_cast<std::uint64_t>(seed), start);
+      steps_ += run.steps();
+      reached_.insert(run.reached().begin(), run.reached().end());
+      if (fault.kind == Fault::Kind::endless) completes_ = completes_ || first_call_ends(start);
+      if (fault.kind != Fault::Kind::none)
+        return deepens_ ? first_cause(fault, seed, start) : fault;
+      if (seed == 0)
+        orders =
+            std::clamp(kStepsInAll / std::max<std::int64_t>(1, run.steps()), kFewestOrders, most);
+      orders_ = std::max(orders_, orders);
     }
     return {};
   }
@@ -294,7 +273,7 @@ class Explorer {
 
   /// A table that each rank looks into at its number and something: one of them behind its end.
   Fault behind_last_rank() const {
-    const int world = survey_.arrays.world;
+    const int world = survey_.surveyed;
     std::map<std::pair<int, int>, std::map<int, std::int64_t>> by_rank;  // by step and program
     for (const Trace& trace : survey_.traces)
       for (const Event& event : trace.events) {
@@ -311,9 +290,7 @@ class Explorer {
         return {.kind = Fault::Kind::race,
                 .step = event.step,
                 .rule = "peer",
-                .what = "one rank looks into a table of ranks behind its end",
-                .first = {},
-                .who = {}};
+                .what = "one rank looks into a table of ranks behind its end"};
       }
     return {};
   }
@@ -334,21 +311,6 @@ class Explorer {
       if (fault.kind != Fault::Kind::none && depth(fault) < depth(found)) found = std::move(fault);
     }
     return found;
-  }
-
-  bool says_calls_in_a_row() const {
-    if (host_.says({".zero_()", ".fill_(0)", "zeroed", "zeroes the", "reset by the host",
-                    "cleared by the host", "zeroed before", "set back by the host", "memset",
-                    "host resets", "host zero", "host clears", "fresh"}) &&
-        !host_.says({"not zeroed", "nothing zeroes", "nobody zeroes", "never zeroed",
-                     "without zeroing", "no zeroing"}))
-      return false;
-    return host_.says({"each call",       "next call",       "every call",    "second call",
-                       "call after call", "call before",     "previous call", "earlier call",
-                       "between calls",   "calls in a row",  "every step",    "each step",
-                       "called again",    "next launch",     "each launch",   "every launch",
-                       "launch before",   "previous launch", "back to back",  "back-to-back",
-                       "repeated",        "replay"});
   }
 
   /// Whether a wait that is closed in the first call is open at once in the second: its word still
@@ -372,23 +334,18 @@ class Explorer {
     for (std::size_t i = 0; i < closed.size(); ++i) {
       if (closed[i].first < 0 || later[i].first == closed[i].first) continue;
       if (two.is_set_back(closed[i].second)) continue;  // in the kernel itself
-      replayed_ = {
-          .kind = Fault::Kind::race,
-          .step = closed[i].first,
-          .rule = "replay",
-          .what =
-              "this wait is over at once in the next call: the word still has what the call "
-              "before told",
-          .who = {}};
+      replayed_ = {.kind = Fault::Kind::race,
+                   .step = closed[i].first,
+                   .rule = "replay",
+                   .what =
+                       "this wait is over at once in the next call: the word still has what "
+                       "the call before told"};
       return true;
     }
     return false;
   }
 
-  void assume(std::string what) {
-    if (std::find(assumed_.begin(), assumed_.end(), what) == assumed_.end())
-      assumed_.push_back(std::move(what));
-  }
+  void assume(std::string what) { add_once(assumed_, std::move(what)); }
 
   void assume_run(const Setting& setting) {
     std::string runs;
@@ -411,7 +368,7 @@ class Explorer {
               std::none_of(event.where.begin(), event.where.end(), is_it))
             continue;
           // Who waits for it before is not the first.
-          if (part == Part::wait || part == Part::plain_wait) break;
+          if (part == Part::poll || part == Part::plain_poll) break;
           return false;
         }
       return true;
@@ -426,17 +383,17 @@ class Explorer {
     const Fault& fault = best.fault;
     const int step = std::clamp(fault.step, 0, static_cast<int>(code_.steps.size()) - 1);
     const Span span = code_.span(step);
+    const std::string place = place_of(span);
     // A run that leaves calls out accuses nobody: they may be what tells or waits.
     if (!report_.not_judged.empty())
       return leave_out("calls that are not followed may tell or wait");
     if (best.depends_on_sizes)
       return leave_out(
-          fmt::format("{}:{}: whether {} depends on sizes that the text does not say (--protocol)",
-                      span.file, span.line, fault.what));
+          fmt::format("{}whether {} depends on sizes that the text does not say (--protocol)",
+                      place, fault.what));
     if (survey_.inferred_ranks > 1)
       return leave_out("which ranks the numbers are that it is given (--protocol)");
-    const std::string place = fmt::format("{}:{}: ", span.file, span.line);
-    if (begins_outside(fault))
+    if (fault.other_step < 0 && begins_outside(fault))
       return leave_out(place + fmt::format("who tells `{}` first is not in the kernel",
                                            survey_.arrays[fault.first[0].array].name));
     if (fault.kind == Fault::Kind::not_run) return leave_out(place + fault.what);
@@ -449,9 +406,9 @@ class Explorer {
                    .is_endless = fault.kind == Fault::Kind::endless,
                    .is_of_run = true};
     if (fault.other_step >= 0) {
-      const Span other = code_.span(fault.other_step);
-      made.notes.insert(made.notes.begin(),
-                        fmt::format("{}:{} is the other side", other.file, other.line));
+      std::string other = place_of(code_.span(fault.other_step));
+      other.replace(other.size() - 2, 1, " is the other side");
+      made.notes.insert(made.notes.begin(), other.substr(0, other.size() - 1));
     }
     report_.violations.push_back(std::move(made));
   }
@@ -465,10 +422,9 @@ class Explorer {
       const bool is_known = std::any_of(reached_.begin(), reached_.end(), [&](int one) {
         return code_.span(one).begin == span.begin && code_.span(one).file == span.file;
       });
-      if (!is_known) lines.insert(fmt::format("{}:{}", span.file, span.line));
+      if (!is_known) lines.insert(place_of(span));
     }
-    for (const std::string& line : lines)
-      leave_out(line + ": no program came here when it was run");
+    for (const std::string& line : lines) leave_out(line + "no program came here when it was run");
   }
 
   const skeleton::Code& code_;
@@ -479,7 +435,6 @@ class Explorer {
   RuleReport& report_;
   std::optional<Reading> reading_;
   Scene scene_;
-  std::set<int> told_, loaded_, stored_, counted_;
   bool has_ranks_ = false;
   std::vector<std::string> assumed_;
   std::int64_t orders_ = 0;

@@ -43,27 +43,27 @@ class Judge {
       return judge_tell(event);
     }
     switch (reading_.part_of(*trace_, event)) {
-      case Part::wait:
+      case Part::poll:
         judge_wait_order(event);
         judge_wait_scope(event);
         return judge_half_caches(event);
-      case Part::plain_wait:
+      case Part::plain_poll:
         return say("plain-flag",
                    "a flag is looked at with a plain load, which has no order and no scope",
                    "tl.atomic_add(flag, 0, sem=\"acquire\", scope=\"sys\")");
-      case Part::plain_tell:
+      case Part::plain_signal:
         // Whether it is set back in time is seen when the protocol is run.
-        if (event.value.is_number() && event.value.number == 0) return;
+        if (event.is_zero() && !has_locked(event)) return;
         return say("plain-flag",
                    "a flag is set with a plain store, which has no order and no scope",
                    "tl.atomic_xchg(flag, value, sem=\"release\", scope=\"sys\")");
       case Part::count:
         judge_count(event);
         return judge_behind_stores(event, "counter");
-      case Part::tell:
+      case Part::signal:
         if (event.kind == EventKind::poll) judge_wait_scope(event);
         return judge_tell(event);
-      case Part::data_load:
+      case Part::load:
         if (event.is_bulk) judge_proxy(event);
         return;
       default:
@@ -87,10 +87,7 @@ class Judge {
     if (!known) report_.violations.push_back(std::move(made));
   }
 
-  bool is_data(const Event& event) const {
-    const Part part = reading_.part_of(*trace_, event);
-    return part == Part::data_load || part == Part::data_store;
-  }
+  bool is_data(const Event& event) const { return reading_.is_data(*trace_, event); }
 
   /// Only an order that something needs is asked for: a barrier of ranks with nothing behind it may
   /// be relaxed.
@@ -118,11 +115,9 @@ class Judge {
 
   void judge_wait_scope(const Event& event) {
     const int array = reading_.array_of(event);
-    const auto use = reading_.words().find(array);
-    const bool is_told_near = use != reading_.words().end() && use->second.is_told &&
-                              !use->second.is_told_far && array >= 0;
-    const bool is_near = is_told_near && !reading_.is_far(*trace_, event);
-    const bool is_told = array >= 0 && use != reading_.words().end() && use->second.is_told;
+    const ArrayUse& use = reading_.use_of(array);
+    const bool is_told = array >= 0 && use.is_told();
+    const bool is_near = is_told && !use.told[1] && !reading_.is_far(*trace_, event);
     if (event.scope == "gpu" && !is_told && !reading_.is_far(*trace_, event))
       return not_in_text(event);
     if (event.scope == "cta" || (event.scope == "gpu" && !is_near))
@@ -134,14 +129,11 @@ class Judge {
 
   /// Who tells is not in the kernel, so nobody knows where it runs.
   void not_in_text(const Event& event) {
-    const Span span = code_.span(event.step);
-    std::string what = fmt::format(
-        "{}:{}: whether scope 'gpu' is enough: who tells this word is not in the kernel, and may "
-        "be another GPU or a copy engine",
-        span.file, span.line);
     report_.has_open_scope = true;
-    std::vector<std::string>& all = report_.not_judged;
-    if (std::find(all.begin(), all.end(), what) == all.end()) all.push_back(std::move(what));
+    add_once(report_.not_judged,
+             place_of(code_.span(event.step)) +
+                 "whether scope 'gpu' is enough: who tells this word is not in the kernel, and may "
+                 "be another GPU or a copy engine");
   }
 
   /// On RDNA a workgroup may span two compute units, and the lane that looks refreshes the cache of
@@ -156,7 +148,7 @@ class Judge {
       const bool is_old = std::any_of(
           trace_->events.begin(), trace_->events.begin() + static_cast<std::ptrdiff_t>(at_),
           [&](const Event& one) { return touches(one) && reading_.array_of(one) == array; });
-      if (!is_old || array < 0 || !is_written(array)) continue;
+      if (!is_old || array < 0 || !reading_.use_of(array).has_stores) continue;
       const std::size_t here = std::exchange(at_, i);
       say("half-caches",
           "behind a scalar wait a plain load reads memory that this program has touched before: on "
@@ -167,19 +159,11 @@ class Judge {
     }
   }
 
-  bool is_written(int array) const {
-    for (const Trace& trace : survey_.traces)
-      for (const Event& event : trace.events)
-        if (reading_.part_of(trace, event) == Part::data_store && reading_.array_of(event) == array)
-          return true;
-    return false;
-  }
-
   void judge_count(const Event& event) {
     if (event.sem != "acq_rel" && event.sem != "?") {
       for (std::size_t i = at_ + 1; i < trace_->events.size(); ++i) {
         const Part part = reading_.part_of(*trace_, trace_->events[i]);
-        if (part != Part::tell && part != Part::plain_tell && part != Part::data_load) continue;
+        if (part != Part::signal && part != Part::plain_signal && part != Part::load) continue;
         say("counter-acq-rel",
             fmt::format("a counter is {}: the program that counts last does not take over what the "
                         "others stored",
@@ -195,16 +179,15 @@ class Judge {
   void judge_tell(const Event& event) {
     const bool far = reading_.is_far(*trace_, event);
     const int array = reading_.array_of(event);
-    const auto use = reading_.words().find(array);
-    const bool is_awaited_far = use != reading_.words().end() && use->second.is_awaited_far;
+    const bool is_awaited_far = reading_.use_of(array).awaited[1];
     if (event.scope == "cta" || (event.scope == "gpu" && (far || is_awaited_far)))
       say("scope",
           far || event.scope == "cta"
               ? fmt::format("a signal has scope '{}', which is too narrow for a peer", event.scope)
               : "a signal has scope 'gpu', and peers look at this word through their tables",
           "scope=\"sys\"");
-    if (event.op == "xchg" && event.value.is_number() && event.value.number == 0)
-      judge_turn(event, array);
+    if (event.sets_back()) judge_turn(event, array);
+    if (event.sem == "relaxed" && (far || is_awaited_far)) judge_fence();
     const std::size_t last = last_data(event.sem == "relaxed");
     if ((event.sem == "relaxed" || event.sem == "acquire") && last < at_)
       say("signal-release",
@@ -215,20 +198,36 @@ class Judge {
     if (!is_behind_count()) judge_behind_stores(event, "signal");  // the counter stands for it
   }
 
+  /// What orders stores before a relaxed word for a peer is a fence for all.
+  void judge_fence() {
+    for (std::size_t i = at_; i-- > 0;) {
+      const Event& earlier = trace_->events[i];
+      if (is_data(earlier)) return;
+      if (earlier.kind != EventKind::fence) continue;
+      if (earlier.scope == "sys") return;
+      const std::size_t here = std::exchange(at_, i);
+      say("scope", "a fence has a scope that is too narrow for the peer that is told behind it",
+          "fence.acq_rel.sys");
+      at_ = here;
+      return;
+    }
+  }
+
+  /// Whether it gives back a lock that this program took.
+  bool has_locked(const Event& event) const {
+    const auto end = trace_->events.begin() + static_cast<std::ptrdiff_t>(at_);
+    return std::any_of(trace_->events.begin(), end, [&](const Event& one) {
+      return one.kind == EventKind::poll && one.op == "cas" && !one.is_zero() &&
+             reading_.array_of(one) == reading_.array_of(event);
+    });
+  }
+
   /// A turn that is given on is one that was taken.
   void judge_turn(const Event& event, int array) {
-    const auto use = reading_.words().find(array);
-    const bool is_seen =
-        std::any_of(survey_.traces.begin(), survey_.traces.end(), [&](const Trace& trace) {
-          return std::any_of(trace.events.begin(), trace.events.end(), [&](const Event& one) {
-            const bool frees = one.op == "xchg" && one.value.is_number() && one.value.number == 0;
-            return reading_.array_of(one) == array && !(one.kind == EventKind::atomic && frees);
-          });
-        });
     const bool stores = std::any_of(
         trace_->events.begin(), trace_->events.begin() + static_cast<std::ptrdiff_t>(at_),
         [&](const Event& one) { return one.kind == EventKind::store && is_data(one); });
-    if (use != reading_.words().end() && !is_seen && stores && array >= 0 &&
+    if (!reading_.use_of(array).is_taken && stores && array >= 0 &&
         !reading_.is_far(*trace_, event))
       say("turn-taken", "a turn is given on that the kernel never takes: others may have it",
           "while tl.atomic_cas(turn, 0, 1, sem=\"acquire\") != 0: pass, then a barrier");
@@ -241,7 +240,7 @@ class Judge {
       if (stops_at_fence && earlier.kind == EventKind::fence) return at_;
       const bool exchanged = reading_.exchanged().contains(reading_.array_of(earlier));
       const Part part = reading_.part_of(*trace_, earlier);
-      if (part == Part::data_store || (part == Part::data_load && exchanged)) return i;
+      if (part == Part::store || (part == Part::load && exchanged)) return i;
     }
     return at_;
   }
@@ -250,7 +249,7 @@ class Judge {
     for (std::size_t i = at_; i-- > 0;) {
       const Part part = reading_.part_of(*trace_, trace_->events[i]);
       if (part == Part::count) return true;
-      if (part == Part::data_store) return false;
+      if (part == Part::store) return false;
     }
     return false;
   }
@@ -259,7 +258,7 @@ class Judge {
   bool joins_threads(const Event& event) const {
     // A wait of one lane whose value all threads need ends with a barrier.
     return event.kind == EventKind::barrier || event.kind == EventKind::ranks ||
-           reading_.part_of(*trace_, event) == Part::wait;
+           reading_.part_of(*trace_, event) == Part::poll;
   }
 
   void judge_behind_stores(const Event& event, const char* which) {
@@ -273,14 +272,14 @@ class Judge {
       has_barrier = has_barrier || joins_threads(earlier);
       has_bulk_wait = has_bulk_wait || earlier.kind == EventKind::bulk_wait;
       const Part part = reading_.part_of(*trace_, earlier);
-      const bool is_bulk = part == Part::data_store && earlier.is_bulk && request_.target == "cuda";
+      const bool is_bulk = part == Part::store && earlier.is_bulk && request_.target == "cuda";
       if (is_bulk && !has_bulk_wait)
         return say("bulk-completion", "a bulk store (TMA) may not be complete when it is told of",
                    "cp.async.bulk.wait_group 0 in tl.inline_asm_elementwise, then "
                    "tl.debug_barrier()");
       const bool reads =
-          part == Part::data_load && reading_.exchanged().contains(reading_.array_of(earlier));
-      if (part != Part::data_store && !reads) continue;
+          part == Part::load && reading_.exchanged().contains(reading_.array_of(earlier));
+      if (part != Part::store && !reads) continue;
       if (!has_barrier) say_no_barrier(reads, which, releases && request_.triton.empty());
       return;
     }
@@ -304,20 +303,14 @@ class Judge {
   void judge_proxy(const Event& event) {
     const int array = reading_.array_of(event);
     if (request_.target != "cuda" || array < 0) return;
-    const bool is_stored =
-        std::any_of(survey_.traces.begin(), survey_.traces.end(), [&](const Trace& trace) {
-          return std::any_of(trace.events.begin(), trace.events.end(), [&](const Event& one) {
-            return one.kind == EventKind::store && !one.is_bulk && reading_.array_of(one) == array;
-          });
-        });
-    if (!is_stored) return;
+    if (!reading_.use_of(array).has_generic_stores) return;
     for (std::size_t i = at_; i-- > 0;) {
       const Event& earlier = trace_->events[i];
       if (earlier.kind == EventKind::proxy_fence) return;
       const Part part = reading_.part_of(*trace_, earlier);
       const bool own =
-          part == Part::data_store && !earlier.is_bulk && reading_.array_of(earlier) == array;
-      if (part != Part::wait && earlier.kind != EventKind::ranks && !own) continue;
+          part == Part::store && !earlier.is_bulk && reading_.array_of(earlier) == array;
+      if (part != Part::poll && earlier.kind != EventKind::ranks && !own) continue;
       return say(
           "proxy-fence",
           "a descriptor (TMA) reads what generic stores wrote: the two do not see each other "

@@ -73,6 +73,19 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
+    counts, KernelPairs,
+    testing::Values(
+        Pair{"one_arrival_short", "order"}, Pair{"count_zeroed_behind_the_word", "reset", true},
+        Pair{"slots_one_ack_short", "reuse"}, Pair{"root_misses_one_ack", "reuse"},
+        Pair{"all_signal_one_word", "endless", true}, Pair{"word_of_another_tile", "order"},
+        Pair{"unlocked_by_a_store", "plain-flag"}, Pair{"first_rank_leaves", "endless", true},
+        Pair{"consumers_come_first", "endless", true}, Pair{"fence_of_one_gpu", "scope"},
+        Pair{"second_look_relaxed", "wait-acquire"}, Pair{"uneven_shares", "endless", true},
+        Pair{"across_the_node", "endless", true},
+        Pair{"count_kept_every_other_call", "endless", true}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
     styles, KernelPairs,
     testing::Values(
         Pair{"ring_of_heaps", "scope"}, Pair{"wait_for_own_word", "endless", true},
@@ -175,7 +188,8 @@ TEST(Vocabulary, knows_calls_by_the_end_of_their_name) {
             Meaning::put);
   EXPECT_EQ(meaning("libshmem_device.sig_op"), Meaning::signal);
   EXPECT_EQ(meaning("nvshmem_quiet"), Meaning::fence);
-  EXPECT_EQ(Vocabulary::own().find("triton.language.load"), nullptr);
+  EXPECT_EQ(meaning("triton.language.load"), Meaning::load);
+  EXPECT_EQ(Vocabulary::own().find("triton.language.exp"), nullptr);
   EXPECT_EQ(Vocabulary::own().find("torch.put"), nullptr);
 }
 

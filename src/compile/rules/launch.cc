@@ -5,6 +5,7 @@
 
 #include "compile/python/formula.h"
 #include "compile/rules/names.h"
+#include "compile/skeleton/vocabulary.h"
 
 namespace hemiola::compile::rules {
 namespace {
@@ -24,9 +25,10 @@ std::string lower_text(std::string_view written) {
   return text;
 }
 
-bool has_any(std::string_view text, std::initializer_list<const char*> phrases) {
+bool says(std::string_view text, const char* what) {
+  const std::vector<std::string>& phrases = skeleton::Vocabulary::own().list(what);
   return std::any_of(phrases.begin(), phrases.end(),
-                     [&](const char* one) { return text.find(one) != text.npos; });
+                     [&](const std::string& one) { return text.find(one) != text.npos; });
 }
 
 bool is_name(char c) {
@@ -57,6 +59,12 @@ class Reader {
 
   void read(const Node& call, const Node* around) {
     around_ = around == nullptr ? &source_.root() : around;
+    if (around_->kind == Kind::for_statement) {
+      host_.counter = source_.text(*around_->child(Field::left));
+      const std::string_view over = source_.text(*around_->child(Field::right));
+      const bool from_zero = over.find(',') == over.npos;
+      if (over.starts_with("range(")) host_.counter_is = from_zero ? "call" : "call + 1";
+    }
     host_.launches = true;
     host_.arguments.clear();
     host_.grid.clear();
@@ -76,13 +84,12 @@ class Reader {
     if (callee.children.size() > 2)
       for (std::size_t i = 1; i < callee.children.size(); ++i)
         host_.grid.emplace_back(source_.text(*assigned(*callee.children[i])));
-    const std::string text = lower_text(source_.text(*around_));
-    host_.meets = has_any(text, {"barrier(", "barrier_all", "all_gather"});
+    host_.meets = rules::says(lower_text(source_.text(*around_)), "meets");
   }
 
   void take(const std::string& parameter, const Node& value) {
     const std::string written(source_.text(value));
-    const std::string known = number_of(written);
+    const std::string known = number_of(host_, written);
     const Node* from = known.empty() ? assigned(value) : &value;
     host_.arguments[parameter] = std::string(source_.text(*from));
     const std::string text(source_.text(*around_));
@@ -115,8 +122,8 @@ class Reader {
 
 }  // namespace
 
-bool Host::says(std::initializer_list<const char*> phrases) const {
-  return has_any(text, phrases);
+bool Host::says(const char* what) const {
+  return rules::says(text, what);
 }
 
 Host read_host(const Function& kernel) {
@@ -125,7 +132,7 @@ Host read_host(const Function& kernel) {
   return host;
 }
 
-std::string number_of(const std::string& host_text) {
+std::string number_of(const Host& host, const std::string& host_text) {
   std::string made;
   for (std::size_t i = 0; i < host_text.size();) {
     if (!is_name(host_text[i])) {
@@ -144,7 +151,7 @@ std::string number_of(const std::string& host_text) {
       made += name;
       continue;
     }
-    const std::string number = number_by_name(name, false);
+    const std::string number = name == host.counter ? host.counter_is : number_by_name(name, false);
     if (number.empty() || number == "stride") return {};
     made += "(" + number + ")";
   }

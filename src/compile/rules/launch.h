@@ -1,7 +1,6 @@
 // What the kernel's file says of its host: how it is launched, and what happens between calls.
 #pragma once
 
-#include <initializer_list>
 #include <map>
 #include <set>
 #include <string>
@@ -16,15 +15,17 @@ struct Host {
   bool launches = false;  ///< the file has a launch of this kernel, of which the rest is
   std::map<std::string, std::string> arguments;  ///< by parameter: what is handed over
   std::vector<std::string> grid;                 ///< sizes along the axes; empty: a function
+  std::string counter, counter_is;               ///< of the loop around it: "i", "call + 1"
   bool meets = false;                            ///< all ranks meet before or after each call
   std::set<std::string> zeroed;                  ///< parameters whose memory is zeroed before it
 
-  bool says(std::initializer_list<const char*> phrases) const;
+  /// Whether one of the vocabulary's phrases stands there.
+  bool says(const char* what) const;
 };
 
 Host read_host(const Function& kernel);
 
 /// A number that the host hands over, of rank, world, call and programs; empty: nobody knows.
-std::string number_of(const std::string& host_text);
+std::string number_of(const Host& host, const std::string& text);
 
 }  // namespace hemiola::compile::rules

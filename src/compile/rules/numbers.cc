@@ -13,6 +13,7 @@ namespace {
 using skeleton::Array;
 using skeleton::Element;
 using skeleton::Event;
+using Meaning = skeleton::Word::Meaning;
 using skeleton::Value;
 
 /// Adds what `names` are made of, by assignments and loops of a function.
@@ -28,6 +29,29 @@ void add_sources(const Source& source, const Node& node, std::set<std::string>& 
       names_in(source, *right, names);
   }
   for (const Node* one : node.children) add_sources(source, *one, names);
+}
+
+/// Adds what stands in conditions with a call, or with a name that its value has there.
+void add_conditions(const Source& source, const Node& node, const Node& call,
+                    std::set<std::string>& names) {
+  const auto holds = [&](const Node* one) {
+    return one != nullptr && one->begin <= call.begin && call.end <= one->end;
+  };
+  std::set<std::string> given;
+  for (const Node* one : node.children) {
+    std::set<std::string> asked;
+    const Node* condition =
+        one->kind == Kind::if_statement ? one->child(Field::condition) : nullptr;
+    if (condition != nullptr) names_in(source, *condition, asked);
+    if (holds(condition) || std::any_of(asked.begin(), asked.end(), [&](const std::string& name) {
+          return given.contains(name);
+        }))
+      names.insert(asked.begin(), asked.end());
+    const Node* inner = one->children.empty() ? nullptr : one->children.front();
+    if (inner != nullptr && inner->kind == Kind::assignment && holds(inner))
+      names_in(source, *inner->child(Field::left), given);
+    if (holds(one)) add_conditions(source, *one, call, names);
+  }
 }
 
 /// The innermost loop around a node.
@@ -62,7 +86,6 @@ void names_of_values(const Source& source, const Node& call, std::size_t from,
 }
 
 }  // namespace
-
 
 std::optional<std::int64_t> Survey::value_of(const std::string& text, const Names& names) const {
   return formulas_.try_emplace(text, text).first->second.value(names);
@@ -165,10 +188,11 @@ std::string Survey::handed_over(int parameter) const {
   const auto handed = host_.arguments.find(one.name);
   if (handed == host_.arguments.end()) return "";
   if (handed->second == "True" || handed->second == "False") return handed->second;
-  const std::string number = number_of(handed->second), named = number_by_name(one.name, false);
+  const std::string number = number_of(host_, handed->second),
+                    named = number_by_name(one.name, false);
   // A rank that is written as a number is one of several; programs are fewer here.
   const bool is_of_rank = named.find("rank") != named.npos || named.find("world") != named.npos ||
-                          named.find("programs") != named.npos;
+                          (named.find("programs") != named.npos && !axes_.empty());
   return number_in(number) && is_of_rank ? "" : number;
 }
 
@@ -209,16 +233,15 @@ void Survey::choose_axes() {
   for (std::size_t i = 0; i < code_.steps.size(); ++i) {
     const skeleton::Step& step = code_.steps[i];
     if (step.op != skeleton::Op::call) continue;
-    const skeleton::Builtin builtin = code_.calls[step.a].builtin;
-    if (builtin != skeleton::Builtin::program_id && builtin != skeleton::Builtin::num_programs)
-      continue;
+    const Meaning meaning = code_.calls[step.a].meaning;
+    if (meaning != Meaning::program_id && meaning != Meaning::num_programs) continue;
     const bool says = i > 0 && code_.steps[i - 1].op == skeleton::Op::constant &&
                       code_.constants[code_.steps[i - 1].a].is_number();
     const std::int64_t axis = says ? code_.constants[code_.steps[i - 1].a].number() : 0;
     if (axis >= 0 && axis < 3) axes_.insert(static_cast<int>(axis));
   }
   for (std::size_t i = 0; i < std::min<std::size_t>(3, host_.grid.size()); ++i) {
-    const std::string number = number_of(host_.grid[i]);
+    const std::string number = number_of(host_, host_.grid[i]);
     const auto count = number_in(number);
     if ((count && *count > 0 && *count <= 8) || number.find("world") != number.npos)
       setting.axes[i] = number;
@@ -326,8 +349,9 @@ bool Survey::differs_by_rank(const Setting& chosen) {
 void Survey::infer_ranks() {
   if (!has_words(traces)) return;  // a table of addresses of its own GPU
   infer_by_tables();
+  std::set<std::string> counted;
   const bool has_rank = knows("rank", skeleton::Word::Meaning::rank);
-  if (has_rank || told_or_awaited().empty() || differs_by_rank(setting)) return;
+  if (has_rank || told_or_awaited(counted).empty() || differs_by_rank(setting)) return;
   for (const int one : guessed_) {
     Setting changed = setting;
     changed.expressions[one] = "rank";
@@ -368,32 +392,40 @@ void Survey::infer_by_tables() {
   }
 }
 
-/// Names of the kernel that say what is told and what is waited for.
-std::set<std::string> Survey::told_or_awaited() const {
+void Survey::add_names(const Event& event, std::set<std::string>& names,
+                       std::set<std::string>& counted) const {
+  const Source& source = code_.sites[0].module->source;
+  int site = code_.steps[event.step].site;
+  const Node* call = code_.steps[event.step].node;
+  const bool is_own = site == 0, counts = event.kind == Event::Kind::atomic;
+  for (; code_.sites[site].parent >= 0; site = code_.sites[site].parent)
+    call = code_.sites[site].call;
+  names_of_values(source, *call, is_own ? 1 : 0, names);
+  if (is_own && counts) add_conditions(source, source.root(), *call, counted);
+  const skeleton::Word* word = code_.calls[code_.steps[event.step].a].word;
+  if (!is_own || counts ||
+      (word != nullptr && (word->meaning == Meaning::wait || word->names_a_peer())))
+    return;
+  const Node* loop = loop_around(source.root(), *call);
+  if (loop != nullptr) names_in(source, *loop, names);
+  std::set<std::string> address;
+  const Node* arguments = call->child(Field::arguments);
+  if (arguments != nullptr && !arguments->children.empty())
+    names_in(source, *arguments->children[0], address);
+  for (const std::string& one : address) names.erase(one);
+}
+
+/// Names of the kernel that say what is told and what is waited for, and what counts are compared
+/// with.
+std::set<std::string> Survey::told_or_awaited(std::set<std::string>& counted) const {
   std::set<std::string> names;
   const skeleton::Site& kernel = code_.sites[0];
   const Source& source = kernel.module->source;
   for (const skeleton::Trace& trace : traces)
-    for (const Event& event : trace.events) {
-      if (event.kind != Event::Kind::poll && event.kind != Event::Kind::atomic &&
-          event.kind != Event::Kind::plain_poll)
-        continue;
-      int site = code_.steps[event.step].site;
-      const Node* call = code_.steps[event.step].node;
-      for (; code_.sites[site].parent >= 0; site = code_.sites[site].parent)
-        call = code_.sites[site].call;
-      const bool is_own = code_.steps[event.step].site == 0;
-      names_of_values(source, *call, is_own ? 1 : 0, names);
-      const skeleton::Builtin by = code_.calls[code_.steps[event.step].a].builtin;
-      if (!is_own || event.kind == Event::Kind::atomic || by == skeleton::Builtin::word) continue;
-      const Node* loop = loop_around(source.root(), *call);
-      if (loop != nullptr) names_in(source, *loop, names);
-      std::set<std::string> address;
-      const Node* arguments = call->child(Field::arguments);
-      if (arguments != nullptr && !arguments->children.empty())
-        names_in(source, *arguments->children[0], address);
-      for (const std::string& one : address) names.erase(one);
-    }
+    for (const Event& event : trace.events)
+      if (event.kind == Event::Kind::poll || event.kind == Event::Kind::atomic ||
+          event.kind == Event::Kind::plain_poll)
+        add_names(event, names, counted);
   for (std::size_t before = 0; before != names.size();) {
     before = names.size();
     for (const auto& function : kernel.module->functions)
@@ -404,11 +436,19 @@ std::set<std::string> Survey::told_or_awaited() const {
 
 /// What is told and awaited, of which nothing says what it is: one of several readings has to hold.
 void Survey::match_numbers(Choices& choices) {
-  const std::set<std::string> names = told_or_awaited();
+  std::set<std::string> counted;
+  const std::set<std::string> names = told_or_awaited(counted);
   for (const int i : guessed_) {
     const std::string& text = setting.expressions[i];
-    if ((text != "4 * programs" && text != "4") || !names.contains(code_.parameters[i].name))
+    const bool is_told = names.contains(code_.parameters[i].name);
+    if ((text != "4 * programs" && text != "4") ||
+        (!is_told && !counted.contains(code_.parameters[i].name)))
       continue;
+    const Change as_programs = [i](Setting& to) { to.expressions[i] = "programs"; };
+    if (!is_told) {  // how many count, if that holds
+      choices.push_back({[](Setting&) {}, as_programs});
+      continue;
+    }
     std::vector<Change> values;
     const std::string counts_calls =
         fmt::format("`{}` counts calls and nothing is between them", code_.parameters[i].name);

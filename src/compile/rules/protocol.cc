@@ -42,17 +42,14 @@ Protocol read_protocol(const std::string& file, const std::vector<std::string>& 
   for (const auto& pair : root) {
     const std::string key = pair.first.as<std::string>();
     const YAML::Node value = pair.second;
-    if (key == "ranks") {
-      if (value.IsSequence())
-        for (const YAML::Node& one : value) made.ranks.push_back(count_in(file, one));
-      else
-        made.ranks = {count_in(file, value)};
-    } else if (key == "programs") {
-      made.programs = count_in(file, value);
-    } else if (key == "residents") {
-      made.residents = count_in(file, value);
-    } else if (key == "calls") {
-      made.calls = count_in(file, value);
+    const auto count = std::map<std::string, int*>{
+        {"programs", &made.programs}, {"residents", &made.residents}, {"calls", &made.calls}};
+    if (const auto known = count.find(key); known != count.end()) {
+      *known->second = count_in(file, value);
+    } else if (key == "ranks" && value.IsSequence()) {
+      for (const YAML::Node& one : value) made.ranks.push_back(count_in(file, one));
+    } else if (key == "ranks") {
+      made.ranks = {count_in(file, value)};
     } else if (key == "between") {
       made.is_said = true;
       const std::string what = value.as<std::string>();

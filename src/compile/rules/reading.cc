@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "compile/rules/judge.h"
@@ -8,29 +10,13 @@ using skeleton::Op;
 
 namespace {
 
-/// An atomic that changes nothing.
-bool only_looks(const Event& event) {
-  if (event.op == "load") return true;
-  const bool zero = event.value.is_number() && event.value.number == 0;
-  return zero && (event.op == "add" || event.op == "or" || event.op == "sub");
-}
-
-bool sets_to_zero(const Event& event) {
-  return event.value.is_number() && event.value.number == 0;
-}
-
 /// Sums and extremes of one element are data unless something says otherwise.
 bool may_be_data(const Event& event) {
   return event.op != "xchg" && event.op != "cas" && event.scope == "gpu" &&
          (event.sem == "acq_rel" || event.sem == "relaxed");
 }
 
-/// Who counted last sets the count back.
-bool sets_back(const Event& event) {
-  return event.op == "xchg" && sets_to_zero(event);
-}
-
-bool is_data(const Event& event, bool is_word, bool is_near) {
+bool holds_data(const Event& event, bool is_word, bool is_near) {
   const bool depends_on_data = !event.value.is_number();
   if (event.may_be_data && !is_word) return true;
   if (depends_on_data && (event.is_block || (!is_word && event.op != "cas"))) return true;
@@ -39,49 +25,66 @@ bool is_data(const Event& event, bool is_word, bool is_near) {
 
 }  // namespace
 
-bool WordUse::has(const Event& event) const {
-  return is_awaited &&
+bool ArrayUse::awaits(const Event& event) const {
+  return is_awaited() &&
          (is_vague || std::any_of(event.where.begin(), event.where.end(), [&](const Element& one) {
             return one.is_vague || elements.contains(one.number);
           }));
 }
 
+const ArrayUse& Reading::use_of(int array) const {
+  static const ArrayUse none;
+  const auto found = uses_.find(array);
+  return found == uses_.end() ? none : found->second;
+}
+
 Reading::Reading(const skeleton::Code& code, const Survey& survey) : code_(code), survey_(survey) {
   for (const Trace& trace : survey.traces)
-    for (const Event& event : trace.events) note_word(trace, event);
+    for (const Event& event : trace.events) note_use(trace, event);
   for (const Trace& trace : survey.traces)
-    for (const Event& event : trace.events) {
-      const Part part = part_of(trace, event);
-      const int array = array_of(event);
-      if (part == Part::plain_tell && !sets_to_zero(event)) words_[array].is_told = true;
-      const bool is_data = part == Part::data_load || part == Part::data_store;
-      if (is_data && array >= 0 && is_far(trace, event)) exchanged_.insert(array);
-      has_words_ = has_words_ || event.kind == Event::Kind::ranks || part == Part::wait ||
-                   part == Part::plain_wait || part == Part::count || part == Part::tell;
-    }
+    for (const Event& event : trace.events) note_part(trace, event);
   // A table in a kernel that neither knows ranks nor tells anybody holds addresses of its own GPU.
   if (!has_words_ && !survey.knows_ranks) exchanged_.clear();
 }
 
-void Reading::note_word(const Trace& trace, const Event& event) {
-  const bool waits = event.kind == Event::Kind::poll || event.kind == Event::Kind::plain_poll;
-  if (!waits && event.kind != Event::Kind::atomic) return;
-  if (!decides_.contains(event.step)) decides_[event.step] = !waits && decides(event.step);
-  const bool far = is_far(trace, event);
-  WordUse& word = words_[array_of(event)];
-  if (waits && !is_send(trace, event)) {
-    word.is_awaited = true;
-    word.is_awaited_far = word.is_awaited_far || far;
-    for (const Element& one : event.where) {
-      word.elements.insert(one.number);
-      word.is_vague = word.is_vague || one.is_vague || one.kind != Element::Kind::address;
-    }
+void Reading::note_part(const Trace& trace, const Event& event) {
+  const Part part = part_of(trace, event);
+  const int array = array_of(event);
+  ArrayUse& use = uses_[array];
+  if (part == Part::plain_signal && !event.is_zero()) use.told[0] = true;
+  use.has_loads |= part == Part::load;
+  use.has_stores |= part == Part::store;
+  use.has_tells |= part == Part::signal || part == Part::plain_signal || part == Part::count;
+  use.has_counts |=
+      part == Part::other && event.kind == EventKind::atomic && event.value.is_number();
+  if (is_data(trace, event) && array >= 0 && is_far(trace, event)) exchanged_.insert(array);
+  has_words_ = has_words_ || event.kind == EventKind::ranks || part == Part::poll ||
+               part == Part::plain_poll || part == Part::count || part == Part::signal;
+}
+
+void Reading::note_use(const Trace& trace, const Event& event) {
+  const bool waits = event.kind == EventKind::poll || event.kind == EventKind::plain_poll;
+  const bool is_word = waits || event.kind == EventKind::atomic;
+  if (is_word && !decides_.contains(event.step))
+    decides_[event.step] = !waits && decides(event.step);
+  const bool tells = waits ? event.op == "cas" && !event.is_zero()
+                           : event.kind == EventKind::atomic && !event.only_looks();
+  const bool awaits = waits && !is_send(trace, event);
+  ArrayUse& use = uses_[array_of(event)];
+  use.is_word |= is_word;
+  use.is_taken |= event.kind != EventKind::atomic || !event.sets_back();
+  use.has_generic_stores |= event.kind == EventKind::store && !event.is_bulk;
+  use.is_counted |= is_word && decides_.at(event.step);
+  for (const Element& one : event.where) {
+    const int far = one.kind == Element::Kind::address && one.rank != trace.rank ? 1 : 0;
+    use.told[far] |= tells;
+    use.awaited[far] |= awaits;
+    use.loaded[far] |= event.kind == EventKind::load;
+    use.stored[far] |= event.kind == EventKind::store;
+    if (!awaits) continue;
+    use.elements.insert(one.number);
+    use.is_vague |= one.is_vague || one.kind != Element::Kind::address;
   }
-  const bool takes = event.value.is_number() && event.value.number == 0;
-  const bool tells = waits ? event.op == "cas" && !takes : !only_looks(event);
-  word.is_told = word.is_told || tells;
-  word.is_told_far = word.is_told_far || (tells && far);
-  word.is_counted = word.is_counted || decides_.at(event.step);
 }
 
 int Reading::array_of(const Event& event) const {
@@ -153,38 +156,48 @@ bool Reading::decides(int step) const {
 
 Reading::Part Reading::part_of(const Trace& trace, const Event& event) const {
   const int array = array_of(event);
-  const auto found = words_.find(array);
-  const WordUse use = found == words_.end() || array < 0 ? WordUse{} : found->second;
+  const ArrayUse& use = use_of(array);
   const bool is_table = array >= 0 && survey_.arrays[array].is_table;
+  const bool is_awaited = array >= 0 && use.awaits(event);
   switch (event.kind) {
-    case Event::Kind::load:
-      return is_table || use.has(event) ? Part::look : Part::data_load;
-    case Event::Kind::store:
-      if (use.has(event) && !event.is_bulk) return Part::plain_tell;
+    case EventKind::load:
+      return is_table || is_awaited ? Part::look : Part::load;
+    case EventKind::store:
+      if (is_awaited && !event.is_bulk) return Part::plain_signal;
       // A count that is set back.
-      return use.is_counted && !use.is_awaited ? Part::other : Part::data_store;
-    case Event::Kind::poll:
-      return is_send(trace, event) ? Part::tell : Part::wait;
-    case Event::Kind::plain_poll:
-      return is_table ? Part::look : Part::plain_wait;
-    case Event::Kind::atomic:
-      return part_of_atomic(trace, event, found == words_.end() ? WordUse{} : found->second);
+      return array >= 0 && use.is_counted && !use.is_awaited() ? Part::other : Part::store;
+    case EventKind::poll:
+      return is_send(trace, event) ? Part::signal : Part::poll;
+    case EventKind::plain_poll:
+      return is_table ? Part::look : Part::plain_poll;
+    case EventKind::atomic:
+      return part_of_atomic(trace, event, use);
+    case EventKind::bulk_wait:
+      return Part::bulk_wait;
     default:
-      return Part::other;
+      return Part::barrier;
   }
 }
 
 Reading::Part Reading::part_of_atomic(const Trace& trace, const Event& event,
-                                      const WordUse& use) const {
-  if (only_looks(event)) return Part::look;
+                                      const ArrayUse& use) const {
+  if (event.only_looks()) return Part::look;
   const bool is_near = array_of(event) >= 0 && !is_far(trace, event);
-  if (sets_back(event) && use.is_counted && !use.is_awaited) return Part::other;
-  if (is_data(event, use.is_awaited || use.is_counted, is_near)) return Part::data_store;
+  if (event.sets_back() && use.is_counted && !use.is_awaited()) return Part::other;
+  if (holds_data(event, use.is_awaited() || use.is_counted, is_near)) return Part::store;
   if (event.op != "xchg" && decides_.at(event.step)) return Part::count;
   // The result of a counter that gives out work is used, and nobody waits for it.
   const bool is_used = code_.steps[event.step + 1].op != Op::pop;
-  const bool gives_out = is_near && !use.is_awaited && (is_used || use.is_counted);
-  return gives_out && event.op != "xchg" ? Part::other : Part::tell;
+  const bool gives_out = is_near && !use.is_awaited() && (is_used || use.is_counted);
+  return gives_out && event.op != "xchg" ? Part::other : Part::signal;
+}
+
+std::string place_of(const Span& span) {
+  return fmt::format("{}:{}: ", span.file, span.line);
+}
+
+void add_once(std::vector<std::string>& to, std::string what) {
+  if (std::find(to.begin(), to.end(), what) == to.end()) to.push_back(std::move(what));
 }
 
 }  // namespace hemiola::compile::rules

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
+#include "compile/rules/judge.h"
 #include "compile/rules/names.h"
 
 namespace hemiola::compile::rules {
@@ -17,32 +19,11 @@ using skeleton::Value;
 constexpr std::size_t kMostSettings = 24;
 constexpr int kPrograms = 4;  ///< of a survey
 
-std::map<int, Use> uses_of(const std::vector<skeleton::Trace>& traces) {
-  std::map<int, Use> uses;
-  for (const skeleton::Trace& trace : traces)
-    for (const Event& event : trace.events)
-      for (const Element& where : event.where) {
-        if (where.kind != Element::Kind::address) continue;
-        Use& use = uses[where.array];
-        const int far = where.rank == trace.rank ? 0 : 1;
-        const bool looks =
-            event.op == "load" || (event.value.is_number() && event.value.number == 0 &&
-                                   event.op != "xchg" && event.op != "cas");
-        use.is_awaited[far] |=
-            event.kind == Event::Kind::poll || event.kind == Event::Kind::plain_poll;
-        use.is_told[far] |= event.kind == Event::Kind::atomic && !looks;
-        use.is_told[far] |= event.kind == Event::Kind::poll && event.op == "cas";
-        use.is_loaded[far] |= event.kind == Event::Kind::load;
-        use.is_stored[far] |= event.kind == Event::Kind::store;
-      }
-  return uses;
-}
-
 /// Whether what one sends is what the other takes.
-bool fit(const Use& far, const Use& own) {
-  return (far.is_told[1] && own.is_awaited[0]) || (far.is_awaited[1] && own.is_told[0]) ||
-         (far.is_stored[1] && (own.is_loaded[0] || own.is_awaited[0])) ||
-         (far.is_loaded[1] && own.is_stored[0]) || (far.is_awaited[1] && own.is_stored[0]);
+bool fit(const ArrayUse& far, const ArrayUse& own) {
+  return (far.told[1] && own.awaited[0]) || (far.awaited[1] && own.told[0]) ||
+         (far.stored[1] && (own.loaded[0] || own.awaited[0])) || (far.loaded[1] && own.stored[0]) ||
+         (far.awaited[1] && own.stored[0]);
 }
 
 }  // namespace
@@ -68,6 +49,17 @@ Survey::Survey(const skeleton::Code& code, const ParameterValues& constants,
   for (int i = 0; i < arrays.size(); ++i)
     if (has_ranks && !names_a_peer(arrays[i].name)) arrays[i].is_indexed = true;
   record(setting);
+  const auto before = std::pair(setting, assumed);
+  choose_arrays();
+  // Two ranks have none between the first and the last, which may be who tells.
+  const Reading reading(code_, *this);
+  const bool is_open =
+      std::any_of(reading.uses().begin(), reading.uses().end(),
+                  [](const auto& one) { return one.second.is_awaited() && !one.second.is_told(); });
+  if (!is_open || worlds_.back() == surveyed) return;
+  surveyed = worlds_.back();
+  std::tie(setting, assumed) = before;
+  record(setting);
   choose_arrays();
 }
 
@@ -88,6 +80,17 @@ void Survey::choose_arrays() {
     all = std::move(more);
   }
   setting = all.front();
+  // Calls are counted from 1, or from 0 if that holds.
+  for (std::size_t i = 0, count = all.size(); i < count; ++i) {
+    Setting from_zero = all[i];
+    for (std::size_t k = 0; k < code_.parameters.size(); ++k) {
+      std::string& text = from_zero.expressions[k];
+      const std::size_t at = text.find("call + 1");
+      if (at != text.npos && !protocol_.parameters.contains(code_.parameters[k].name))
+        text.replace(at, 8, "call");
+    }
+    if (!(from_zero == all[i])) all.push_back(std::move(from_zero));
+  }
   others.assign(all.begin() + 1, all.end());
   for (std::size_t i = 0; i < code_.parameters.size(); ++i) {
     const std::string& text = setting.expressions[i];
@@ -102,15 +105,14 @@ void Survey::choose_arrays() {
 
 /// A parameter that is memory of a peer: whose, and what is done with it, which looked near as long
 /// as nobody knew.
-Use Survey::of_peer(int parameter, Use use) {
+ArrayUse Survey::of_peer(int parameter, ArrayUse use) {
   std::string& at = setting.at[parameter];
   if (at.empty()) {
     const std::string whose = number_by_name(arrays[parameter].name, false);
     at = whose.find("world - 1") != whose.npos ? whose : "(rank + 1) % world";
     assumed.push_back(fmt::format("`{}` is memory of rank {}", arrays[parameter].name, at));
   }
-  for (auto* one : {use.is_told, use.is_awaited, use.is_loaded, use.is_stored})
-    std::swap(one[0], one[1]);
+  for (auto* one : {use.told, use.awaited, use.loaded, use.stored}) std::swap(one[0], one[1]);
   return use;
 }
 
@@ -131,8 +133,8 @@ std::set<int> Survey::inputs() const {
 
 /// Own parameters that take what is sent there: with the same name but for whose it is, or else
 /// with words of it, or else all.
-std::vector<int> Survey::own_for(int array, const std::string& name, const Use& use,
-                                 std::map<int, Use>& uses, bool& is_named) const {
+std::vector<int> Survey::own_for(int array, const std::string& name, const ArrayUse& use,
+                                 const Reading& reading, bool& is_named) const {
   std::vector<int> named, alike, fitting;
   const std::set<std::string> core = core_of(name);
   const std::set<int> read_first = inputs();
@@ -143,12 +145,12 @@ std::vector<int> Survey::own_for(int array, const std::string& name, const Use& 
       continue;
     const std::set<std::string> words = core_of(one.name);
     if (!core.empty() && core == words) named.push_back(own);
-    if (!one.is_pointer || !fit(use, uses[own])) continue;
+    if (!one.is_pointer || !fit(use, reading.use_of(own))) continue;
     const bool shares = std::any_of(core.begin(), core.end(), [&](const std::string& word) {
       return word.size() > 1 && words.contains(word);
     });
     if (shares) alike.push_back(own);
-    if (!read_first.contains(own) || uses[own].is_stored[0]) fitting.push_back(own);
+    if (!read_first.contains(own) || reading.use_of(own).stored[0]) fitting.push_back(own);
   }
   // What is read at once is rather an input.
   std::stable_partition(fitting.begin(), fitting.end(),
@@ -164,7 +166,7 @@ std::vector<int> Survey::own_for(int array, const std::string& name, const Use& 
 }
 
 void Survey::match_peers(Choices& choices) {
-  std::map<int, Use> uses = uses_of(traces);
+  const Reading reading(code_, *this);
   std::set<int> taken;
   std::vector<std::pair<int, std::vector<int>>> open;
   for (int i = 0; i < arrays.size(); ++i) {
@@ -172,16 +174,16 @@ void Survey::match_peers(Choices& choices) {
     const std::string name = arrays[is_child ? arrays[i].parameter : i].name;
     const bool is_peers = is_child || (names_a_peer(name) && !arrays[i].is_table &&
                                        !arrays[i].is_symmetric && arrays[i].is_pointer);
-    if (!uses.contains(i) || setting.aliases.contains(i) || !is_peers) continue;
-    Use use = uses[i];
+    if (!reading.uses().contains(i) || setting.aliases.contains(i) || !is_peers) continue;
+    ArrayUse use = reading.use_of(i);
     if (!is_child) use = of_peer(i, use);
     bool is_named = false;
-    std::vector<int> own = own_for(i, name, use, uses, is_named);
+    std::vector<int> own = own_for(i, name, use, reading, is_named);
     if (is_named) {
       setting.aliases[i] = own[0];
       taken.insert(own[0]);
       assumed.push_back(fmt::format("`{}` is `{}` of a peer", arrays[i].name, arrays[own[0]].name));
-    } else if (!own.empty() && !use.is_awaited[0] && !use.is_loaded[0] && !use.is_stored[0]) {
+    } else if (!own.empty() && !use.awaited[0] && !use.loaded[0] && !use.stored[0]) {
       open.emplace_back(i, std::move(own));
     }
   }
@@ -207,9 +209,8 @@ void Survey::match_peers(Choices& choices) {
 bool Survey::knows(const char* what, skeleton::Word::Meaning meaning) const {
   return std::any_of(setting.expressions.begin(), setting.expressions.end(),
                      [&](const std::string& one) { return one.find(what) != std::string::npos; }) ||
-         std::any_of(code_.calls.begin(), code_.calls.end(), [&](const skeleton::Call& one) {
-           return one.word != nullptr && one.word->meaning == meaning;
-         });
+         std::any_of(code_.calls.begin(), code_.calls.end(),
+                     [&](const skeleton::Call& one) { return one.meaning == meaning; });
 }
 
 /// Two who exchange know no number of ranks.
@@ -221,12 +222,9 @@ void Survey::choose_worlds() {
       std::any_of(code_.parameters.begin(), code_.parameters.end(),
                   [](const skeleton::Parameter& one) { return is_of_ring(one.name); });
   const bool knows_world = knows("world", skeleton::Word::Meaning::world);
-  const bool names_peers =
-      std::any_of(code_.calls.begin(), code_.calls.end(), [](const skeleton::Call& one) {
-        return one.word != nullptr &&
-               std::any_of(one.word->arguments.begin(), one.word->arguments.end(),
-                           [](const std::string& role) { return role.starts_with("peer"); });
-      });
+  const bool names_peers = std::any_of(
+      code_.calls.begin(), code_.calls.end(),
+      [](const skeleton::Call& one) { return one.word != nullptr && one.word->names_a_peer(); });
   knows_ranks =
       knows_world || has_peers || names_peers || knows("rank", skeleton::Word::Meaning::rank);
   if (!knows_world && !is_ring) worlds_ = {2};
@@ -237,12 +235,13 @@ void Survey::choose_worlds() {
 void Survey::record(const Setting& chosen) {
   traces.clear();
   not_followed.clear();
-  const Size size = size_of(chosen, arrays.world, kPrograms);
+  arrays.world = surveyed;
+  const Size size = size_of(chosen, surveyed, kPrograms);
   for (int rank = 0; rank < size.world; ++rank) {
     for (int program = 0; program < size.programs(); ++program) {
       skeleton::Recorder recorder;
       skeleton::Machine machine(code_, arrays, recorder);
-      machine.launch.programs = size.grid;
+      machine.programs = size.grid;
       skeleton::Process process{.rank = rank, .program = program};
       process.slots = start(chosen, size, rank, 0);
       process.slots.resize(static_cast<std::size_t>(code_.slots));

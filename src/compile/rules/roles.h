@@ -27,10 +27,8 @@ struct Protocol {
 /// Failure for a file that is none, and for keys and parameters that there are not.
 Protocol read_protocol(const std::string& file, const std::vector<std::string>& parameters);
 
-/// What is done with an array, near (by its own rank) and far.
-struct Use {
-  bool is_told[2]{}, is_awaited[2]{}, is_loaded[2]{}, is_stored[2]{};
-};
+class Reading;
+struct ArrayUse;
 
 /// One way to read the parameters that the text leaves open.
 struct Setting {
@@ -64,6 +62,7 @@ class Survey {
   bool knows_ranks = false;    ///< the kernel is told of its rank or of peers
   std::vector<std::string> assumed;
   Setting setting;              ///< the likeliest
+  int surveyed = 2;             ///< ranks of the traces
   int inferred_ranks = 0;       ///< numbers that only their use says to be ranks
   std::vector<Setting> others;  ///< tried if that does not hold
 
@@ -97,16 +96,18 @@ class Survey {
   bool differs_by_rank(const Setting& setting);
   void choose_arrays();
   void match_peers(Choices& choices);
-  Use of_peer(int parameter, Use use);
-  std::vector<int> own_for(int array, const std::string& name, const Use& use,
-                           std::map<int, Use>& uses, bool& is_named) const;
+  ArrayUse of_peer(int parameter, ArrayUse use);
+  std::vector<int> own_for(int array, const std::string& name, const ArrayUse& use,
+                           const Reading& reading, bool& is_named) const;
   std::set<int> inputs() const;
   void match_numbers(Choices& choices);
   void record(const Setting& setting);
   std::string expression_of(int parameter) const;
   void choose_worlds();
   bool knows(const char* what, skeleton::Word::Meaning meaning) const;
-  std::set<std::string> told_or_awaited() const;
+  void add_names(const skeleton::Event& event, std::set<std::string>& names,
+                 std::set<std::string>& counted) const;
+  std::set<std::string> told_or_awaited(std::set<std::string>& counted) const;
   Size size_of(const Setting& chosen, int world, int programs) const;
 
   std::optional<std::int64_t> value_of(const std::string& text, const Names& names) const;

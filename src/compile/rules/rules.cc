@@ -14,32 +14,6 @@ using rules::Reading;
 using rules::Survey;
 using Part = Reading::Part;
 
-MemoryEvent::Kind kind_of(const skeleton::Event& event, Part part, bool has_bulk) {
-  using From = skeleton::Event::Kind;
-  using To = MemoryEvent::Kind;
-  if (event.kind == From::bulk_wait) return To::bulk_wait;
-  if (event.kind == From::barrier || event.kind == From::ranks || event.kind == From::fence ||
-      event.kind == From::proxy_fence)
-    return To::barrier;
-  switch (part) {
-    case Part::wait:
-      return To::poll;
-    case Part::plain_wait:
-      return To::plain_poll;
-    case Part::count:
-    case Part::other:
-      return To::count;
-    case Part::tell:
-      return To::signal;
-    case Part::plain_tell:
-      return To::plain_signal;
-    case Part::data_store:
-      return event.is_bulk && has_bulk ? To::bulk_store : To::store;
-    default:
-      return To::load;
-  }
-}
-
 /// Every event of the text once, in the order in which a program comes to it.
 std::vector<MemoryEvent> events_of(const skeleton::Code& code, const Survey& survey,
                                    const Reading& reading, bool has_bulk) {
@@ -49,12 +23,15 @@ std::vector<MemoryEvent> events_of(const skeleton::Code& code, const Survey& sur
     for (const skeleton::Event& event : trace.events) {
       if (!known.insert(event.step).second) continue;
       const int array = reading.array_of(event);
-      const bool far = reading.is_far(trace, event);
-      events.push_back({.kind = kind_of(event, reading.part_of(trace, event), has_bulk),
+      Part part = reading.part_of(trace, event);
+      if (part == Part::store && event.is_bulk && has_bulk) part = Part::bulk_store;
+      if (part == Part::look) part = Part::load;
+      if (part == Part::other) part = Part::count;
+      events.push_back({.kind = part,
                         .operand = array < 0 ? "" : survey.arrays[array].name,
                         .sem = event.sem,
                         .scope = event.scope,
-                        .is_remote = far,
+                        .is_remote = reading.is_far(trace, event),
                         .span = code.span(event.step)});
     }
   return events;
@@ -63,20 +40,15 @@ std::vector<MemoryEvent> events_of(const skeleton::Code& code, const Survey& sur
 /// Calls and places that nobody looked into.
 void name_what_is_not_followed(const skeleton::Code& code, const Survey& survey,
                                RuleReport& report) {
-  const auto add = [&](std::string what) {
-    if (std::find(report.not_judged.begin(), report.not_judged.end(), what) ==
-        report.not_judged.end())
-      report.not_judged.push_back(std::move(what));
+  const auto add = [&](const Span& span, const std::string& what) {
+    rules::add_once(report.not_judged, rules::place_of(span) + what);
   };
   for (const skeleton::NotFollowed& one : code.not_followed)
-    add(fmt::format("{}:{}: {} is not followed", one.span.file, one.span.line, one.what));
+    add(one.span, one.what + " is not followed");
   for (const int step : survey.not_followed)
-    add(fmt::format("{}:{}: this assembly is not understood", code.span(step).file,
-                    code.span(step).line));
+    add(code.span(step), "this assembly is not understood");
   for (const skeleton::Trace& trace : survey.traces)
-    if (!trace.failure.empty())
-      add(fmt::format("{}:{}: {}", code.span(trace.failed_step).file,
-                      code.span(trace.failed_step).line, trace.failure));
+    if (!trace.failure.empty()) add(code.span(trace.failed_step), trace.failure);
 }
 
 /// A helper that is right where it is called once and wrong where it is called another time is
@@ -123,9 +95,9 @@ void check_version(const std::string& triton) {
 }  // namespace
 
 std::string_view name_of(MemoryEvent::Kind kind) {
-  static constexpr std::array<std::string_view, 10> kNames{
-      "load", "store",      "bulk store", "bulk wait", "barrier",
-      "wait", "plain wait", "counter",    "signal",    "plain signal"};
+  static constexpr std::array<std::string_view, 12> kNames{
+      "load",       "store",   "bulk store", "bulk wait",    "barrier", "wait",
+      "plain wait", "counter", "signal",     "plain signal", "look",    "counter"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

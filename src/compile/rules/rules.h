@@ -27,16 +27,18 @@ struct Violation {
 /// its helpers in place.
 struct MemoryEvent {
   enum class Kind : std::uint8_t {
-    load,         ///< of a block
-    store,        ///< of a block
-    bulk_store,   ///< of a block, by a descriptor: by TMA on the target that has it
-    bulk_wait,    ///< until bulk stores are complete
-    barrier,      ///< of the program's threads, or of all ranks
-    poll,         ///< a look at a signal, again and again
-    plain_poll,   ///< likewise, by a load
-    count,        ///< a counter of tiles, whose value decides what follows
-    signal,       ///< told by an atomic
-    plain_signal  ///< told by a store, to where others look
+    load,          ///< of a block
+    store,         ///< of a block
+    bulk_store,    ///< of a block, by a descriptor: by TMA on the target that has it
+    bulk_wait,     ///< until bulk stores are complete
+    barrier,       ///< of the program's threads, or of all ranks
+    poll,          ///< a look at a signal, again and again
+    plain_poll,    ///< likewise, by a load
+    count,         ///< a counter of tiles, whose value decides what follows
+    signal,        ///< told by an atomic
+    plain_signal,  ///< told by a store, to where others look
+    look,          ///< of a load or an atomic at a table or a word, which waits for nothing
+    other          ///< a counter that gives out work, or is set back
   };
   Kind kind = Kind::load;
   std::string operand;     ///< the array: a parameter, or "peers[]": what a table's addresses reach

@@ -27,13 +27,9 @@ Code Assembler::assemble(const Function& kernel) {
   code_.sites.push_back({.module = kernel.module, .function = kernel.name});
   const Source& source = kernel.module->source;
   for (const compile::Parameter& one : kernel.parameters) {
-    const Node* type = one.node == nullptr ? nullptr : one.node->child(Field::type);
-    code_.parameters.push_back(
-        {.name = one.name,
-         .is_constexpr = one.is_constexpr,
-         .default_text =
-             one.default_value == nullptr ? "" : std::string(source.text(*one.default_value)),
-         .annotation = type == nullptr ? "" : std::string(source.text(*type))});
+    code_.parameters.push_back({.name = one.name, .is_constexpr = one.is_constexpr});
+    if (one.default_value != nullptr)
+      code_.parameters.back().default_text = source.text(*one.default_value);
     slot(one.name);
   }
   frame.result = code_.slots++;
@@ -74,7 +70,7 @@ void Assembler::statement(const Node& node) {
     case Kind::expression_statement:
       return expression_statement(node);
     case Kind::if_statement:
-      return if_statement(node);
+      return if_statement(node, node, 0);
     case Kind::while_statement:
       return while_statement(node);
     case Kind::for_statement:
@@ -106,21 +102,17 @@ void Assembler::with_statement(const Node& node) {
   const Node& head = *node.children.front();
   const std::string_view written = text(head);
   const std::size_t as = written.rfind(" as ");
-  const Word* word = vocabulary_.find("language_extra.tid");
-  if (written.find("simt_exec_region") == written.npos || as == written.npos || word == nullptr) {
+  if (written.find("simt_exec_region") == written.npos || as == written.npos) {
     code_.not_followed.push_back(
         {"with " + std::string(written), span_of(frame_->module->source, head)});
   } else {
     std::string targets(written.substr(as + 4));
     std::erase_if(targets, [](char c) { return c == '(' || c == ')' || c == ' '; });
     const std::size_t comma = targets.find(',');
-    code_.calls.push_back({.builtin = Builtin::word, .name = "lane", .word = word});
-    emit(Op::call, head, static_cast<int>(code_.calls.size()) - 1);
+    call_word(head, "language_extra.tid");
     emit(Op::set, head, slot(targets.substr(0, comma)));
     if (comma != std::string::npos) {
-      code_.calls.push_back(
-          {.builtin = Builtin::word, .name = "lanes", .word = vocabulary_.find("nvshmem.n_pes")});
-      emit(Op::call, head, static_cast<int>(code_.calls.size()) - 1);
+      call_word(head, "nvshmem.n_pes");
       emit(Op::set, head, slot(targets.substr(comma + 1)));
     }
   }
@@ -189,51 +181,40 @@ void Assembler::augmented(const Node& node) {
   store_to(*left);
 }
 
-void Assembler::if_statement(const Node& node) {
-  const Node* condition = node.child(Field::condition);
-  const Node* body = node.child(Field::consequence);
+/// `part` is the statement itself or one of its elif clauses; alternatives from child `next` on are
+/// its others.
+void Assembler::if_statement(const Node& node, const Node& part, std::size_t next) {
+  const Node *condition = part.child(Field::condition), *body = part.child(Field::consequence);
   if (condition == nullptr || body == nullptr) return;
   expression(*condition);
   const int id = ifs_++;
   const int test = emit(Op::unless, *condition, 0, id);
   statements(*body);
-  std::size_t rest = 0;
-  while (rest < node.children.size() && node.children[rest]->field != Field::alternative) ++rest;
-  if (rest < node.children.size()) {
-    const int over = emit(Op::over_else, node, 0, id);
-    land(test);
-    else_of(node, rest);
-    land(over);
-  } else {
-    land(test);
-  }
-  emit(Op::if_end, node, 0, id);
-}
-
-/// elif and else clauses from child `from` on.
-void Assembler::else_of(const Node& node, std::size_t from) {
-  const Node& clause = *node.children[from];
-  if (clause.kind != Kind::elif_clause) {
-    const Node* body = clause.child(Field::body);
-    statements(body == nullptr ? clause : *body);
-    return;
-  }
-  const Node *condition = clause.child(Field::condition), *body = clause.child(Field::consequence);
-  if (condition == nullptr || body == nullptr) return;
-  expression(*condition);
-  const int id = ifs_++;
-  const int test = emit(Op::unless, *condition, 0, id);
-  statements(*body);
-  const int over = emit(Op::over_else, clause, 0, id);
+  const int over = emit(Op::over_else, part, 0, id);
   land(test);
-  if (from + 1 < node.children.size()) else_of(node, from + 1);
+  while (next < node.children.size() && node.children[next]->field != Field::alternative) ++next;
+  if (next < node.children.size()) {
+    const Node& clause = *node.children[next];
+    const Node* otherwise = clause.child(Field::body);
+    if (clause.kind == Kind::elif_clause)
+      if_statement(node, clause, next + 1);
+    else
+      statements(otherwise == nullptr ? clause : *otherwise);
+  }
   land(over);
-  emit(Op::if_end, clause, 0, id);
+  emit(Op::if_end, part, 0, id);
 }
 
-void Assembler::body_of_loop(const Node& node) {
+/// The body of a loop, from its head to its end.
+void Assembler::loop(const Node& node, int id, int head, int test) {
   if (const Node* body = node.child(Field::body)) statements(*body);
   for (const int step : loops_.back().continues) land(step);
+  emit(Op::again, node, head, id);
+  land(test);
+  code_.loop_may_wait[id] = code_.loop_may_wait[id] || !loops_.back().breaks.empty();
+  for (const int step : loops_.back().breaks) land(step);
+  loops_.pop_back();
+  emit(Op::loop_end, node, 0, id);
 }
 
 void Assembler::while_statement(const Node& node) {
@@ -245,13 +226,7 @@ void Assembler::while_statement(const Node& node) {
   emit(Op::loop_begin, node, 0, id);
   const int head = here();
   expression(*condition);
-  const int test = emit(Op::unless_while, *condition, 0, id);
-  body_of_loop(node);
-  emit(Op::again, node, head, id);
-  land(test);
-  for (const int step : loops_.back().breaks) land(step);
-  loops_.pop_back();
-  emit(Op::loop_end, node, 0, id);
+  loop(node, id, head, emit(Op::unless_while, *condition, 0, id));
 }
 
 void Assembler::for_statement(const Node& node) {
@@ -270,13 +245,7 @@ void Assembler::for_statement(const Node& node) {
   const int head = here();
   const int test = emit(Op::next, node, 0, hidden);
   store_to(*target);
-  body_of_loop(node);
-  emit(Op::again, node, head, id);
-  land(test);
-  code_.loop_may_wait[id] = !loops_.back().breaks.empty();
-  for (const int step : loops_.back().breaks) land(step);
-  loops_.pop_back();
-  emit(Op::loop_end, node, 0, id);
+  loop(node, id, head, test);
 }
 
 void Assembler::return_statement(const Node& node) {

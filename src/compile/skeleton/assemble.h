@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -37,18 +36,18 @@ class Assembler {
   void assignment(const Node& node);
   void store_to(const Node& target);
   void augmented(const Node& node);
-  void if_statement(const Node& node);
-  void else_of(const Node& node, std::size_t from);
+  void if_statement(const Node& node, const Node& part, std::size_t next);
   void while_statement(const Node& node);
   void for_statement(const Node& node);
   void return_statement(const Node& node);
-  void body_of_loop(const Node& node);
+  void loop(const Node& node, int id, int head, int test);
 
   void expression(const Node& node);
   bool literal(const Node& node);
   void composite(const Node& node);
   void operation(const Node& node);
   void name(const Node& node);
+  void constant_of(const Node& node, const Module* home, const Node* value);
   void attribute(const Node& node);
   void subscript(const Node& node);
   void comparison(const Node& node);
@@ -58,9 +57,8 @@ class Assembler {
 
   void call(const Node& node);
   void enter(const Node& node, const Function& helper);
-  void built_in(const Node& node, Builtin builtin, std::string name, const Node* receiver,
-                const Word* word = nullptr);
-  void method(const Node& node, const std::string& name, const Node& object);
+  void call_word(const Node& node, Call made, const Node* receiver = nullptr);
+  void call_word(const Node& node, const std::string& name);
   /// "triton.language.load" of what is called, imports of the module looked up.
   std::string dotted(const Node& callee) const;
   const Function* function_of(const Node& callee) const;
@@ -80,11 +78,7 @@ class Assembler {
   Frame* frame_ = nullptr;
   std::vector<Loop> loops_;
   int ifs_ = 0, depth_ = 0;
-  std::set<std::string> open_constants_;
+  std::set<const Node*> open_constants_;
 };
-
-/// What a name of triton.language or of Python does.
-std::optional<Builtin> builtin_of(std::string_view dotted);
-std::optional<Builtin> method_of(std::string_view name);
 
 }  // namespace hemiola::compile::skeleton

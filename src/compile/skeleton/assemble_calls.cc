@@ -1,7 +1,4 @@
-// Calls: helpers in place, functions of triton.language, words of libraries.
-#include <algorithm>
-#include <array>
-
+// Calls: helpers in place, words of the vocabulary.
 #include "compile/skeleton/assemble.h"
 
 namespace hemiola::compile::skeleton {
@@ -10,105 +7,7 @@ namespace {
 constexpr int kDeepestCalls = 24;
 constexpr std::size_t kMostSteps = 60'000;
 
-using Named = std::pair<std::string_view, Builtin>;
-
-constexpr std::array kLanguage{Named{"load", Builtin::load},
-                               Named{"store", Builtin::store},
-                               Named{"program_id", Builtin::program_id},
-                               Named{"num_programs", Builtin::num_programs},
-                               Named{"arange", Builtin::arange},
-                               Named{"full", Builtin::full},
-                               Named{"zeros", Builtin::zeros},
-                               Named{"cdiv", Builtin::cdiv},
-                               Named{"minimum", Builtin::fold},
-                               Named{"maximum", Builtin::fold},
-                               Named{"where", Builtin::where},
-                               Named{"sum", Builtin::reduce},
-                               Named{"max", Builtin::reduce},
-                               Named{"min", Builtin::reduce},
-                               Named{"xor_sum", Builtin::reduce},
-                               Named{"cast", Builtin::cast},
-                               Named{"pointer_type", Builtin::pointer_type},
-                               Named{"range", Builtin::range},
-                               Named{"static_range", Builtin::range},
-                               Named{"debug_barrier", Builtin::barrier},
-                               Named{"barrier", Builtin::barrier},
-                               Named{"inline_asm_elementwise", Builtin::assembly},
-                               Named{"trans", Builtin::transpose},
-                               Named{"permute", Builtin::transpose},
-                               Named{"make_tensor_descriptor", Builtin::descriptor},
-                               Named{"_experimental_make_tensor_descriptor", Builtin::descriptor},
-                               Named{"load_tensor_descriptor", Builtin::descriptor_load},
-                               Named{"store_tensor_descriptor", Builtin::descriptor_store},
-                               Named{"make_block_ptr", Builtin::block_pointer},
-                               Named{"advance", Builtin::advance},
-                               Named{"multiple_of", Builtin::first},
-                               Named{"max_contiguous", Builtin::first},
-                               Named{"max_constancy", Builtin::first},
-                               Named{"constexpr", Builtin::first},
-                               Named{"to_tensor", Builtin::first},
-                               Named{"broadcast_to", Builtin::first},
-                               Named{"reshape", Builtin::first},
-                               Named{"view", Builtin::first},
-                               Named{"ravel", Builtin::first}};
-
-constexpr std::array kPython{Named{"range", Builtin::range},    Named{"min", Builtin::fold},
-                             Named{"max", Builtin::fold},       Named{"int", Builtin::first},
-                             Named{"bool", Builtin::first},     Named{"str", Builtin::first},
-                             Named{"len", Builtin::pure},       Named{"abs", Builtin::pure},
-                             Named{"float", Builtin::pure},     Named{"print", Builtin::pure},
-                             Named{"isinstance", Builtin::pure}};
-
-constexpr std::array kMethods{Named{"to", Builtin::cast},
-                              Named{"cast", Builtin::cast},
-                              Named{"load", Builtin::descriptor_load},
-                              Named{"gather", Builtin::descriptor_load},
-                              Named{"store", Builtin::descriptor_store},
-                              Named{"scatter", Builtin::descriptor_store},
-                              Named{"trans", Builtin::transpose},
-                              Named{"permute", Builtin::transpose},
-                              Named{"sum", Builtin::reduce},
-                              Named{"max", Builtin::reduce},
-                              Named{"min", Builtin::reduce},
-                              Named{"advance", Builtin::advance},
-                              Named{"reshape", Builtin::first},
-                              Named{"view", Builtin::first},
-                              Named{"broadcast_to", Builtin::first}};
-
-std::optional<Builtin> found_in(const auto& table, std::string_view name) {
-  const auto found =
-      std::find_if(table.begin(), table.end(), [&](const Named& one) { return one.first == name; });
-  if (found == table.end()) return {};
-  return found->second;
-}
-
-std::string_view last_part(std::string_view dotted) {
-  const std::size_t dot = dotted.rfind('.');
-  return dot == dotted.npos ? dotted : dotted.substr(dot + 1);
-}
-
 }  // namespace
-
-std::optional<Builtin> builtin_of(std::string_view dotted) {
-  const std::string_view name = last_part(dotted);
-  if (dotted.find('.') == dotted.npos) return found_in(kPython, name);
-  const std::string_view root = dotted.substr(0, dotted.find('.'));
-  if (root == "math" || root == "torch" || dotted.find("libdevice") != dotted.npos)
-    return Builtin::pure;
-  if (root != "triton" || dotted.find("experimental") != dotted.npos ||
-      dotted.find("distributed") != dotted.npos)
-    return {};
-  if (const auto known = found_in(kLanguage, name)) return known;
-  if (name == "atomic_poll") return Builtin::atomic_poll;
-  if (name.starts_with("atomic_")) return Builtin::atomic;
-  if (name.find("descriptor") != name.npos || name.find("tensormap") != name.npos) return {};
-  return Builtin::pure;
-}
-
-std::optional<Builtin> method_of(std::string_view name) {
-  if (name.starts_with("atomic_")) return Builtin::descriptor_store;
-  return found_in(kMethods, name);
-}
 
 std::string Assembler::dotted(const Node& callee) const {
   if (callee.kind == Kind::attribute) {
@@ -153,30 +52,29 @@ void Assembler::call(const Node& node) {
     root = root->child(Field::object);
   const bool is_method = callee->kind == Kind::attribute &&
                          (root->kind != Kind::identifier || frame_->slots.contains(text(*root)));
-  if (is_method)
-    return method(node, std::string(text(*callee->child(Field::attribute))),
-                  *callee->child(Field::object));
+  if (is_method) {
+    std::string name(text(*callee->child(Field::attribute)));
+    const Word* word = vocabulary_.find("<method>." + name);
+    return call_word(node, {.name = std::move(name), .word = word}, callee->child(Field::object));
+  }
   const std::string full = dotted(*callee);
   const Function* function = function_of(*callee);
   const bool is_here = function != nullptr && function->module == code_.sites[0].module;
   const Word* word = is_here ? nullptr : vocabulary_.find(full);
-  if (word != nullptr) return built_in(node, Builtin::word, word->name, nullptr, word);
-  if (function != nullptr) return enter(node, *function);
-  if (const auto builtin = builtin_of(full))
-    return built_in(node, *builtin, std::string(last_part(full)), nullptr);
-  code_.not_followed.push_back(
-      {std::string(text(*callee)) + "()", span_of(frame_->module->source, node)});
-  built_in(node, Builtin::unknown, std::string(text(*callee)), nullptr);
+  if (word == nullptr && function != nullptr) return enter(node, *function);
+  if (word == nullptr && full.find('.') == std::string::npos)
+    word = vocabulary_.find("<builtins>." + full);
+  Call made{.name = std::string(text(*callee)), .word = word};
+  if (word == nullptr && !Vocabulary::only_computes(full)) {
+    code_.not_followed.push_back({made.name + "()", span_of(frame_->module->source, node)});
+    made.meaning = Word::Meaning::unknown;
+  }
+  call_word(node, std::move(made));
 }
 
-void Assembler::method(const Node& node, const std::string& name, const Node& object) {
-  const auto builtin = method_of(name);
-  built_in(node, builtin.value_or(Builtin::pure), name, &object);
-}
-
-void Assembler::built_in(const Node& node, Builtin builtin, std::string name, const Node* receiver,
-                         const Word* word) {
-  Call made{.builtin = builtin, .name = std::move(name), .word = word};
+/// With the arguments that stand there, behind the object whose method it is.
+void Assembler::call_word(const Node& node, Call made, const Node* receiver) {
+  if (made.word != nullptr) made.meaning = made.word->meaning, made.name = made.word->name;
   if (receiver != nullptr) {
     expression(*receiver);
     ++made.positional;
@@ -194,6 +92,13 @@ void Assembler::built_in(const Node& node, Builtin builtin, std::string name, co
     made.keywords.emplace_back(text(*argument->child(Field::name)));
   }
   code_.calls.push_back(std::move(made));
+  emit(Op::call, node, static_cast<int>(code_.calls.size()) - 1);
+}
+
+/// Without arguments.
+void Assembler::call_word(const Node& node, const std::string& name) {
+  const Word* word = vocabulary_.find(name);
+  code_.calls.push_back({.meaning = word->meaning, .name = word->name, .word = word});
   emit(Op::call, node, static_cast<int>(code_.calls.size()) - 1);
 }
 

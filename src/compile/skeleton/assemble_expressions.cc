@@ -1,41 +1,11 @@
 // Expressions without calls.
-#include <algorithm>
-#include <charconv>
-
+#include "compile/python/formula.h"
 #include "compile/skeleton/assemble.h"
 
 namespace hemiola::compile::skeleton {
 namespace {
 
 constexpr int kDeepestExpressions = 200;
-
-std::optional<std::int64_t> whole_number(std::string_view written) {
-  std::string text(written);
-  std::erase(text, '_');
-  int base = 10;
-  std::size_t from = 0;
-  if (text.size() > 2 && text[0] == '0') {
-    const char kind = text[1];
-    base = kind == 'x' || kind == 'X' ? 16 : kind == 'b' || kind == 'B' ? 2 : 8;
-    from = 2;
-  }
-  std::uint64_t number = 0;
-  const auto [end, error] =
-      std::from_chars(text.data() + from, text.data() + text.size(), number, base);
-  if (error != std::errc{} || end != text.data() + text.size()) return {};
-  return static_cast<std::int64_t>(number);
-}
-
-/// Without prefix and quotes.
-std::string content_of(std::string_view written) {
-  const std::size_t begin = written.find_first_of("\"'");
-  if (begin == written.npos) return {};
-  const std::string_view quoted = written.substr(begin);
-  const std::size_t quotes =
-      quoted.substr(0, 3) == "\"\"\"" || quoted.substr(0, 3) == "'''" ? 3 : 1;
-  if (quoted.size() < 2 * quotes) return {};
-  return std::string(quoted.substr(quotes, quoted.size() - 2 * quotes));
-}
 
 }  // namespace
 
@@ -50,7 +20,7 @@ void Assembler::expression(const Node& node) {
 bool Assembler::literal(const Node& node) {
   switch (node.kind) {
     case Kind::integer: {
-      const auto number = whole_number(text(node));
+      const auto number = integer_in(text(node));
       constant(node, number ? Value::of(*number) : Value{});
       break;
     }
@@ -131,16 +101,20 @@ void Assembler::name(const Node& node) {
   }
   const Module* home = nullptr;
   const Node* value = library_.constant(*frame_->module, word, home);
-  const std::string open = value == nullptr ? "" : home->source.file() + '\n' + word;
-  if (value == nullptr || !open_constants_.insert(open).second) return unknown(node);
+  constant_of(node, home, value);
+}
+
+/// What a module gives a name; unknown: nothing, or something that needs itself.
+void Assembler::constant_of(const Node& node, const Module* home, const Node* value) {
+  if (value == nullptr || !open_constants_.insert(value).second) return unknown(node);
   Frame frame{.module = home, .site = static_cast<int>(code_.sites.size())};
-  code_.sites.push_back({.module = home, .function = word, .call = &node, .parent = frame_->site});
+  code_.sites.push_back({.module = home, .call = &node, .parent = frame_->site});
   Frame* const outer = std::exchange(frame_, &frame);
   const std::size_t known = code_.not_followed.size();
   expression(*value);
   code_.not_followed.resize(known);  // what the host computes
   frame_ = outer;
-  open_constants_.erase(open);
+  open_constants_.erase(value);
 }
 
 void Assembler::text_of(const Node& node) {
@@ -181,12 +155,7 @@ void Assembler::attribute(const Node& node) {
       if (const auto found = module->constants.find(text(*what)); found != module->constants.end())
         value = found->second;
     if (value == nullptr) return constant(node, Value::of_text(dotted(node)));
-    Frame frame{.module = module, .site = static_cast<int>(code_.sites.size())};
-    code_.sites.push_back({.module = module, .call = &node, .parent = frame_->site});
-    Frame* const outer = std::exchange(frame_, &frame);
-    expression(*value);
-    frame_ = outer;
-    return;
+    return constant_of(node, module, value);
   }
   expression(*object);
   emit(Op::attribute, node, name_index(text(*what)));

@@ -18,11 +18,7 @@ void accuse(Fault& fault, int step, std::string what, const char* rule = nullptr
 }  // namespace
 
 Fault Blame::stuck() {
-  Fault fault{.kind = Fault::Kind::endless,
-              .rule = "endless",
-              .what = "this wait never ends",
-              .first = {},
-              .who = {}};
+  Fault fault{.kind = Fault::Kind::endless, .rule = "endless", .what = "this wait never ends"};
   const Runner* chosen = list_waits(fault);
   if (chosen == nullptr) return fault;
   fault.step = chosen->process.last_step;

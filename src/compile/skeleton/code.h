@@ -46,45 +46,12 @@ struct Step {
   int site = 0;
 };
 
-/// What a call does, as far as it matters.
-enum class Builtin : std::uint8_t {
-  pure,   ///< nothing: arithmetic on data
-  first,  ///< its first argument
-  load,
-  store,
-  atomic,
-  atomic_poll,
-  program_id,
-  num_programs,
-  arange,
-  full,
-  zeros,
-  cdiv,
-  fold /* minimum, maximum */,
-  where,
-  reduce,
-  cast,
-  pointer_type,
-  string,
-  range,
-  barrier,
-  assembly,
-  transpose,
-  descriptor,
-  descriptor_load,
-  descriptor_store,
-  block_pointer,
-  advance,
-  word,    ///< of the vocabulary
-  unknown  ///< not followed
-};
-
 struct Call {
-  Builtin builtin = Builtin::unknown;
-  std::string name;    ///< "atomic_add", "iris.put"
+  Word::Meaning meaning = Word::Meaning::none;
+  std::string name;    ///< "atomic_add", "put"
   int positional = 0;  ///< arguments on the stack, before those with names
   std::vector<std::string> keywords;
-  const Word* word = nullptr;
+  const Word* word = nullptr;  ///< null: of what only computes, or is not followed
 };
 
 /// A function in place: where it was called from.
@@ -104,7 +71,6 @@ struct Parameter {
   std::string name;
   bool is_constexpr = false;
   std::string default_text;  ///< empty: none
-  std::string annotation;
 };
 
 struct NotFollowed {

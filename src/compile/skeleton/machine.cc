@@ -52,6 +52,23 @@ void unpack(Process& who, int count) {
   }
 }
 
+/// What a name has after it was given a value by the lanes that go through a condition: the others
+/// keep what they had.
+Value merged(const Process& who, Value made, const Value& before) {
+  if (who.masks.empty() || made == before || before == Value{}) return made;
+  const Value& lanes = who.masks.back().second;
+  const auto fits = [&](const Value& one) {
+    return one.kind == Value::Kind::elements &&
+           (one.is_scalar() || one.elements.size() == lanes.elements.size());
+  };
+  if (!fits(made) || !fits(before)) return made;
+  const Value there = broadcast(before, lanes.shape);
+  made = broadcast(made, lanes.shape);
+  for (std::size_t i = 0; i < lanes.elements.size(); ++i)
+    if (lanes.elements[i].number == 0) made.elements[i] = there.elements[i];
+  return made;
+}
+
 }  // namespace
 
 void Machine::go(Process& who) {
@@ -77,7 +94,7 @@ bool Machine::step_of_values(Process& who, const Step& step) {
       who.stack.push_back(who.slots[step.a]);
       break;
     case Op::set:
-      who.slots[step.a] = pop(who);
+      who.slots[step.a] = merged(who, pop(who), who.slots[step.a]);
       break;
     case Op::pop:
       who.stack.pop_back();
@@ -357,7 +374,7 @@ void Machine::attribute(Process& who, const std::string& name) {
 
 Machine::Next Machine::call(Process& who, const Call& call) {
   const std::size_t count = static_cast<std::size_t>(call.positional) + call.keywords.size();
-  const Arguments given{call, who.stack.data() + (who.stack.size() - count)};
+  const Arguments given{call, who.stack.data() + (who.stack.size() - count), count};
   Value result;
   Next after = Next::on;
   // The arguments stay where they are while it waits: it is called again.

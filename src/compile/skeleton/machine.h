@@ -10,30 +10,46 @@
 
 namespace hemiola::compile::skeleton {
 
-/// One element that is looked at, written, or both.
+/// What a program does: to one element of memory, or beside memory.
 struct Access {
-  enum class Kind : std::uint8_t { load, store, atomic };
+  enum class Kind : std::uint8_t {
+    load,
+    store,
+    atomic,
+    poll,        ///< of a recorder: atomics that are done until what they see changes
+    plain_poll,  ///< likewise by loads
+    barrier,
+    fence,
+    proxy_fence,
+    bulk_wait,
+    ranks,  ///< a barrier of all ranks or of all programs, of a library
+    not_followed
+  };
   Kind kind = Kind::load;
   std::string_view op;  ///< of an atomic: add, sub, xchg, cas, and, or, xor, max, min, load
-  Element where;        ///< an address
+  Element place;        ///< an address
   Element value, compare;
   std::string sem = "acq_rel", scope = "gpu";
   bool is_block = false;     ///< one of several elements
   bool is_bulk = false;      ///< by a descriptor
   bool may_be_data = false;  ///< an atomic that is a plain store, unless somebody waits for it
-  bool repeats = false;      ///< a look that is done until it succeeds, in one call
   int step = 0;
-};
 
-/// What a program does beside memory.
-enum class Mark : std::uint8_t { barrier, fence, proxy_fence, bulk_wait, not_followed };
+  bool is_zero() const { return value.is_number() && value.number == 0; }
+  /// Gives a word back, or a turn on.
+  bool sets_back() const { return op == "xchg" && is_zero(); }
+  /// An atomic that changes nothing.
+  bool only_looks() const {
+    return op == "load" || (is_zero() && (op == "add" || op == "or" || op == "sub"));
+  }
+};
 
 struct Process;
 
 class Shared {
  public:
   virtual ~Shared() = default;
-  /// What was there before. Of a look that repeats: see try_once().
+  /// What was there before.
   virtual Element access(Process& who, const Access& access) = 0;
   /// Whether a wait for `access.compare` is over; "cas" then stores `access.value`. Where it is
   /// not, it adds what it looked at to `who.watched`.
@@ -42,10 +58,11 @@ class Shared {
   virtual void skip(Process&, const Access&) {}
   /// Of the same program of all ranks, or of all programs of a rank. False: not all are there.
   virtual bool barrier_of(Process& who, bool of_ranks, bool releases, bool acquires, int step) = 0;
-  virtual void mark(Process& who, Mark mark, int step) = 0;
+  /// A barrier, a fence, a wait for bulk stores, what is not followed.
+  virtual void mark(Process& who, Access::Kind kind, int step, std::string_view scope = "sys") = 0;
   /// A loop ended that goes on until what it looks at changes.
-  virtual void loop_ended(Process& who, std::size_t first_event, int step) = 0;
-  virtual std::size_t events(const Process& who) const = 0;
+  virtual void loop_ended(Process&, std::size_t /*first_event*/, int /*step*/) {}
+  virtual std::size_t events(const Process&) const { return 0; }
   /// Whether steps [begin, end) tell or wait, or may leave out what does.
   virtual bool matters(int begin, int end) const = 0;
   virtual bool is_survey() const = 0;
@@ -83,13 +100,9 @@ struct Process {
 
 class Machine {
  public:
-  struct Launch {
-    std::vector<int> programs{2, 1, 1};  ///< along axes
-    int call = 1;
-  };
   Machine(const Code& code, Arrays& arrays, Shared& shared)
       : code_(code), arrays_(arrays), shared_(shared) {}
-  Launch launch;
+  std::vector<int> programs{2, 1, 1};  ///< along axes
 
   /// Until it has touched what others see, waits, ends or fails.
   void go(Process& who);
@@ -112,39 +125,35 @@ class Machine {
   struct Arguments {
     const Call& call;
     const Value* values = nullptr;
-    const Value* find(std::size_t position, std::string_view name) const;
-    std::string text(std::size_t position, std::string_view name, std::string otherwise) const;
+    std::size_t count = 0;
     const Value* role(std::string_view role) const;
     std::string said(const char* which, const char* otherwise) const;
   };
-  /// Nothing: it waits, and is called again.
+  /// False: it waits, and is called again.
   bool perform(Process& who, const Arguments& given, Value& result, Next& after);
-  bool plain(const Process& who, const Arguments& given, Value& result);
+  Value computed(const Process& who, const Arguments& given);
   Value of_first(const Arguments& given, const Value& a);
   Value arange(const Arguments& given) const;
-  Value filled(const Arguments& given) const;
   Value folded(const Arguments& given);
   Value range(const Arguments& given);
   Value chosen(const Arguments& given, const Value& condition);
   Value cast(const Arguments& given, const Value& a);
-  Value program(const Process& who, const Arguments& given, bool counts) const;
-  Value load(Process& who, const Arguments& given);
-  void store(Process& who, const Arguments& given);
-  bool atomic(Process& who, const Arguments& given, Value& result);
-  bool word(Process& who, const Arguments& given, Value& result);
+  Value program(const Process& who, const Arguments& given) const;
+  bool barrier(Process& who, const Arguments& given);
   bool wait_word(Process& who, const Arguments& given);
-  void move_word(Process& who, const Arguments& given, Value& result);
+  Value move(Process& who, const Arguments& given);
+  void copy(Process& who, const Arguments& given);
   Value lanes() const;
   Value there(const Process& who, const Arguments& given, const char* name);
   bool assembly(Process& who, const Arguments& given, Value& result);
   bool instruction(Process& who, const Arguments& given, const std::string& text, Value& result);
-  Value descriptor(const Arguments& given, bool is_block_pointer);
+  Value descriptor(const Arguments& given);
   /// Addresses of a block of a descriptor, at `offsets`.
   Value block_of(const Value& descriptor, const Value& offsets);
-  Value touch(Process& who, const Value& where, Access access, const Value* value,
-              const Value* compare, const Value* mask);
+  Value touch(Process& who, const Value& where, Access access, const Value* value = nullptr,
+              const Value* compare = nullptr, const Value* mask = nullptr);
   bool wait(Process& who, const Value& where, Access access, const Value& value,
-            const std::string& comparison);
+            std::string_view comparison);
   Value at_peer(const Process& who, const Value& where, const Value& peer);
   Element addressed(const Process& who, const Element& element);
 

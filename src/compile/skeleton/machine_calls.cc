@@ -1,4 +1,5 @@
-// Calls of the language: arithmetic, and what touches memory.
+// Calls that compute, and what an access of several elements does. What calls mean is in
+// machine_words.cc.
 #include <algorithm>
 
 #include "compile/skeleton/machine.h"
@@ -7,8 +8,7 @@ namespace hemiola::compile::skeleton {
 namespace {
 
 using EK = Element::Kind;
-
-const Value kNothing{.kind = Value::Kind::none};
+using Meaning = Word::Meaning;
 
 bool is_off(const Value* mask, std::size_t lane) {
   if (mask == nullptr || mask->kind != Value::Kind::elements) return false;
@@ -54,112 +54,69 @@ void note_numbers(Arrays& arrays, const Value& value) {
 
 }  // namespace
 
-const Value* Machine::Arguments::find(std::size_t position, std::string_view name) const {
-  for (std::size_t i = 0; i < call.keywords.size(); ++i)
-    if (call.keywords[i] == name) return values + call.positional + i;
-  return position < static_cast<std::size_t>(call.positional) ? values + position : nullptr;
-}
-
-std::string Machine::Arguments::text(std::size_t position, std::string_view name,
-                                     std::string otherwise) const {
-  const Value* found = find(position, name);
-  if (found == nullptr || found->kind == Value::Kind::none) return otherwise;
-  return found->kind == Value::Kind::text ? found->text : "?";
-}
-
-bool Machine::perform(Process& who, const Arguments& given, Value& result, Next& after) {
-  switch (given.call.builtin) {
-    case Builtin::load:
-    case Builtin::descriptor_load:
-      result = load(who, given);
-      return true;
-    case Builtin::store:
-    case Builtin::descriptor_store:
-      after = Next::yield;
-      store(who, given);
-      return true;
-    case Builtin::atomic:
-    case Builtin::atomic_poll:
-      after = Next::yield;
-      return atomic(who, given, result);
-    case Builtin::word:
-      after = Next::yield;
-      return word(who, given, result);
-    case Builtin::assembly:
-      after = Next::yield;
-      return assembly(who, given, result);
-    case Builtin::barrier:
-      shared_.mark(who, Mark::barrier, who.pc - 1);
-      result = kNothing;
-      return true;
-    case Builtin::program_id:
-    case Builtin::num_programs:
-      result = program(who, given, given.call.builtin == Builtin::num_programs);
-      return true;
-    default:
-      return plain(who, given, result);
-  }
-}
-
-Value Machine::program(const Process& who, const Arguments& given, bool counts) const {
-  const Value* axis = given.find(0, "axis");
+Value Machine::program(const Process& who, const Arguments& given) const {
+  const Value* axis = given.role("axis");
   const std::size_t at =
       axis != nullptr && axis->is_number() && axis->number() > 0 && axis->number() < 3
           ? static_cast<std::size_t>(axis->number())
           : 0;
-  if (counts) return Value::of(launch.programs[at]);
+  if (given.call.meaning == Meaning::num_programs) return Value::of(programs[at]);
   std::int64_t rest = who.program;
-  for (std::size_t i = 0; i < at; ++i) rest /= launch.programs[i];
-  return Value::of(rest % launch.programs[at]);
+  for (std::size_t i = 0; i < at; ++i) rest /= programs[i];
+  return Value::of(rest % programs[at]);
 }
 
-bool Machine::plain(const Process&, const Arguments& given, Value& result) {
-  const Builtin builtin = given.call.builtin;
-  const Value* a = given.find(0, builtin == Builtin::where ? "condition" : "input");
-  if (given.call.positional > 0) a = given.values;
-  switch (builtin) {
-    case Builtin::arange:
-      result = arange(given);
-      break;
-    case Builtin::full:
-    case Builtin::zeros:
-      result = filled(given);
-      break;
-    case Builtin::cdiv:
-    case Builtin::fold:
-      result = folded(given);
-      break;
-    case Builtin::range:
-      result = range(given);
-      break;
-    case Builtin::pointer_type:
-      result = Value::of_text("pointer");
-      break;
-    case Builtin::descriptor:
-    case Builtin::block_pointer:
-      result = descriptor(given, builtin == Builtin::block_pointer);
-      break;
+Value Machine::computed(const Process& who, const Arguments& given) {
+  switch (given.call.meaning) {
+    case Meaning::rank:
+      return Value::of(who.rank);
+    case Meaning::world:
+      return Value::of(arrays_.world);
+    case Meaning::lane:
+      return lanes();
+    case Meaning::address:
+      return there(who, given, "pointer");
+    case Meaning::program_id:
+    case Meaning::num_programs:
+      return program(who, given);
+    case Meaning::arange:
+      return arange(given);
+    case Meaning::full: {
+      const Value *shape = given.role("shape"), *fill = given.role("value");
+      const Value one = fill == nullptr ? Value::of(0) : *fill;
+      return shape == nullptr || !one.is_number() ? one : broadcast(one, shape_in(*shape));
+    }
+    case Meaning::cdiv:
+    case Meaning::fold:
+      return folded(given);
+    case Meaning::range:
+      return range(given);
+    case Meaning::pointer_type:
+      return Value::of_text("pointer");
+    case Meaning::descriptor:
+      return descriptor(given);
     default:
-      if (a != nullptr) result = of_first(given, *a);
+      return given.count == 0 ? Value{} : of_first(given, *given.values);
   }
-  return true;
 }
 
 /// What is made of the first argument.
 Value Machine::of_first(const Arguments& given, const Value& a) {
-  switch (given.call.builtin) {
-    case Builtin::first:
+  switch (given.call.meaning) {
+    case Meaning::none:  // of a value and what it waited for
+      return given.role("pointer") == nullptr ? Value{} : *given.role("pointer");
+    case Meaning::first:
       return a;
-    case Builtin::transpose:
+    case Meaning::transpose:
       return transposed(a);
-    case Builtin::reduce:
-      return reduced(given.call.name, a, given.find(1, "axis") != nullptr);
-    case Builtin::where:
+    case Meaning::reduce:
+      return reduced(given.call.name, a, given.role("axis") != nullptr);
+    case Meaning::where:
       return chosen(given, a);
-    case Builtin::cast:
+    case Meaning::cast:
       return cast(given, a);
-    case Builtin::advance: {
-      const Value* by = given.find(1, "offsets");
+    case Meaning::advance: {
+      const Value* by = given.role("offsets");
       if (by == nullptr || a.kind != Value::Kind::descriptor) return {};
       Value result = a;
       for (std::size_t i = 0; i < result.items[3].items.size() && i < by->items.size(); ++i)
@@ -172,7 +129,7 @@ Value Machine::of_first(const Arguments& given, const Value& a) {
 }
 
 Value Machine::arange(const Arguments& given) const {
-  const Value *begin = given.find(0, "start"), *end = given.find(1, "end");
+  const Value *begin = given.role("start"), *end = given.role("end");
   if (begin == nullptr || end == nullptr || !begin->is_number() || !end->is_number()) return {};
   const std::int64_t count = end->number() - begin->number();
   if (count < 1 || count > (1 << 14)) return {};
@@ -182,27 +139,19 @@ Value Machine::arange(const Arguments& given) const {
   return result;
 }
 
-Value Machine::filled(const Arguments& given) const {
-  const Value *shape = given.find(0, "shape"), *fill = given.find(1, "value");
-  const bool zero = given.call.builtin == Builtin::zeros;
-  const Value one = zero ? Value::of(0) : fill == nullptr ? Value{} : *fill;
-  return shape == nullptr || !one.is_number() ? one : broadcast(one, shape_in(*shape));
-}
-
 /// min, max and cdiv.
 Value Machine::folded(const Arguments& given) {
-  const std::size_t count =
-      static_cast<std::size_t>(given.call.positional) + given.call.keywords.size();
-  if (count == 0) return {};
-  if (given.call.builtin == Builtin::cdiv) {
-    const Value *x = given.find(0, "x"), *y = given.find(1, "div");
+  if (given.count == 0) return {};
+  if (given.call.meaning == Meaning::cdiv) {
+    const Value *x = given.role("x"), *y = given.role("div");
     if (x == nullptr || y == nullptr) return {};
     const Value up = binary(arrays_, "-", binary(arrays_, "+", *x, *y), Value::of(1));
     return binary(arrays_, "//", up, *y);
   }
   const std::string_view op = given.call.name.starts_with("min") ? "min" : "max";
   Value result = given.values[0];
-  for (std::size_t i = 1; i < count; ++i) result = binary(arrays_, op, result, given.values[i]);
+  for (std::size_t i = 1; i < given.count; ++i)
+    result = binary(arrays_, op, result, given.values[i]);
   return result;
 }
 
@@ -220,7 +169,7 @@ Value Machine::range(const Arguments& given) {
 
 /// tl.where: shapes by the usual rules, each element from one of the two.
 Value Machine::chosen(const Arguments& given, const Value& condition) {
-  const Value *x = given.find(1, "x"), *y = given.find(2, "y");
+  const Value *x = given.role("x"), *y = given.role("y");
   if (x == nullptr || y == nullptr) return {};
   if (condition.is_number()) return condition.number() != 0 ? *x : *y;
   Value result = binary(arrays_, "+", binary(arrays_, "+", condition, *x), *y);
@@ -237,7 +186,7 @@ Value Machine::chosen(const Arguments& given, const Value& condition) {
 
 Value Machine::cast(const Arguments& given, const Value& a) {
   Value result = a;
-  const Value* type = given.find(1, "dtype");
+  const Value* type = given.role("dtype");
   const bool to_pointer =
       type != nullptr && type->kind == Value::Kind::text && type->text == "pointer";
   if (!to_pointer || result.kind != Value::Kind::elements) return result;
@@ -251,16 +200,13 @@ Value Machine::cast(const Arguments& given, const Value& a) {
   return result;
 }
 
-Value Machine::descriptor(const Arguments& given, bool is_block_pointer) {
+Value Machine::descriptor(const Arguments& given) {
   Value made{.kind = Value::Kind::descriptor};
-  const auto part = [&](std::size_t at, std::string_view name) {
-    const Value* found = given.find(at, name);
-    return found == nullptr ? Value::of_items({}) : *found;
-  };
-  made.items = {part(0, "base"), part(2, "strides"),
-                is_block_pointer ? part(4, "block_shape") : part(3, "block_shape"),
-                is_block_pointer ? part(3, "offsets") : Value::of_items({})};
-  made.text = is_block_pointer ? "" : "bulk";
+  for (const char* name : {"base", "strides", "block_shape", "offsets"}) {
+    const Value* found = given.role(name);
+    made.items.push_back(found == nullptr ? Value::of_items({}) : *found);
+  }
+  made.text = given.call.word->fixed_of("bulk", "");
   return made;
 }
 
@@ -304,7 +250,7 @@ Value Machine::touch(Process& who, const Value& where, Access access, const Valu
   who.steps += static_cast<std::int64_t>(where.elements.size());
   for (std::size_t i = 0; i < where.elements.size(); ++i) {
     result.elements[i] = Element{};
-    access.where = addressed(who, where.elements[i]);
+    access.place = addressed(who, where.elements[i]);
     if (is_off(mask, i) || is_off(lanes, i)) {
       shared_.skip(who, access);
       continue;
@@ -316,68 +262,11 @@ Value Machine::touch(Process& who, const Value& where, Access access, const Valu
   return result;
 }
 
-Value Machine::load(Process& who, const Arguments& given) {
-  const Value* pointer = given.find(0, "pointer");
-  if (pointer == nullptr) return {};
-  const Value* mask = given.find(1, "mask");
-  Access access{.kind = Access::Kind::load, .sem = "", .scope = ""};
-  if (pointer->kind == Value::Kind::descriptor) {
-    const Value* offsets = given.call.builtin == Builtin::descriptor_load ? given.find(1, "offsets")
-                                                                          : &pointer->items[3];
-    access.is_bulk = pointer->text == "bulk";
-    return touch(who, block_of(*pointer, offsets == nullptr ? Value{} : *offsets), access, nullptr,
-                 nullptr, nullptr);
-  }
-  if (given.call.builtin == Builtin::descriptor_load) {  // made by the host
-    access.is_bulk = true;
-    mask = nullptr;
-  }
-  return touch(who, *pointer, access, nullptr, nullptr, mask);
-}
-
-void Machine::store(Process& who, const Arguments& given) {
-  const Value* pointer = given.find(0, "pointer");
-  if (pointer == nullptr) return;
-  Access access{.kind = Access::Kind::store, .sem = "", .scope = ""};
-  const bool by_method = given.call.builtin == Builtin::descriptor_store;
-  const Value* value = given.find(by_method ? 2 : 1, "value");
-  if (pointer->kind == Value::Kind::descriptor) {
-    const Value* offsets = by_method ? given.find(1, "offsets") : &pointer->items[3];
-    access.is_bulk = pointer->text == "bulk";
-    touch(who, block_of(*pointer, offsets == nullptr ? Value{} : *offsets), access, value, nullptr,
-          nullptr);
-    return;
-  }
-  access.is_bulk = by_method;
-  touch(who, *pointer, access, value, nullptr, by_method ? nullptr : given.find(2, "mask"));
-}
-
-bool Machine::atomic(Process& who, const Arguments& given, Value& result) {
-  const Value* pointer = given.find(0, "pointer");
-  if (pointer == nullptr) return true;
-  const std::string_view name = given.call.name;
-  const bool compares = name == "atomic_cas", polls = given.call.builtin == Builtin::atomic_poll;
-  const std::size_t order = compares || !polls ? 3 : 2;
-  Access access{.kind = Access::Kind::atomic,
-                .op = polls ? "load" : name.substr(name.find('_') + 1),
-                .sem = given.text(order, "sem", polls ? "acquire" : "acq_rel"),
-                .scope = given.text(order + 1, "scope", "gpu")};
-  const Value* value = given.find(compares ? 2 : 1, "val");
-  if (polls) {
-    result = Value{};
-    return wait(who, *pointer, access, value == nullptr ? Value{} : *value, "eq");
-  }
-  result = touch(who, *pointer, access, value, compares ? given.find(1, "cmp") : nullptr,
-                 compares ? nullptr : given.find(2, "mask"));
-  return true;
-}
-
 /// Of several words each is waited for; which are done is kept while the program waits.
 bool Machine::wait(Process& who, const Value& where, Access access, const Value& value,
-                   const std::string& comparison) {
+                   std::string_view comparison) {
   if (where.kind != Value::Kind::elements) return true;
   note_numbers(arrays_, value);
-  access.repeats = true;
   access.step = who.pc - 1;
   access.is_block = where.elements.size() > 1;
   if (who.lanes_done.size() != where.elements.size())
@@ -387,7 +276,7 @@ bool Machine::wait(Process& who, const Value& where, Access access, const Value&
   const Value* lanes = active_lanes(who, where);
   for (std::size_t i = 0; i < where.elements.size(); ++i) {
     if (who.lanes_done[i] || is_off(lanes, i)) continue;
-    access.where = addressed(who, where.elements[i]);
+    access.place = addressed(who, where.elements[i]);
     access.compare = lane_of(value, i);
     who.lanes_done[i] = shared_.try_wait(who, access, comparison);
     all = all && who.lanes_done[i];

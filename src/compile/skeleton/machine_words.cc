@@ -1,4 +1,4 @@
-// Calls of communication libraries, by the vocabulary, and inline assembly.
+// What calls mean by the vocabulary, of Triton's language and of libraries, and inline assembly.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -12,11 +12,11 @@ namespace {
 using Meaning = Word::Meaning;
 
 /// By the library's own names of comparisons: NVSHMEM_CMP_GE, "ge", 5.
-std::string comparison_of(const Value* given, const std::string& otherwise) {
+std::string comparison_of(const Value* given, std::string_view otherwise) {
   static constexpr std::array kByNumber{"eq", "ne", "gt", "le", "lt", "ge"};
   if (given != nullptr && given->is_number() && given->number() >= 0 && given->number() < 6)
     return kByNumber[static_cast<std::size_t>(given->number())];
-  if (given == nullptr || given->kind != Value::Kind::text) return otherwise;
+  if (given == nullptr || given->kind != Value::Kind::text) return std::string(otherwise);
   for (const char* one : {"GE", "GT", "LE", "LT", "NE", "EQ"})
     if (given->text.ends_with(one)) {
       std::string name(one);
@@ -26,8 +26,9 @@ std::string comparison_of(const Value* given, const std::string& otherwise) {
   return given->text;
 }
 
-bool adds(const Value* op, const std::string& otherwise) {
-  const std::string text = op != nullptr && op->kind == Value::Kind::text ? op->text : otherwise;
+bool adds(const Value* op, std::string_view otherwise) {
+  const std::string_view text =
+      op != nullptr && op->kind == Value::Kind::text ? op->text : otherwise;
   return text.ends_with("add") || text.ends_with("ADD");
 }
 
@@ -41,6 +42,12 @@ std::string said(const std::string& text, std::initializer_list<const char*> wor
   for (const char* one : words)
     if (text.find(std::string(".") + one) != text.npos) return one;
   return otherwise;
+}
+
+const char* reach_of_fence(std::string_view text) {
+  for (const char* near : {".gpu", ".cta", "membar.gl"})
+    if (text.find(near) != text.npos) return "gpu";
+  return "sys";
 }
 
 /// "$2" of an instruction is an input, "1" a number.
@@ -104,12 +111,15 @@ Value Machine::at_peer(const Process& who, const Value& where, const Value& peer
 
 /// "peer|pe": the argument's role, and the name that callers give it.
 const Value* Machine::Arguments::role(std::string_view role) const {
-  const std::vector<std::string>& arguments = call.word->arguments;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string_view written = arguments[i];
+  if (call.word == nullptr) return nullptr;
+  for (std::size_t i = 0; i < call.word->arguments.size(); ++i) {
+    const std::string_view written = call.word->arguments[i];
     const std::size_t bar = written.find('|');
-    if (written.substr(0, bar) == role)
-      return find(i, bar == written.npos ? role : written.substr(bar + 1));
+    if (written.substr(0, bar) != role) continue;
+    const std::string_view name = bar == written.npos ? role : written.substr(bar + 1);
+    for (std::size_t k = 0; k < call.keywords.size(); ++k)
+      if (call.keywords[k] == name) return values + call.positional + k;
+    return i < static_cast<std::size_t>(call.positional) ? values + i : nullptr;
   }
   return nullptr;
 }
@@ -117,49 +127,57 @@ const Value* Machine::Arguments::role(std::string_view role) const {
 /// An order or a scope, as the call or else the vocabulary says.
 std::string Machine::Arguments::said(const char* which, const char* otherwise) const {
   const Value* here = role(which);
-  if (!is_given(here)) return call.word->fixed_of(which, otherwise);
+  if (!is_given(here)) return std::string(call.word->fixed_of(which, otherwise));
   if (here->kind != Value::Kind::text) return "?";
   return here->text == "system" ? "sys" : here->text == "agent" ? "gpu" : here->text;
 }
 
-bool Machine::word(Process& who, const Arguments& given, Value& result) {
-  const Word& word = *given.call.word;
-  switch (word.meaning) {
-    case Meaning::none:
-      if (const Value* same = given.role("pointer")) result = *same;
-      return true;
-    case Meaning::rank:
-      result = Value::of(who.rank);
-      return true;
-    case Meaning::world:
-      result = Value::of(arrays_.world);
-      return true;
-    case Meaning::lane:
-      result = lanes();
-      return true;
-    case Meaning::barrier_threads:
-    case Meaning::fence:
-      shared_.mark(who, word.meaning == Meaning::fence ? Mark::fence : Mark::barrier, who.pc - 1);
-      return true;
-    case Meaning::barrier_ranks: {
-      // Where the library leaves the choice, what is not asked for is not done.
-      const auto asks = [&](const char* name) {
-        const Value* here = given.role(name);
-        return here == nullptr ? word.arguments.empty() || word.fixed.contains("order")
-                               : here->is_number() && here->number() != 0;
-      };
-      return shared_.barrier_of(who, true, asks("hasPreviousMemAccess"),
-                                asks("hasSubsequentMemAccess"), who.pc - 1);
-    }
+bool Machine::perform(Process& who, const Arguments& given, Value& result, Next& after) {
+  const Meaning meaning = given.call.meaning;
+  if (meaning == Meaning::barrier_threads || meaning == Meaning::fence) {
+    shared_.mark(who, meaning == Meaning::fence ? Access::Kind::fence : Access::Kind::barrier,
+                 who.pc - 1);
+    return true;
+  }
+  if (meaning != Meaning::load) after = Next::yield;
+  switch (meaning) {
+    case Meaning::assembly:
+      return assembly(who, given, result);
+    case Meaning::barrier_ranks:
     case Meaning::barrier_programs:
-      return shared_.barrier_of(who, false, true, true, who.pc - 1);
+      return barrier(who, given);
     case Meaning::wait:
       result = Value::of(1);
       return wait_word(who, given);
+    case Meaning::put:
+    case Meaning::get:
+      copy(who, given);
+      [[fallthrough]];
+    case Meaning::load:
+    case Meaning::store:
+    case Meaning::atomic:
+    case Meaning::signal:
+      result = move(who, given);
+      return true;
     default:
-      move_word(who, given, result);
+      after = Next::on;
+      result = computed(who, given);
       return true;
   }
+}
+
+bool Machine::barrier(Process& who, const Arguments& given) {
+  const Word& word = *given.call.word;
+  if (word.meaning == Meaning::barrier_programs)
+    return shared_.barrier_of(who, false, true, true, who.pc - 1);
+  // Where the library leaves the choice, what is not asked for is not done.
+  const auto asks = [&](const char* name) {
+    const Value* here = given.role(name);
+    return here == nullptr ? word.arguments.empty() || word.fixed.contains("order")
+                           : here->is_number() && here->number() != 0;
+  };
+  return shared_.barrier_of(who, true, asks("hasPreviousMemAccess"), asks("hasSubsequentMemAccess"),
+                            who.pc - 1);
 }
 
 /// An index for each of as many threads as there are ranks.
@@ -196,73 +214,83 @@ bool Machine::wait_word(Process& who, const Arguments& given) {
               comparison_of(given.role("compare"), given.call.word->fixed_of("compare", "eq")));
 }
 
-/// Loads, stores, puts and signals, here or at a peer.
-void Machine::move_word(Process& who, const Arguments& given, Value& result) {
+/// A put, or a get.
+void Machine::copy(Process& who, const Arguments& given) {
+  const bool puts = given.call.meaning == Meaning::put;
+  const Value *source = given.role("source"), *target = given.role("destination");
+  if (source == nullptr || target == nullptr) return;
+  const Value from = puts ? *source : there(who, given, "source");
+  const Value to = puts ? there(who, given, "destination") : *target;
+  if (!(from == to)) {  // memory that is put onto itself does not change
+    const Value* mask = given.role("mask");
+    Access access{.sem = "", .scope = ""};
+    touch(who, from, access, nullptr, nullptr, mask);
+    access.kind = Access::Kind::store;
+    touch(who, to, access, nullptr, nullptr, mask);
+  }
+  shared_.mark(who, Access::Kind::barrier, who.pc - 1);  // the library's own
+}
+
+/// Loads, stores, atomics, signals.
+Value Machine::move(Process& who, const Arguments& given) {
   const Word& word = *given.call.word;
   const Value *mask = given.role("mask"), *value = given.role("value");
   const Value one = Value::of(1);
   if (value == nullptr) value = &one;
-  const Access load{.kind = Access::Kind::load, .sem = "", .scope = ""};
-  const Access store{.kind = Access::Kind::store, .sem = "", .scope = ""};
   Access access{.kind = Access::Kind::atomic,
                 .op = "xchg",
                 .sem = given.said("sem", "acq_rel"),
                 .scope = given.said("scope", "sys")};
-  access.may_be_data = word.name.starts_with("st") && access.sem == "relaxed";
   if (const Value* reach = given.role("comm_scope"); reach != nullptr && reach->text == "gpu")
     access.scope = "gpu";
-  const bool puts = word.meaning == Meaning::put;
-  if (word.meaning == Meaning::address) result = there(who, given, "pointer");
-  if (word.meaning == Meaning::load)
-    result = touch(who, there(who, given, "pointer"), load, nullptr, nullptr, mask);
-  if (word.meaning == Meaning::store)
-    touch(who, there(who, given, "pointer"), store, value, nullptr, mask);
-  if (puts || word.meaning == Meaning::get) {
-    const Value *source = given.role("source"), *target = given.role("destination");
-    if (source == nullptr || target == nullptr) return;
-    const Value from = puts ? *source : there(who, given, "source");
-    const Value to = puts ? there(who, given, "destination") : *target;
-    if (!(from == to)) {  // memory that is put onto itself does not change
-      touch(who, from, load, nullptr, nullptr, mask);
-      touch(who, to, store, nullptr, nullptr, mask);
-    }
-    shared_.mark(who, Mark::barrier, who.pc - 1);  // the library's own
-  }
   if (given.role("flag") != nullptr) {
     if (adds(given.role("op"), word.fixed_of("op", "set"))) access.op = "add";
-    touch(who, there(who, given, "flag"), access, value, nullptr, nullptr);
+    touch(who, there(who, given, "flag"), access, value);
   }
-  if (word.meaning != Meaning::atomic) return;
-  static constexpr std::array<std::string_view, 9> kOps{"load", "add", "sub", "xchg", "cas",
-                                                        "and",  "or",  "max", "min"};
-  const auto known = std::find(kOps.begin(), kOps.end(), word.fixed_of("op", "xchg"));
-  if (known != kOps.end()) access.op = *known;
-  result = touch(who, there(who, given, "pointer"), access, value, given.role("compare"), mask);
+  Value where = there(who, given, "pointer");
+  if (word.meaning == Meaning::atomic) {
+    const std::string_view name = word.name;
+    access.op = word.fixed_of("op", name.starts_with("atomic_") ? name.substr(7) : "xchg");
+    access.may_be_data = name.starts_with("st") && access.sem == "relaxed";
+    return touch(who, where, access, value, given.role("compare"), mask);
+  }
+  const bool loads = word.meaning == Meaning::load;
+  if (!loads && word.meaning != Meaning::store) return {};
+  access = {.kind = loads ? Access::Kind::load : Access::Kind::store, .sem = "", .scope = ""};
+  access.is_bulk = word.fixed.contains("bulk");
+  if (where.kind == Value::Kind::descriptor) {
+    const Value* offsets = given.role("offsets");
+    access.is_bulk = where.text == "true";
+    where = block_of(where, offsets == nullptr ? where.items[3] : *offsets);
+  }
+  return touch(who, where, access, loads ? nullptr : value, nullptr, mask);
 }
 
 bool Machine::assembly(Process& who, const Arguments& given, Value& result) {
-  const Value* text = given.find(0, "asm");
-  const Value* pure = given.find(4, "is_pure");
+  const Value *text = given.role("asm"), *pure = given.role("is_pure");
   if (text == nullptr || text->kind != Value::Kind::text) return true;
   const auto has = [&](const char* what) { return text->text.find(what) != text->text.npos; };
-  const auto mark = [&](Mark one) {
+  const auto mark = [&](Access::Kind one) {
     shared_.mark(who, one, who.pc - 1);
     return true;
   };
   for (const char* barrier : {"bar.sync", "barrier.sync", "s_barrier"})
-    if (has(barrier)) return mark(Mark::barrier);
-  if (has("fence.proxy")) return mark(Mark::proxy_fence);
+    if (has(barrier)) return mark(Access::Kind::barrier);
+  if (has("fence.proxy")) return mark(Access::Kind::proxy_fence);
   if (has("cp.async.bulk.wait_group") || has("bulk.wait"))
-    return has("wait_group.read") ? true : mark(Mark::bulk_wait);
+    return has("wait_group.read") ? true : mark(Access::Kind::bulk_wait);
   if (has("%tid") || has("%laneid")) {
     result = has("%tid.y") ? Value::of_items({lanes(), Value::of(0), Value::of(0)}) : lanes();
     return true;
   }
   if (instruction(who, given, text->text, result)) return who.lanes_done.empty();
   for (const char* fence : {"fence.", "membar", "threadfence"})
-    if (has(fence)) return mark(Mark::fence);
+    if (has(fence)) {
+      shared_.mark(who, Access::Kind::fence, who.pc - 1, reach_of_fence(text->text));
+      return true;
+    }
   const bool computes = pure != nullptr && pure->is_number() && pure->number() == 1;
-  return computes || !has("[") ? true : mark(Mark::not_followed);
+  return computes || !has("[") ? true : mark(Access::Kind::not_followed);
 }
 
 /// An access of memory with an order, whose address is an input. False: there is none.
@@ -285,8 +313,7 @@ bool Machine::instruction(Process& who, const Arguments& given, const std::strin
     if (access.op.empty() && text.find(pattern) != text.npos) access.op = op;
   const std::size_t open = text.find('[');
   if (access.op.empty() || open == text.npos) return false;
-  const Value* constraints = given.find(1, "constraints");
-  const Value* arguments = given.find(2, "args");
+  const Value *constraints = given.role("constraints"), *arguments = given.role("args");
   if (constraints == nullptr || arguments == nullptr) return false;
   const auto outputs = std::count(constraints->text.begin(), constraints->text.end(), '=');
   const auto operand = [&](std::size_t from) {
@@ -310,8 +337,7 @@ bool Machine::instruction(Process& who, const Arguments& given, const std::strin
     return !test.comparison.empty();
   }
   const bool compares = access.op == "cas";
-  result =
-      touch(who, where, access, compares ? &second : &first, compares ? &first : nullptr, nullptr);
+  result = touch(who, where, access, compares ? &second : &first, compares ? &first : nullptr);
   return true;
 }
 

@@ -12,11 +12,6 @@ namespace {
 constexpr int kMostTurnsOfSchedule = 60'000;
 constexpr int kTrialSteps = 2'000;
 
-void join(Clock& into, const Clock& other, int) {
-  if (into.size() < other.size()) into.resize(other.size());
-  for (std::size_t i = 0; i < other.size(); ++i) into[i] = std::max(into[i], other[i]);
-}
-
 }  // namespace
 
 void World::begin(std::uint64_t seed) {
@@ -54,7 +49,6 @@ Fault World::run(std::uint64_t seed, const Start& start) {
       return over ? Fault{} : Blame(*this).stuck();
     }
     Runner& runner = runners_[chosen];
-    machine_.launch.call = runner.call;
     machine_.go(runner.process);
     if (fault_.kind != Fault::Kind::none) return fault_;
     if (runner.process.state == Process::State::failed) {
@@ -143,7 +137,7 @@ void World::admit(int rank) {
     one.process = Process{.rank = rank, .program = program, .index = one.process.index};
     one.process.slots = (*start_)(rank, program, one.call);
     one.process.slots.resize(static_cast<std::size_t>(code_.slots));
-    join(one.clock, hosts_[rank], 0);
+    join(one.clock, hosts_[rank]);
     one.fenced = one.clock;  // what kernels before it stored is there for all
     one.is_active = true;
     ++running_[rank];
@@ -155,8 +149,8 @@ void World::end_program(Runner& runner) {
   steps_ += runner.process.steps;
   runner.left_step = runner.process.writes == 0 ? runner.process.left_step : -1;
   runner.is_active = false;
-  join(runner.clock, runner.pending, 0);
-  join(hosts_[rank], runner.clock, 0);
+  join(runner.clock, runner.pending);
+  join(hosts_[rank], runner.clock);
   ++runner.clock[runner.process.index];
   --running_[rank];
   admit(rank);
@@ -175,14 +169,14 @@ void World::end_call(int rank) {
   // The hosts of all ranks wait for each other and set the words back.
   met_ = 0;
   Clock all;
-  for (const Clock& one : hosts_) join(all, one, 0);
+  for (const Clock& one : hosts_) join(all, one);
   for (Cell& cell : cells_)
     if (scene_.zeroes_all && scene_.flags.contains(cell.array)) {
       cell.value = 0;
       cell.for_all = cell.for_gpu = {};
       cell.history.clear();
     }
-  for (Clock& one : hosts_) join(one, all, 0);
+  for (Clock& one : hosts_) join(one, all);
   for (int rank = 0; rank < scene_.world; ++rank) start_call(rank);
 }
 

@@ -11,26 +11,8 @@
 
 namespace hemiola::compile::skeleton {
 
-struct Event {
-  enum class Kind : std::uint8_t {
-    load,
-    store,
-    atomic,
-    poll,        ///< atomics that are done until what they see changes
-    plain_poll,  ///< likewise by loads
-    barrier,
-    fence,
-    proxy_fence,
-    bulk_wait,
-    ranks  ///< a barrier of all ranks or of all programs, of a library
-  };
-  Kind kind = Kind::load;
-  std::string op;              ///< of an atomic: see Access
+struct Event : Access {
   std::vector<Element> where;  ///< addresses; unknown elements where they are not known
-  Element value, compare;
-  std::string sem, scope;
-  bool is_block = false, is_bulk = false, may_be_data = false;
-  int step = 0;
 };
 
 /// Records events of one program after the other.
@@ -42,15 +24,12 @@ class Recorder : public Shared {
   Element access(Process& who, const Access& access) override;
   bool try_wait(Process& who, const Access& access, std::string_view comparison) override;
   bool barrier_of(Process& who, bool of_ranks, bool releases, bool acquires, int step) override;
-  void mark(Process& who, Mark mark, int step) override;
+  void mark(Process& who, Access::Kind kind, int step, std::string_view scope) override;
   void loop_ended(Process& who, std::size_t first_event, int step) override;
   std::size_t events(const Process&) const override { return taken.size(); }
   bool matters(int, int) const override { return false; }
   bool is_survey() const override { return true; }
 };
-
-/// Values that a program of a rank starts with, by parameter.
-using Start = std::vector<Value>;
 
 struct Trace {
   int rank = 0, program = 0;

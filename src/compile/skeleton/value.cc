@@ -3,59 +3,17 @@
 #include <algorithm>
 #include <optional>
 
+#include "compile/python/formula.h"
+
 namespace hemiola::compile::skeleton {
 namespace {
 
 constexpr std::size_t kMostElements = 1U << 16U;
 
-std::int64_t floor_divided(std::int64_t a, std::int64_t b) {
-  const std::int64_t quotient = a / b;
-  return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
-}
-
-using Number = std::optional<std::int64_t>;
-
-Number compared(std::string_view op, std::int64_t a, std::int64_t b) {
-  if (op == "<") return a < b;
-  if (op == "<=") return a <= b;
-  if (op == ">") return a > b;
-  if (op == ">=") return a >= b;
-  if (op == "==" || op == "is") return a == b;
-  if (op == "!=" || op == "is not") return a != b;
-  if (op == "and") return a != 0 && b != 0;
-  if (op == "or") return a != 0 || b != 0;
-  return {};
-}
-
-/// Sums and products as the hardware makes them: they wrap.
-std::int64_t wrapped(std::string_view op, std::int64_t a, std::int64_t b) {
-  const auto x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b);
-  return static_cast<std::int64_t>(op == "+" ? x + y : op == "-" ? x - y : x * y);
-}
-
-/// Of whole numbers that are no sums and no comparisons.
-Number bitwise(std::string_view op, std::int64_t a, std::int64_t b) {
-  const bool shifts = b >= 0 && b < 63;
-  if (op == "&") return a & b;
-  if (op == "|") return a | b;
-  if (op == "^") return a ^ b;
-  if (op == "<<" && shifts) return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b);
-  if (op == ">>" && shifts) return a >> b;
-  if (op == "**" && shifts && a == 2) return std::int64_t{1} << b;
-  return {};
-}
-
-Number computed(std::string_view op, std::int64_t a, std::int64_t b) {
-  if (op == "+" || op == "-" || op == "*") return wrapped(op, a, b);
-  if (op == "//" || op == "%") {
-    if (b == 0) return {};
-    if (b == -1) return op == "%" ? 0 : wrapped("-", 0, a);
-    return op == "//" ? floor_divided(a, b) : a - floor_divided(a, b) * b;
-  }
-  if (op == "min") return std::min(a, b);
-  if (op == "max") return std::max(a, b);
-  if (const Number bits = bitwise(op, a, b)) return bits;
-  return compared(op, a, b);
+/// As infix() of whole numbers; `is` compares them.
+std::optional<std::int64_t> computed(std::string_view op, std::int64_t a, std::int64_t b) {
+  if (op.starts_with("is")) op = op == "is" ? "==" : "!=";
+  return infix(op, a, b);
 }
 
 using EK = Element::Kind;
@@ -103,9 +61,6 @@ Element added(Arrays& arrays, const Element& a, const Element& b) {
 Element subtracted(Arrays& arrays, const Element& a, const Element& b) {
   if (a.kind == EK::loaded && b.kind == EK::loaded && a.array == b.array)
     return {.kind = EK::distance, .array = -1, .rank = arrays.target(a).rank};
-  if (a.kind == EK::address && b.kind == EK::address && a.array == b.array && a.rank == b.rank &&
-      !a.is_vague && !b.is_vague)
-    return number_element(a.number - b.number);
   if ((a.kind == EK::address || a.kind == EK::open) &&
       (b.kind == EK::loaded || b.kind == EK::address)) {
     Element rest = a;
@@ -127,13 +82,13 @@ Element of_unknown(std::string_view op, const Element& a, const Element& b) {
   if ((op == "&" || op == "and") && (is_that(a, 0) || is_that(b, 0))) return number_element(0);
   if (op == "or" && (is_that(a, 1) || is_that(b, 1))) return number_element(1);
   const bool same = a == b && (a.kind == EK::address || a.kind == EK::loaded) && !a.is_vague;
-  const Number equal = same ? compared(op, 0, 0) : Number{};
+  const auto equal = same ? computed(op, 0, 0) : std::nullopt;
   return equal ? number_element(*equal) : Element{};
 }
 
 Element combined(Arrays& arrays, std::string_view op, const Element& a, const Element& b) {
   if (a.is_number() && b.is_number()) {
-    const Number result = computed(op, a.number, b.number);
+    const auto result = computed(op, a.number, b.number);
     return result ? number_element(*result) : Element{};
   }
   if (op == "+") return added(arrays, a, b);
@@ -161,16 +116,6 @@ std::size_t volume(const std::vector<int>& shape) {
   std::size_t product = 1;
   for (const int one : shape) product *= static_cast<std::size_t>(one);
   return product;
-}
-
-/// The first address of them, of which is not known which element it is.
-Value vague(const Value& a) {
-  Element one = a.elements.front();
-  if (one.kind == EK::address || one.kind == EK::open) {
-    one.is_vague = true;
-    return Value::of(one);
-  }
-  return {};
 }
 
 Value truth_of(bool value) {
@@ -213,7 +158,7 @@ Element Arrays::target(const Element& loaded) {
   if (loaded.number != 0 || loaded.is_vague) table.is_indexed = true;
   // In a table of tables the outer index says which table.
   const bool is_inner = table.table >= 0;
-  std::int64_t kind = loaded.is_vague ? 0 : floor_divided(loaded.number, world);
+  std::int64_t kind = loaded.is_vague ? 0 : *infix("//", loaded.number, world);
   const std::int64_t outer = kind;
   if (is_inner) kind = kind * 1024 + loaded.rank;
   const auto [found, is_new] = targets_.try_emplace({loaded.array, kind}, size());
@@ -224,8 +169,7 @@ Element Arrays::target(const Element& loaded) {
          .parameter = table.parameter,
          .kind = is_inner ? 0 : outer,
          .is_pointer = true});
-  const auto slot =
-      static_cast<std::int32_t>(loaded.number - floor_divided(loaded.number, world) * world);
+  const auto slot = static_cast<std::int32_t>(*infix("%", loaded.number, world));
   return {.kind = EK::address,
           .array = found->second,
           .rank = loaded.is_vague          ? -1
@@ -248,8 +192,7 @@ Value binary(Arrays& arrays, std::string_view op, const Value& a, const Value& b
   if (a.is_scalar() && b.is_scalar() && a.shape.empty() && b.shape.empty())
     return Value::of(combined(arrays, op, a.elements[0], b.elements[0]));
   const auto shape = common(a.shape, b.shape);
-  if (!shape || volume(*shape) > kMostElements)
-    return vague(a.elements[0].kind == EK::number ? b : a);
+  if (!shape || volume(*shape) > kMostElements) return {};
   const Value x = broadcast(a, *shape), y = broadcast(b, *shape);
   Value result{.shape = *shape, .elements = {}};
   result.elements.reserve(x.elements.size());

@@ -76,8 +76,7 @@ struct Value {
     tuple,     ///< also lists, and what range() makes
     text,
     none,
-    descriptor,  ///< items: base, strides, block, offsets of the block
-    buffers      ///< a tuple of addresses by rank, which a parameter is
+    descriptor  ///< items: base, strides, block, offsets of the block
   };
   Kind kind = Kind::elements;
   std::vector<int> shape;

@@ -11,27 +11,40 @@
 namespace hemiola::compile::skeleton {
 namespace {
 
-using Meaning = Word::Meaning;
-
-constexpr std::array<std::pair<std::string_view, Meaning>, 17> kMeanings{{
-    {"none", Meaning::none},
-    {"pure", Meaning::none},
-    {"wait", Meaning::wait},
-    {"signal", Meaning::signal},
-    {"put", Meaning::put},
-    {"get", Meaning::get},
-    {"load", Meaning::load},
-    {"store", Meaning::store},
-    {"atomic", Meaning::atomic},
-    {"address", Meaning::address},
-    {"rank", Meaning::rank},
-    {"world", Meaning::world},
-    {"barrier_threads", Meaning::barrier_threads},
-    {"barrier_ranks", Meaning::barrier_ranks},
-    {"barrier_programs", Meaning::barrier_programs},
-    {"fence", Meaning::fence},
-    {"lane", Meaning::lane},
-}};
+/// In the order of Word::Meaning.
+constexpr std::array<std::string_view, 34> kMeanings{"none",
+                                                     "unknown",
+                                                     "wait",
+                                                     "signal",
+                                                     "put",
+                                                     "get",
+                                                     "load",
+                                                     "store",
+                                                     "atomic",
+                                                     "address",
+                                                     "rank",
+                                                     "world",
+                                                     "barrier_threads",
+                                                     "barrier_ranks",
+                                                     "barrier_programs",
+                                                     "fence",
+                                                     "lane",
+                                                     "first",
+                                                     "program_id",
+                                                     "num_programs",
+                                                     "arange",
+                                                     "full",
+                                                     "cdiv",
+                                                     "fold",
+                                                     "where",
+                                                     "reduce",
+                                                     "cast",
+                                                     "pointer_type",
+                                                     "range",
+                                                     "assembly",
+                                                     "transpose",
+                                                     "descriptor",
+                                                     "advance"};
 
 /// How many threads do it together, and whether it returns early, changes nothing here.
 std::string without_width(std::string_view name) {
@@ -46,31 +59,34 @@ std::string without_width(std::string_view name) {
 }  // namespace
 
 const Vocabulary& Vocabulary::own() {
+  using Strings = std::vector<std::string>;
   static const Vocabulary made = [] {
-    Vocabulary words;
+    Vocabulary all;
     const EmbeddedFile* file = find_embedded("data/kernel_words.yaml");
     const YAML::Node root = YAML::Load(std::string(file->content));
     for (const YAML::Node& one : root["words"]) {
-      Word word{.name = {}, .arguments = {}, .fixed = {}};
-      const std::string meaning = one["meaning"].as<std::string>();
-      const auto known = std::find_if(kMeanings.begin(), kMeanings.end(),
-                                      [&](const auto& pair) { return pair.first == meaning; });
-      word.meaning = known->second;
-      for (const YAML::Node& argument : one["arguments"])
-        word.arguments.push_back(argument.as<std::string>());
+      Word word;
+      const auto* known =
+          std::find(kMeanings.begin(), kMeanings.end(), one["meaning"].as<std::string>());
+      word.meaning = static_cast<Word::Meaning>(known - kMeanings.begin());
+      word.arguments = one["arguments"].as<Strings>(Strings{});
       for (const auto& pair : one["fixed"])
         word.fixed[pair.first.as<std::string>()] = pair.second.as<std::string>();
       std::istringstream names(one["name"].as<std::string>());
-      while (std::getline(names, word.name, '|')) {
-        words.words_.emplace_back(one["module"].as<std::string>(), word);
-      }
+      while (std::getline(names, word.name, '|'))
+        all.words_.emplace_back(one["module"].as<std::string>(), word);
     }
-    return words;
+    for (const YAML::Node& one : root["numbers"])
+      all.numbers_.push_back({one["names"].as<Strings>(), one["is"].as<std::string>()});
+    for (const auto& pair : root["lists"])
+      all.lists_[pair.first.as<std::string>()] = pair.second.as<Strings>();
+    return all;
   }();
   return made;
 }
 
 const Word* Vocabulary::find(std::string_view dotted) const {
+  if (dotted.find("libdevice") != dotted.npos) return nullptr;
   const std::size_t dot = dotted.rfind('.');
   const std::string_view module = dot == dotted.npos ? "" : dotted.substr(0, dot);
   const std::string_view last = dot == dotted.npos ? dotted : dotted.substr(dot + 1);
@@ -85,6 +101,14 @@ const Word* Vocabulary::find(std::string_view dotted) const {
     if (here && (word.name == plain || word.name == last)) return &word;
   }
   return nullptr;
+}
+
+bool Vocabulary::only_computes(std::string_view dotted) {
+  const auto has = [&](std::string_view what) { return dotted.find(what) != dotted.npos; };
+  const std::string_view root = dotted.substr(0, dotted.find('.'));
+  if (root == "math" || root == "torch" || has("libdevice")) return true;
+  return root == "triton" && !has("experimental") && !has("distributed") && !has("descriptor") &&
+         !has("tensormap");
 }
 
 }  // namespace hemiola::compile::skeleton

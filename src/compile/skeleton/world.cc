@@ -10,11 +10,6 @@ namespace {
 
 using EK = Element::Kind;
 
-void join(Clock& into, const Clock& other) {
-  if (into.size() < other.size()) into.resize(other.size());
-  for (std::size_t i = 0; i < other.size(); ++i) into[i] = std::max(into[i], other[i]);
-}
-
 bool releases(const std::string& sem) {
   return sem == "release" || sem == "acq_rel" || sem == "?";
 }
@@ -63,7 +58,7 @@ std::int64_t made_of(std::string_view op, std::int64_t old, std::int64_t by) {
 
 World::World(const Code& code, Arrays& arrays, const Scene& scene)
     : code_(code), arrays_(arrays), scene_(scene), machine_(code, arrays, *this) {
-  machine_.launch.programs = scene.grid;
+  machine_.programs = scene.grid;
 }
 
 Element World::resolved(const Element& where) const {
@@ -94,8 +89,16 @@ int World::rank_of(int thread) const {
 
 void World::not_run(int step, std::string why) {
   if (fault_.kind == Fault::Kind::none)
-    fault_ = {
-        .kind = Fault::Kind::not_run, .step = step, .rule = "", .what = std::move(why), .who = {}};
+    fault_ = {.kind = Fault::Kind::not_run, .step = step, .what = std::move(why)};
+}
+
+void World::found(int step, const char* rule, std::string what, const Runner& by) {
+  if (fault_.kind == Fault::Kind::none && !is_trial_)
+    fault_ = {.kind = Fault::Kind::race,
+              .step = step,
+              .rule = rule,
+              .what = std::move(what),
+              .who = {named(by.process.index, by.call)}};
 }
 
 bool World::matters(int begin, int end) const {
@@ -110,7 +113,7 @@ bool World::matters(int begin, int end) const {
 }
 
 void World::skip(Process&, const Access& access) {
-  const Element where = resolved(access.where);
+  const Element where = resolved(access.place);
   const bool tells = access.kind == Access::Kind::atomic && scene_.flags.contains(where.array) &&
                      where.kind == EK::address && !where.is_vague;
   if (tells && where.rank >= 0 && where.rank < scene_.world) masked_[cell_of(where)] = access.step;
@@ -118,7 +121,7 @@ void World::skip(Process&, const Access& access) {
 
 Element World::access(Process& who, const Access& access) {
   reached_.insert(access.step);
-  const Element where = resolved(access.where);
+  const Element where = resolved(access.place);
   const bool matters = scene_.steps_that_matter.contains(access.step);
   if (where.kind != EK::address || where.is_vague || where.rank < 0) {
     if (matters) not_run(access.step, "the address of a word depends on data");
@@ -128,12 +131,8 @@ Element World::access(Process& who, const Access& access) {
   Element seen = where;
   seen.kind = EK::loaded;
   if (where.rank >= scene_.world) {
-    if (fault_.kind == Fault::Kind::none)
-      fault_ = {.kind = Fault::Kind::race,
-                .step = access.step,
-                .rule = "peer",
-                .what = fmt::format("it goes to rank {} of {}", where.rank, scene_.world),
-                .who = {named(who.index, runner.call)}};
+    found(access.step, "peer", fmt::format("it goes to rank {} of {}", where.rank, scene_.world),
+          runner);
     return {};
   }
   if (arrays_[where.array].kind !=
@@ -163,12 +162,9 @@ Element World::flag_or_data(Runner& runner, const Access& access, const Element&
   cell.is_word = cell.is_word || is_atomic;
   if (is_atomic || !scene_.mixed.contains(where.array)) return word(runner, access, index);
   if (!cell.is_word) return data(runner, access, index);
-  if (access.kind == Access::Kind::store && fault_.kind == Fault::Kind::none && !is_trial_)
-    fault_ = {.kind = Fault::Kind::race,
-              .step = access.step,
-              .rule = "overlap",
-              .what = named(cell) + " is a word that is waited for, and data are stored there",
-              .who = {named(runner.process.index, runner.call)}};
+  if (access.kind == Access::Kind::store)
+    found(access.step, "overlap",
+          named(cell) + " is a word that is waited for, and data are stored there", runner);
   return {};
 }
 
@@ -202,6 +198,7 @@ Element World::word(Runner& runner, const Access& access, std::size_t index) {
   std::int64_t made = made_of(access.op, old, access.value.number);
   const bool fails = access.op == "cas" && old != access.compare.number;
   if (fails) made = old;
+  if (made > UINT32_MAX) made &= UINT32_MAX;  // no count comes near it; bits that flip go past it
   if (access.kind == Access::Kind::atomic) {
     runner.process.looks.emplace_back(index, cell.version);
     if (access.op != "xchg") see(runner, cell, access.step);
@@ -265,15 +262,11 @@ Element World::data(Runner& runner, const Access& access, std::size_t index) {
   }
   write_data(cell, runner.clock, point);
   ++runner.process.writes;
-  if (scene_.for_host.contains(cell.array) && calls_[cell.rank] > runner.call &&
-      fault_.kind == Fault::Kind::none)
-    fault_ = {.kind = Fault::Kind::race,
-              .step = access.step,
-              .rule = "arrival",
-              .what = fmt::format(
-                  "{} is stored when rank {} has ended the call: nothing there waits for it",
-                  named(cell), cell.rank),
-              .who = {named(runner.process.index, runner.call)}};
+  if (scene_.for_host.contains(cell.array) && calls_[cell.rank] > runner.call)
+    found(access.step, "arrival",
+          fmt::format("{} is stored when rank {} has ended the call: nothing there waits for it",
+                      named(cell), cell.rank),
+          runner);
   if (access.kind == Access::Kind::store && access.value.is_number())
     cell.value = access.value.number;
   else
@@ -298,7 +291,7 @@ void World::race(const Point& earlier, bool earlier_writes, const Point& later, 
   const bool reuse = !both && (other.turn < write.turn || write.call > other.call);
   const std::string place = named(cell);
   const bool by_host = write.step < 0;
-  fault_ = {.kind = Fault::Kind::race, .rule = reuse ? "reuse" : "order", .what = "", .who = {}};
+  fault_ = {.kind = Fault::Kind::race, .rule = reuse ? "reuse" : "order"};
   // A store is wrong where it comes too early, a load where it does; the host is never at fault.
   const bool at_write = other.step < 0 || (reuse && !by_host);
   fault_.step = at_write ? write.step : other.step;
@@ -346,7 +339,7 @@ void World::read_data(Cell& cell, const Clock& clock, const Point& point, bool i
 
 bool World::try_wait(Process& who, const Access& access, std::string_view comparison) {
   reached_.insert(access.step);
-  const Element where = resolved(access.where);
+  const Element where = resolved(access.place);
   if (where.kind != EK::address || where.is_vague || where.rank < 0 || where.rank >= scene_.world ||
       !access.compare.is_number()) {
     not_run(access.step, "what is awaited depends on data");
@@ -392,9 +385,9 @@ bool World::barrier_of(Process& who, bool of_ranks, bool releases, bool acquires
   return true;
 }
 
-void World::mark(Process& who, Mark mark, int) {
+void World::mark(Process& who, Access::Kind kind, int, std::string_view) {
   Runner& runner = runners_[who.index];
-  if (mark != Mark::fence) return;
+  if (kind != Access::Kind::fence) return;
   join(runner.clock, runner.pending);
   runner.fenced = runner.clock;
 }

@@ -3,6 +3,7 @@
 // nothing wakes waits for ever.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
@@ -15,6 +16,10 @@
 namespace hemiola::compile::skeleton {
 
 using Clock = std::vector<std::int32_t>;
+inline void join(Clock& into, const Clock& other) {
+  if (into.size() < other.size()) into.resize(other.size());
+  for (std::size_t i = 0; i < other.size(); ++i) into[i] = std::max(into[i], other[i]);
+}
 
 /// How the kernel is run.
 struct Scene {
@@ -75,9 +80,7 @@ class World : public Shared {
   bool try_wait(Process& who, const Access& access, std::string_view comparison) override;
   void skip(Process& who, const Access& access) override;
   bool barrier_of(Process& who, bool of_ranks, bool releases, bool acquires, int step) override;
-  void mark(Process& who, Mark mark, int step) override;
-  void loop_ended(Process&, std::size_t, int) override {}
-  std::size_t events(const Process&) const override { return 0; }
+  void mark(Process& who, Access::Kind kind, int step, std::string_view scope) override;
   bool matters(int begin, int end) const override;
   bool is_survey() const override { return false; }
 
@@ -157,6 +160,7 @@ class World : public Shared {
   void take_over(Runner& runner, const Cell& cell, const Access& access);
   void give(Runner& runner, Cell& cell, const Access& access);
   void not_run(int step, std::string why);
+  void found(int step, const char* rule, std::string what, const Runner& by);
   int rank_of(int thread) const;
   std::string named(const Cell& cell) const;
   std::string named(int thread, int call) const;
