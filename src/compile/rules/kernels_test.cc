@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
         Pair{"consumers_come_first", "endless", true}, Pair{"fence_of_one_gpu", "scope"},
         Pair{"second_look_relaxed", "wait-acquire"}, Pair{"uneven_shares", "endless", true},
         Pair{"across_the_node", "endless", true},
-        Pair{"count_kept_every_other_call", "endless", true}),
+        Pair{"count_kept_every_other_call", "endless", true}, Pair{"last_peer_skipped", "order"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(

@@ -67,8 +67,8 @@ void Reading::note_use(const Trace& trace, const Event& event) {
   const bool is_word = waits || event.kind == EventKind::atomic;
   if (is_word && !decides_.contains(event.step))
     decides_[event.step] = !waits && decides(event.step);
-  const bool tells = waits ? event.op == "cas" && !event.is_zero()
-                           : event.kind == EventKind::atomic && !event.only_looks();
+  const bool tells = !event.only_looks() && (waits ? event.op == "cas" && !event.is_zero()
+                                                   : event.kind == EventKind::atomic);
   const bool awaits = waits && !is_send(trace, event);
   ArrayUse& use = uses_[array_of(event)];
   use.is_word |= is_word;
@@ -102,7 +102,7 @@ bool Reading::is_far(const Trace& trace, const Event& event) const {
 /// A loop of compare-and-swap at a peer puts a word there once there is room for it.
 bool Reading::is_send(const Trace& trace, const Event& event) const {
   const bool sets = event.value.is_number() && event.value.number != 0;
-  if (event.op != "cas" || !sets) return false;
+  if (event.op != "cas" || !sets || event.only_looks()) return false;
   return event.sem == "release" ||
          (is_far(trace, event) && (event.sem == "acq_rel" || event.sem == "relaxed"));
 }

@@ -46,8 +46,10 @@ Survey::Survey(const skeleton::Code& code, const ParameterValues& constants,
       std::any_of(setting.expressions.begin(), setting.expressions.end(),
                   [](const std::string& one) { return one.find("rank") != std::string::npos; });
   arrays.keep(static_cast<int>(code.parameters.size()));
+  bool has_indexed = false;  // and so, whatever its name, where others are looked into by rank
+  for (int i = 0; i < arrays.size(); ++i) has_indexed = has_indexed || arrays[i].is_indexed;
   for (int i = 0; i < arrays.size(); ++i)
-    if (has_ranks && !names_a_peer(arrays[i].name)) arrays[i].is_indexed = true;
+    if (has_ranks && (has_indexed || !names_a_peer(arrays[i].name))) arrays[i].is_indexed = true;
   record(setting);
   const auto before = std::pair(setting, assumed);
   choose_arrays();

@@ -40,7 +40,8 @@ struct Access {
   bool sets_back() const { return op == "xchg" && is_zero(); }
   /// An atomic that changes nothing.
   bool only_looks() const {
-    return op == "load" || (is_zero() && (op == "add" || op == "or" || op == "sub"));
+    return op == "load" || (is_zero() && (op == "add" || op == "or" || op == "sub")) ||
+           (op == "cas" && value.is_number() && value == compare);
   }
 };
 

@@ -206,7 +206,7 @@ Element World::word(Runner& runner, const Access& access, std::size_t index) {
   }
   if (made == 0 && access.op == "xchg") cell.reset_step = access.step;
   const bool is_mute = made != 0 && scene_.mute_from >= 0 && runner.call >= scene_.mute_from;
-  const bool is_same = made == old && (access.op == "add" || access.op == "or");
+  const bool is_same = made == old && (access.only_looks() || access.op == "or");
   if (!fails && !is_mute && !is_same) tell(runner, cell, access, made);
   return number_element(old);
 }
