@@ -142,7 +142,7 @@ class Emission(unittest.TestCase):
                 ('    while tl.atomic_cas(turn, 0, 1, sem="acquire", scope="gpu") != 0:\n        pass\n', "a turn is given on that the kernel never takes"),
                 ("    compute[0].zero(t.turn)\n", "a turn is waited for that nothing has made free"),
                 ("    compute[0].zero(t.weight)\n", "computes with bytes of weight that nobody wrote"),
-                ('    tl.atomic_xchg(turn, 0, sem="release", scope="gpu")\n', "scope")):
+                ('    tl.atomic_xchg(turn, 0, sem="release", scope="gpu")\n', "a program ends with a turn that it does not give on")):
             with self.subTest(gone=gone):
                 self.assertIn(gone, text)
                 with open(path, "w", encoding="utf-8") as file:

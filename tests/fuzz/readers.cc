@@ -149,7 +149,7 @@ void read_kernel(std::string_view text) {
 void read_rules(std::string_view text) {
   compile::Library library;
   const compile::Module& module = library.add("kernel.py", std::string(text));
-  compile::DescribeRequest request{.file = "kernel.py"};
+  compile::RuleRequest request;
   std::vector<std::string> names;
   for (const compile::KernelName& one : compile::kernels_of(module))
     if (!one.is_helper) names.push_back(one.name);

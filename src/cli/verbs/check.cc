@@ -89,8 +89,8 @@ class Checker {
   /// A Triton kernel: its rules, and of a fused file the program that it is.
   ExitCode run_kernel() {
     const std::string& name = options_.program.program;
-    const KernelCheck rules = check_kernel(name, options_.kernel);
     const bool is_fused = is_fused_file(name) && options_.kernel.kernel.empty();
+    const KernelCheck rules = check_kernel(name, options_.kernel, is_fused);
     if (!is_fused) refuse_trace(options_);
     ExitCode worst = rules.code;
     std::string program;
@@ -382,7 +382,11 @@ void add_check(CLI::App& app, Session& session) {
       "NAME=VALUE");
   add("--helper", options->kernel.helpers, "of a kernel: a file with functions that it calls",
       "FILE");
-  add("--target", options->kernel.target, "of a kernel: cuda or hip", "NAME");
+  add("--target", options->kernel.target, "of a kernel: cuda, cdna or rdna (hip: cdna)", "NAME");
+  add("--triton", options->kernel.triton,
+      "of a kernel: the compiler's version, 3.3 to 3.9 (all of them)", "VERSION");
+  add("--protocol", options->kernel.protocol,
+      "of a kernel: ranks, programs and what its parameters are", "FILE");
   verb->callback([options, &session] {
     session.action = [options, &session] {
       const bool is_kernel = is_kernel_file(options->program.program);

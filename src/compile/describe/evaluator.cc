@@ -1,7 +1,7 @@
 // The evaluator's values, and its entrance.
 #include "compile/describe/evaluator.h"
 
-#include <charconv>
+#include "compile/python/formula.h"
 
 namespace hemiola::compile {
 
@@ -106,25 +106,10 @@ Ref Evaluator::literal(std::string_view written) const {
   if (written == "True") return number(Algebra::number(1));
   if (written == "False") return number({});
   if (written.size() >= 2 && (written.front() == '"' || written.front() == '\''))
-    return text(std::string(written.substr(1, written.size() - 2)));
-  std::string digits;
-  for (const char c : written)
-    if (c != '_') digits += c;
-  std::int64_t value = 0;
-  int base = 10;
-  std::size_t from = digits.starts_with('-') ? 1 : 0;
-  const bool is_negative = from == 1;
-  const std::string prefix = digits.substr(from, 2);
-  if (prefix == "0x" || prefix == "0X")
-    base = 16, from += 2;
-  else if (prefix == "0b" || prefix == "0B")
-    base = 2, from += 2;
-  else if (prefix == "0o" || prefix == "0O")
-    base = 8, from += 2;
-  const auto [end, error] =
-      std::from_chars(digits.data() + from, digits.data() + digits.size(), value, base);
-  if (error == std::errc() && end == digits.data() + digits.size())
-    return number(Algebra::number(is_negative ? -value : value));
+    return text(content_of(written));
+  const bool is_negative = written.starts_with('-');
+  if (const auto value = integer_in(written.substr(is_negative ? 1 : 0)))
+    return number(Algebra::number(is_negative ? -*value : *value));
   return number(algebra_.function("#" + std::string(written), {}));
 }
 

@@ -10,14 +10,32 @@
 
 namespace hemiola::compile {
 
+namespace {
+
+bool uses_tma(const Description& kernel, bool loads) {
+  return std::any_of(kernel.accesses.begin(), kernel.accesses.end(),
+                     [&](const AccessDescription& access) {
+                       return (access.action == Action::load) == loads &&
+                              access.mechanism == Mechanism::descriptor;
+                     });
+}
+
+}  // namespace
+
+std::string bulk_constant(const Description& kernel) {
+  return uses_tma(kernel, true) || uses_tma(kernel, false)
+             ? "BULK = tl.constexpr(hemiola_rt.has_bulk_stores())\n\n\n"
+             : "";
+}
+
+std::string wait_function(const Description& kernel) {
+  std::string made(kWaitFunction);
+  return made.replace(made.find("{}"), 2, uses_tma(kernel, true) ? kProxyFence : "");
+}
+
 std::string done_function(const Description& kernel) {
-  const bool by_tma = std::any_of(
-      kernel.accesses.begin(), kernel.accesses.end(), [](const AccessDescription& access) {
-        return access.action != Action::load && access.mechanism == Mechanism::descriptor;
-      });
   std::string made(kDoneFunction);
-  made.replace(made.find("{}"), 2, by_tma ? kBulkWait : "");
-  return by_tma ? "BULK = tl.constexpr(hemiola_rt.has_bulk_stores())\n\n\n" + made : made;
+  return made.replace(made.find("{}"), 2, uses_tma(kernel, false) ? kBulkWait : "");
 }
 
 std::string carry_function(const CarriedData& carried) {

@@ -9,6 +9,10 @@
 
 namespace hemiola::compile {
 
+/// Whether descriptors are TMA here, for the two below; empty: the kernel has none.
+std::string bulk_constant(const Description& kernel);
+/// hm_wait, with a fence between proxies where the kernel loads by descriptors.
+std::string wait_function(const Description& kernel);
 /// hm_done, which waits for bulk stores where the kernel has such.
 std::string done_function(const Description& kernel);
 /// hm_carry for data of a type that Triton calls so.

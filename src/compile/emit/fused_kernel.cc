@@ -47,8 +47,9 @@ class KernelEditor {
     made.imports = needs.imports();
     made.functions = needs.constants();
     if (!made.functions.empty()) made.functions += "\n\n";
-    if (waits_ || waits_in_loop_ || carries())
-      made.functions += std::string(kWaitFunction) + "\n\n";
+    const bool waits = waits_ || waits_in_loop_ || carries();
+    if (waits || signals_) made.functions += bulk_constant(description_);
+    if (waits) made.functions += wait_function(description_) + "\n\n";
     if (carries()) made.functions += carry_function(carried_) + "\n\n";
     if (signals_) made.functions += done_function(description_) + "\n\n";
     made.functions += needs.helpers();

@@ -4,6 +4,7 @@ namespace hemiola::compile {
 
 /// The functions that a fused kernel calls, in Triton, as every emitted file has them.
 
+/// `{}`: where kProxyFence goes.
 inline constexpr const char* kWaitFunction = R"(@triton.jit
 def hm_wait(needs, begin, end, signals, call):
     """Waits for needs [begin, end), each a slot of `signals`, its steps per call and the step of this call."""
@@ -15,7 +16,7 @@ def hm_wait(needs, begin, end, signals, call):
         while tl.atomic_add(signal, 0, sem="acquire", scope="sys") - value < 0:
             pass
     tl.debug_barrier()  # all threads are behind the one that looked
-)";
+{})";
 
 /// `{}`: where kBulkWait goes.
 inline constexpr const char* kDoneFunction = R"(@triton.jit
@@ -81,6 +82,10 @@ def hm_carry(moves, begin, end, needs, signals, told, shares, peers, call):
                 tell = told + 4 * k
                 signal = tl.load(peers + tl.load(tell)).to(tl.pointer_type(tl.int32)) + tl.load(tell + 1)
                 tl.atomic_xchg(signal, call * tl.load(tell + 2) + tl.load(tell + 3), sem="release", scope="sys")
+)";
+
+inline constexpr const char* kProxyFence = R"(    if BULK:  # loads by TMA see what others have stored
+        tl.inline_asm_elementwise("fence.proxy.async; mov.u32 $0, 0;", "=r", [], dtype=tl.int32, is_pure=False, pack=1)
 )";
 
 inline constexpr const char* kBulkWait = R"(if BULK:  # stores by TMA are complete, not only read

@@ -225,8 +225,7 @@ namespace {
 verify::Proof proof_of(const std::string& file, const std::string& text, const Monitor* monitor) {
   Library library;
   const Module& module = library.add(file, text);
-  const RuleReport report =
-      check_rules(library, module, {.file = file, .kernel = {}, .helpers = {}});
+  const RuleReport report = check_rules(library, module, {});
   if (!report.violations.empty())
     throw Failure(report.violations.front().what, report.violations.front().span.where(), "",
                   ExitCode::wrong_program);

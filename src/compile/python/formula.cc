@@ -10,18 +10,107 @@
 namespace hemiola::compile {
 namespace {
 
-/// As Python rounds: down.
-std::optional<std::int64_t> floor_divided(std::int64_t a, std::int64_t b) {
-  if (b == 0) return std::nullopt;
-  const std::int64_t quotient = a / b;
-  return quotient - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+using I = std::int64_t;
+using Whole = std::optional<I>;
+
+Whole sum(I a, I b) {
+  return __builtin_add_overflow(a, b, &a) ? std::nullopt : Whole(a);
+}
+Whole difference(I a, I b) {
+  return __builtin_sub_overflow(a, b, &a) ? std::nullopt : Whole(a);
+}
+Whole product(I a, I b) {
+  return __builtin_mul_overflow(a, b, &a) ? std::nullopt : Whole(a);
 }
 
-std::optional<std::int64_t> whole(bool has_overflown, const std::int64_t& number) {
-  return has_overflown ? std::nullopt : std::optional(number);
+/// As Python rounds: down.
+Whole floor_divided(I a, I b) {
+  if (b == 0 || (b == -1 && a == INT64_MIN)) return std::nullopt;
+  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+}
+Whole remainder(I a, I b) {
+  const Whole quotient = floor_divided(a, b);
+  return quotient ? Whole(a - *quotient * b) : quotient;
+}
+Whole divided_up(I a, I b) {
+  const Whole quotient = floor_divided(-a, b);
+  return quotient ? Whole(-*quotient) : quotient;
+}
+
+Whole power(I a, I b) {
+  if (b < 0 || b >= 63) return std::nullopt;
+  Whole made = 1;
+  for (I i = 0; made && i < b; ++i) made = product(*made, a);
+  return made;
+}
+
+Whole shifted(I a, I b) {
+  const Whole by = power(2, b);
+  return by ? product(a, *by) : by;
+}
+
+using Infix = Whole (*)(I, I);
+
+constexpr std::pair<std::string_view, Infix> kInfix[] = {
+    {"+", sum},
+    {"-", difference},
+    {"*", product},
+    {"//", floor_divided},
+    {"%", remainder},
+    {"<", [](I a, I b) { return Whole(a < b); }},
+    {"<=", [](I a, I b) { return Whole(a <= b); }},
+    {">", [](I a, I b) { return Whole(a > b); }},
+    {">=", [](I a, I b) { return Whole(a >= b); }},
+    {"==", [](I a, I b) { return Whole(a == b); }},
+    {"!=", [](I a, I b) { return Whole(a != b); }},
+    {"and", [](I a, I b) { return Whole(a != 0 ? b : a); }},
+    {"or", [](I a, I b) { return Whole(a != 0 ? a : b); }},
+    {"min", [](I a, I b) { return Whole(std::min(a, b)); }},
+    {"max", [](I a, I b) { return Whole(std::max(a, b)); }},
+    {"cdiv", divided_up},
+    {"&", [](I a, I b) { return Whole(a & b); }},
+    {"|", [](I a, I b) { return Whole(a | b); }},
+    {"^", [](I a, I b) { return Whole(a ^ b); }},
+    {"<<", shifted},
+    {">>", [](I a, I b) { return b < 0 || b > 63 ? Whole() : Whole(a >> b); }},
+    {"**", power}};
+
+const std::pair<std::string_view, Infix>* infix_of(std::string_view op) {
+  return std::find_if(std::begin(kInfix), std::end(kInfix),
+                      [&](const auto& one) { return one.first == op; });
 }
 
 }  // namespace
+
+std::optional<std::int64_t> infix(std::string_view op, std::int64_t a, std::int64_t b) {
+  const auto* found = infix_of(op);
+  return found == std::end(kInfix) ? std::nullopt : found->second(a, b);
+}
+
+std::optional<std::int64_t> integer_in(std::string_view literal) {
+  std::string digits(literal);
+  std::erase(digits, '_');
+  const std::string_view kinds = "xXbBoO";
+  const std::size_t kind =
+      digits.size() > 2 && digits[0] == '0' ? kinds.find(digits[1]) : kinds.npos;
+  constexpr int kBases[] = {16, 2, 8};
+  const bool has_base = kind != kinds.npos;
+  std::int64_t value = 0;
+  const char* end = digits.data() + digits.size();
+  const auto read = std::from_chars(digits.data() + (has_base ? 2 : 0), end, value,
+                                    has_base ? kBases[kind / 2] : 10);
+  return read.ec != std::errc() || read.ptr != end ? Whole() : Whole(value);
+}
+
+std::string content_of(std::string_view literal) {
+  const std::size_t begin = literal.find_first_of("\"'");
+  if (begin == literal.npos) return {};
+  const std::string_view quoted = literal.substr(begin);
+  const std::size_t quotes = quoted.starts_with("\"\"\"") || quoted.starts_with("'''") ? 3 : 1;
+  return quoted.size() < 2 * quotes
+             ? ""
+             : std::string(quoted.substr(quotes, quoted.size() - 2 * quotes));
+}
 
 class FormulaReader {
  public:
@@ -78,10 +167,8 @@ class FormulaReader {
   }
 
   bool number(std::string_view text) {
-    std::int64_t value = 0;
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-    return read.ec == std::errc() && read.ptr == text.data() + text.size() &&
-           step(Formula::Operation::number, value);
+    const auto value = integer_in(text);
+    return value && step(Formula::Operation::number, *value);
   }
 
   bool name(std::string text) {
@@ -90,17 +177,9 @@ class FormulaReader {
     return step(Formula::Operation::name, at - made_.names_.begin());
   }
 
-  bool infix(const std::string& text) {
-    using Operation = Formula::Operation;
-    static constexpr std::pair<const char*, Operation> kOperators[] = {
-        {"+", Operation::add},         {"-", Operation::subtract}, {"*", Operation::multiply},
-        {"//", Operation::divide},     {"%", Operation::modulo},   {"<", Operation::less},
-        {"<=", Operation::less_equal}, {">", Operation::greater},  {">=", Operation::greater_equal},
-        {"==", Operation::equal},      {"!=", Operation::unequal}, {"and", Operation::both},
-        {"or", Operation::either},     {"**", Operation::power}};
-    for (const auto& [sign, operation] : kOperators)
-      if (text == sign) return step(operation);
-    return false;
+  bool infix(std::string_view text) {
+    const auto* found = infix_of(text);
+    return found != std::end(kInfix) && step(Formula::Operation::infix, found - kInfix);
   }
 
   bool call(const Node& node) {
@@ -118,16 +197,15 @@ class FormulaReader {
       return name("tl." + std::string(function) + '(' + std::string(source_.text(*values[0])) +
                   ')');
     }
-    static constexpr std::pair<std::string_view, Operation> kFunctions[] = {
-        {"cdiv", Operation::divide_up},  {"min", Operation::minimum},
-        {"minimum", Operation::minimum}, {"max", Operation::maximum},
-        {"maximum", Operation::maximum}, {"where", Operation::choose}};
-    for (const auto& [known, operation] : kFunctions) {
+    static constexpr std::pair<std::string_view, std::string_view> kFunctions[] = {
+        {"cdiv", "cdiv"}, {"min", "min"},     {"minimum", "min"},
+        {"max", "max"},   {"maximum", "max"}, {"where", ""}};
+    for (const auto& [known, op] : kFunctions) {
       if (function != known) continue;
-      if (values.size() != (operation == Operation::choose ? 3U : 2U)) return false;
+      if (values.size() != (op.empty() ? 3U : 2U)) return false;
       for (const Node* value : values)
         if (value == nullptr || !read(*value)) return false;
-      return step(operation);
+      return op.empty() ? step(Operation::choose) : infix(op);
     }
     return false;
   }
@@ -178,69 +256,8 @@ std::optional<std::int64_t> Formula::value(const std::vector<std::int64_t>& valu
       continue;
     }
     const std::int64_t a = pop();
-    std::optional<std::int64_t> made;
-    std::int64_t number = 0;
-    switch (step.operation) {
-      case Operation::add:
-        made = whole(__builtin_add_overflow(a, b, &number), number);
-        break;
-      case Operation::subtract:
-        made = whole(__builtin_sub_overflow(a, b, &number), number);
-        break;
-      case Operation::multiply:
-        made = whole(__builtin_mul_overflow(a, b, &number), number);
-        break;
-      case Operation::divide:
-        made = floor_divided(a, b);
-        break;
-      case Operation::modulo:
-        if (const auto quotient = floor_divided(a, b)) made = a - *quotient * b;
-        break;
-      case Operation::divide_up:
-        if (const auto quotient = floor_divided(-a, b)) made = -*quotient;
-        break;
-      case Operation::minimum:
-        made = std::min(a, b);
-        break;
-      case Operation::maximum:
-        made = std::max(a, b);
-        break;
-      case Operation::less:
-        made = a < b ? 1 : 0;
-        break;
-      case Operation::less_equal:
-        made = a <= b ? 1 : 0;
-        break;
-      case Operation::greater:
-        made = a > b ? 1 : 0;
-        break;
-      case Operation::greater_equal:
-        made = a >= b ? 1 : 0;
-        break;
-      case Operation::equal:
-        made = a == b ? 1 : 0;
-        break;
-      case Operation::unequal:
-        made = a != b ? 1 : 0;
-        break;
-      case Operation::both:
-        made = a != 0 ? b : a;
-        break;
-      case Operation::either:
-        made = a != 0 ? a : b;
-        break;
-      case Operation::choose:
-        made = pop() != 0 ? a : b;
-        break;
-      case Operation::power:
-        if (b < 0 || b >= 63) break;
-        made = 1;
-        for (std::int64_t i = 0; made && i < b; ++i)
-          made = whole(__builtin_mul_overflow(*made, a, &number), number);
-        break;
-      default:
-        break;
-    }
+    const Whole made = step.operation == Operation::choose ? Whole(pop() != 0 ? a : b)
+                                                           : kInfix[step.number].second(a, b);
     if (!made) return std::nullopt;
     stack.push_back(*made);
   }

@@ -34,35 +34,28 @@ class Formula {
   enum class Operation : std::uint8_t {
     number,
     name,
-    add,
-    subtract,
-    multiply,
-    divide,
-    modulo,
-    divide_up,
-    minimum,
-    maximum,
     negate,
-    less,
-    less_equal,
-    greater,
-    greater_equal,
-    equal,
-    unequal,
-    both,
-    either,
     no,
-    choose,  ///< condition, then, else
-    power
+    infix,  ///< of two: an operator, min, max or cdiv
+    choose  ///< condition, then, else
   };
   struct Step {
     Operation operation = Operation::number;
-    std::int64_t number = 0;  ///< or the index of the name
+    std::int64_t number = 0;  ///< or the index of the name, or of the operator
   };
 
   std::vector<Step> steps_;  ///< operands before what is done with them
   std::vector<std::string> names_;
 };
+
+/// a OP b as Python has it, for an operator, "min", "max" or "cdiv"; `and` and `or` give one of the
+/// two. Nothing: there is no such operator, the result has more than 64 bits, or something is
+/// divided by zero.
+std::optional<std::int64_t> infix(std::string_view op, std::int64_t a, std::int64_t b);
+/// A literal: "12", "1_000", "0x1F"; nothing for anything else.
+std::optional<std::int64_t> integer_in(std::string_view literal);
+/// What stands in the quotes of a literal, without its prefix; escapes are as they are written.
+std::string content_of(std::string_view literal);
 
 /// Value of a text without names of its own beyond these; nothing where it has none.
 std::optional<std::int64_t> number_in(std::string_view text, const Names& names = {});

@@ -37,5 +37,29 @@ TEST(Formula, has_no_value_where_it_says_none) {
     EXPECT_EQ(Formula(text).value(names), std::nullopt) << text;
 }
 
+TEST(Literals, are_read_as_they_are_written) {
+  EXPECT_EQ(integer_in("1_000"), 1000);
+  EXPECT_EQ(integer_in("0x1F"), 31);
+  EXPECT_EQ(integer_in("0b101"), 5);
+  for (const char* none : {"", "0x", "1.5", "08x", "99999999999999999999"})
+    EXPECT_EQ(integer_in(none), std::nullopt) << none;
+  EXPECT_EQ(content_of("\"sys\""), "sys");
+  EXPECT_EQ(content_of("r'a\\b'"), "a\\b");
+  EXPECT_EQ(content_of("f\"\"\"x\"\"\""), "x");
+  EXPECT_EQ(content_of("x"), "");
+}
+
+TEST(Infix, is_as_python_has_it) {
+  EXPECT_EQ(infix("//", -7, 2), -4);
+  EXPECT_EQ(infix("%", -7, 2), 1);
+  EXPECT_EQ(infix("cdiv", 7, 2), 4);
+  EXPECT_EQ(infix("<<", 3, 4), 48);
+  EXPECT_EQ(infix(">>", -8, 1), -4);
+  EXPECT_EQ(infix("and", 3, 4), 4);
+  EXPECT_EQ(infix("+", INT64_MAX, 1), std::nullopt);
+  EXPECT_EQ(infix("//", 1, 0), std::nullopt);
+  EXPECT_EQ(infix("@", 1, 1), std::nullopt);
+}
+
 }  // namespace
 }  // namespace hemiola::compile

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "compile/python/formula.h"
 #include "compile/readback/term.h"
 #include "compile/readback/walk.h"
 
@@ -165,11 +166,7 @@ const std::string& Walker::sign(const Node& node, std::size_t i) {
 
 Value Walker::text_of(const Node& node) const {
   if (node.kind == Kind::concatenated_string) return text("");
-  const std::string_view all = words(node);
-  const char quote = all.back();
-  const std::size_t begin = all.find(quote);
-  if (begin + 1 >= all.size()) return text("");
-  return text(std::string(all.substr(begin + 1, all.size() - begin - 2)));
+  return text(content_of(words(node)));
 }
 
 Value Walker::identifier(const Node& node) {

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
 
+#include "compile/python/formula.h"
 #include "compile/readback/values.h"
 #include "core/index.h"
 
@@ -109,10 +109,7 @@ class ReferenceReader {
     return name == "torch.cat" || name == "torch.stack";
   }
 
-  std::string quoted(const Node& node) const {
-    const std::string_view all = text(node);
-    return all.size() < 2 ? "" : std::string(all.substr(1, all.size() - 2));
-  }
+  std::string quoted(const Node& node) const { return content_of(text(node)); }
 
   /// All of a tensor of the rank.
   Value whole(const std::string& name, const Node& node) const {
@@ -151,12 +148,9 @@ class ReferenceReader {
   }
 
   std::int64_t integer(const Node& node) const {
-    const std::string_view word = text(node);
-    std::int64_t value = 0;
-    const auto read = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (read.ec != std::errc{} || read.ptr != word.data() + word.size())
-      throw Unread{std::string(word)};
-    return value;
+    const auto value = integer_in(text(node));
+    if (!value) throw Unread{std::string(text(node))};
+    return *value;
   }
   /// Of an axis, which may be counted from the end.
   std::size_t axis(const Node& node, std::size_t axes) const {

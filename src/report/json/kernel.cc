@@ -178,7 +178,9 @@ Json violation_object(const compile::Violation& violation) {
   return {{"rule", violation.rule},
           {"message", violation.what},
           {"hint", violation.hint},
-          {"at", json_of(violation.span)}};
+          {"at", json_of(violation.span)},
+          {"calls", json_of(violation.calls)},
+          {"notes", violation.notes}};
 }
 
 }  // namespace
@@ -244,7 +246,9 @@ std::string rules_json(std::string_view command, const std::string& file,
   root["kernels"] = list_of(reports, [](const compile::RuleReport& report) {
     return Json{{"kernel", report.kernel},
                 {"events", list_of(report.events, event_object)},
-                {"violations", list_of(report.violations, violation_object)}};
+                {"violations", list_of(report.violations, violation_object)},
+                {"assumed", report.assumed},
+                {"not_judged", report.not_judged}};
   });
   if (!program.empty()) root["program"] = Json::parse(program);
   return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -1,0 +1,23 @@
+"""The owner sets the lock back behind its read."""
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def stream_k(a, partials, locks, out, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    value = tl.load(a + pid * BLOCK + at)
+    if pid > 0:
+        tl.store(partials + pid * BLOCK + at, value)
+        tl.debug_barrier()
+        tl.atomic_xchg(locks + pid, 1, sem="release", scope="gpu")
+    else:
+        for other in range(1, tl.num_programs(0)):
+            while tl.atomic_cas(locks + other, 1, 1, sem="acquire", scope="gpu") != 1:
+                pass
+            tl.debug_barrier()
+            value += tl.load(partials + other * BLOCK + at)
+            tl.debug_barrier()
+            tl.atomic_xchg(locks + other, 0, sem="release", scope="gpu")
+        tl.store(out + at, value)
