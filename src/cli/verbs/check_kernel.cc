@@ -38,9 +38,13 @@ void print(const std::string& file, const compile::RuleReport& report,
   }
   std::cout << fmt::format("{}, {}, {}; {}\n", counted(waits, "wait"), counted(counters, "counter"),
                            counted(signals, "signal"), verdict_of(report, is_proven_elsewhere));
-  std::cout << fmt::format("  judged for {}, Triton {}\n", options.target,
-                           options.triton.empty() ? "3.3 to 3.9" : options.triton);
-  for (const std::string& one : report.assumed) std::cout << "  assumed: " << one << '\n';
+  // Of a file that is proven as a program, what the rules assume matters only if they find
+  // something.
+  if (!is_proven_elsewhere || !report.violations.empty()) {
+    std::cout << fmt::format("  judged for {}, Triton {}\n", options.target,
+                             options.triton.empty() ? "3.3 to 3.9" : options.triton);
+    for (const std::string& one : report.assumed) std::cout << "  assumed: " << one << '\n';
+  }
   for (const compile::Violation& one : report.violations) {
     std::cout << fmt::format("{}:{}:{}: error: {} [{}]\n", one.span.file, one.span.line,
                              one.span.column, one.what, one.rule);

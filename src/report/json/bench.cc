@@ -39,7 +39,7 @@ std::string bench_file(std::size_t number) {
 std::string bench_schedules(const Exploration& found,
                             const std::vector<const explore::Candidate*>& chosen) {
   std::size_t number = 0;
-  return json_file("schema", 3, "operator", operator_object(found.op), "collective",
+  return json_file("schema", "hemiola-bench/3", "operator", operator_object(found.op), "collective",
                    name_of(collective_of(found.op.kind)), "machine", found.machine, "schedules",
                    json_lines(chosen, "  ", [&](const explore::Candidate* one) {
                      return json_object("text", one->schedule.text(), "file", bench_file(number++),

@@ -57,7 +57,7 @@ JsonText chain_object(const BlockExploration& found, const BlockCandidate& one) 
 std::string block_exploration_json(const std::string& command, const BlockExploration& found) {
   const BlockCandidate* winner = found.winner();
   const char* other = found.apart.time < found.serial.time ? "apart" : "serial";
-  return json_file("schema", 1, "command", command, "machine", found.machine, "launch",
+  return json_file("schema", "hemiola/1", "command", command, "machine", found.machine, "launch",
                    name_of(found.launch), "block", block_object(found.block), "serial",
                    job_object(found.serial), "apart", job_object(found.apart), "apart_first",
                    found.apart_first, "apart_last", found.apart_last, "compute",

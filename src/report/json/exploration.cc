@@ -72,7 +72,7 @@ std::string exploration_json(const std::string& command, const Exploration& foun
     object.add(explore::name_of(one.first), one.second);
   });
   JsonObject object("  ");
-  object.add("schema", 1, "command", command, "machine", found.machine, "launch",
+  object.add("schema", "hemiola/1", "command", command, "machine", found.machine, "launch",
              name_of(found.launch), "operator", operator_object(found.op), "serial",
              serial_object(found.serial), "ideal", BothUnits{found.ideal.time}, "best",
              winner != nullptr ? winner->schedule.text() : "serial", "space", found.space, "pruned",
@@ -89,8 +89,9 @@ std::string exploration_json(const std::string& command, const Exploration& foun
 
 std::string range_json(const std::string& command, const explore::RangeOfRows& range) {
   JsonObject object("");
-  object.add("schema", 1, "command", command, "pays_from_m", explore::pays_from(range.found),
-             "explorations", json_rows(range.found, "", [&](const Exploration& one) {
+  object.add("schema", "hemiola/1", "command", command, "pays_from_m",
+             explore::pays_from(range.found), "explorations",
+             json_rows(range.found, "", [&](const Exploration& one) {
                return JsonText{exploration_json(command, one)};
              }));
   return object.json().text + "\n";

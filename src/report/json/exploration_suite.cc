@@ -68,9 +68,9 @@ std::string suite_csv(const SuiteExploration& found) {
 std::string suite_json(const std::string& command, const SuiteExploration& found) {
   const SuiteSummary summary = summary_of(found.rows);
   return json_file(
-      "schema", 1, "command", command, "suite", found.suite, "machine", found.head.machine,
-      "options", found.head.options, "scenarios", json_lines(found.rows, "  ", scenario_object),
-      "summary",
+      "schema", "hemiola/1", "command", command, "suite", found.suite, "machine",
+      found.head.machine, "options", found.head.options, "scenarios",
+      json_lines(found.rows, "  ", scenario_object), "summary",
       json_object("done", summary.done, "serial", summary.serial, "wins", summary.wins,
                   "mean_speedup", summary.mean, "largest_speedup", summary.largest, "largest_at",
                   summary.at.empty() ? std::nullopt : std::optional(summary.at)));

@@ -197,7 +197,7 @@ std::string kernel_json(std::string_view command, const Description& d) {
     return Json{{"what", u.what}, {"span", json_of(u.span)}, {"hint", u.hint}};
   });
   const Json all{
-      {"schema", 1},
+      {"schema", "hemiola/1"},
       {"command", command},
       {"file", d.file},
       {"kernel", d.kernel},
@@ -242,7 +242,7 @@ std::string kernel_json(std::string_view command, const Description& d) {
 std::string rules_json(std::string_view command, const std::string& file,
                        const std::vector<compile::RuleReport>& reports,
                        const std::string& program) {
-  Json root{{"schema", 1}, {"command", command}, {"file", file}};
+  Json root{{"schema", "hemiola/1"}, {"command", command}, {"file", file}};
   root["kernels"] = list_of(reports, [](const compile::RuleReport& report) {
     return Json{{"kernel", report.kernel},
                 {"events", list_of(report.events, event_object)},

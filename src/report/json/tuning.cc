@@ -66,8 +66,8 @@ std::string tuning_json(const std::string& command, const Tuning& tuning) {
       json_object_of(tuning.dimensions, [](JsonObject& object, const tune::Dimension& one) {
         object.add(one.name, json_array(one.values));
       });
-  return json_file("schema", 1, "command", command, "kernel", tuning.kernel, "plan", tuning.plan,
-                   "machine", tuning.machine, "ranks", tuning.ranks, "method",
+  return json_file("schema", "hemiola/1", "command", command, "kernel", tuning.kernel, "plan",
+                   tuning.plan, "machine", tuning.machine, "ranks", tuning.ranks, "method",
                    name_of(tuning.method), "budget", tuning.budget, "dimensions", dimensions,
                    "buckets", json_lines(tuning.buckets, "  ", bucket_object));
 }
@@ -104,8 +104,8 @@ std::string bench_kernels(const Tuning& tuning, const std::vector<const tune::Ca
     return json_object("text", name, "file", bench_file(number++), "simulated_us",
                        point->time().us());
   };
-  return json_file("schema", 3, "operator", JsonText{"null"}, "ranks", tuning.ranks, "machine",
-                   tuning.machine, "schedules", json_lines(chosen, "  ", schedule_of));
+  return json_file("schema", "hemiola-bench/3", "operator", JsonText{"null"}, "ranks", tuning.ranks,
+                   "machine", tuning.machine, "schedules", json_lines(chosen, "  ", schedule_of));
 }
 
 }  // namespace hemiola::report
