@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "compile/rules/rules.h"
 #include "compile/skeleton/vocabulary.h"
@@ -127,6 +128,8 @@ class Protocols : public testing::Test {
     if (!can_parse()) GTEST_SKIP() << why_it_cannot_parse();
   }
 
+  void TearDown() override { std::filesystem::remove(file_); }
+
   RuleReport with(const std::string& protocol) {
     write_file(file_, protocol);
     Library library;
@@ -141,7 +144,9 @@ class Protocols : public testing::Test {
     return "";
   }
 
-  const std::string file_ = testing::TempDir() + "protocol.yaml";
+  // Its own of each test: they run at the same time.
+  const std::string file_ =
+      testing::TempDir() + testing::UnitTest::GetInstance()->current_test_info()->name() + ".yaml";
 };
 
 TEST_F(Protocols, say_what_parameters_are) {
