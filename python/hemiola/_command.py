@@ -26,7 +26,6 @@ from ._shown import Shown
 from ._table import Table
 
 Path = Union[str, "os.PathLike[str]"]
-Several = Union[str, Sequence[object]]
 
 _SAID = re.compile(r"(?:(?P<file>[^\n]*?)(?::(?P<line>\d+))?(?::(?P<column>\d+))?: )?(?P<severity>error|warning|note): (?P<message>.*)")
 _DONE = (0, 5, 6)  # a limit that was asked for is exceeded, not proven: results all the same
@@ -52,7 +51,6 @@ class Answer(Shown):
         return self.text.rstrip("\n")
 
     def to_json(self) -> str:
-        """What ``--json`` writes."""
         return json.dumps(self.data, indent=1)
 
     def to_pandas(self) -> Any:

@@ -190,10 +190,7 @@ class Workload(Shown):
     """Kernels, collectives and messages of every rank, with what waits for what. Immutable.
 
     ``Workload("llama-70b", tp=8, dp=2, global_batch=32)`` is one iteration of a model: a shipped one, a text of yours or a
-    ``config.json`` of Hugging Face. Arguments are those of ``hemiola workload make``: ``phase`` ("train", "prefill", "decode"), ``tp``, ``pp``,
-    ``dp``, ``cp``, ``ep``, ``zero``, ``shard``, ``sequence_parallel``, ``micro_batch``, ``global_batch``, ``sequence``, ``context``, ``dtype``,
-    ``recompute``, ``pipeline``, ``chunks``, ``attention``, ``context_parallel``, ``fused_softmax``, ``uneven_stages``, ``bucket``, ``overlap``, ``prefetch``,
-    ``optimizer_bytes``, ``host_time``. :meth:`read` takes a trace.
+    ``config.json`` of Hugging Face. Arguments are those of ``hemiola workload make``: :class:`IterationArguments`. :meth:`read` takes a trace.
     """
 
     def __init__(self, model: str, **iteration: Unpack[IterationArguments]):
