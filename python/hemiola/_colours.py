@@ -45,7 +45,7 @@ def stacked_bars(axes: Any, labels: Sequence[str], bars: Sequence[Mapping[str, f
     axes.set_yticks(range(len(bars)), labels)
     axes.invert_yaxis()
     axes.set(xlabel=xlabel, title=title)
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     return axes
 
 

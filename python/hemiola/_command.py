@@ -69,7 +69,6 @@ class Answer(Shown):
         return stacked_bars(axes, names, [{wanted: row[wanted]} for row in self.rows], wanted, self.command[0])
 
     def _numbers(self) -> list[str]:
-        """Columns of numbers."""
         return [name for name in (self.rows[0] if self.rows else {}) if all(isinstance(row.get(name), (int, float)) for row in self.rows)]
 
     def _column(self, pattern: str) -> str:
@@ -156,12 +155,13 @@ class _Call:
         outputs = {name: str(self._folder / f"made.{name}") for name in writes}
         words = [verb, *inputs, *_words(options)]
         done = subprocess.run([sys.executable, "-m", "hemiola", *words, *_words(outputs)], env=_environment(), capture_output=True, text=True, check=False)
-        said = _diagnostics(done.stderr)
+        text, errors = (one.replace(f"{self._folder}/", "") for one in (done.stdout, done.stderr))
+        said = _diagnostics(errors)
         if done.returncode not in _DONE:
-            raise from_failure(done.returncode, [one for one in said if one["severity"] == "error"] or [{"message": done.stderr.strip()}], None)
+            raise from_failure(done.returncode, [one for one in said if one["severity"] == "error"] or [{"message": errors.strip()}], None)
         made = {name: pathlib.Path(path).read_text(encoding="utf-8") if os.path.exists(path) else "" for name, path in outputs.items()}
         rows = [{key: _number(text) for key, text in row.items()} for row in csv.DictReader(line for line in made.get("csv", "").splitlines() if not line.startswith("#"))]
-        return Answer(words, json.loads(made["json"] or "{}"), rows, done.stdout, [Diagnostic(**one) for one in said], done.returncode, made.get("report", ""))
+        return Answer([word.replace(f"{self._folder}/", "") for word in words], json.loads(made["json"] or "{}"), rows, text, [Diagnostic(**one) for one in said], done.returncode, made.get("report", ""))
 
 
 def tune(
