@@ -51,6 +51,7 @@ class Answer(Shown):
         return self.text.rstrip("\n")
 
     def to_json(self) -> str:
+        """What ``--json`` writes."""
         return json.dumps(self.data, indent=1)
 
     def to_pandas(self) -> Any:

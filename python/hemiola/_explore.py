@@ -167,8 +167,8 @@ class Exploration(Kept):
     def plot(self, top: int = 8, axes: Any = None) -> Any:
         """Serial, its parts beside each other, and the fastest schedules, in us. Returns the axes."""
         serial = {"collective": self.serial.collective_fs / 1e9, "compute": self.serial.product_fs / 1e9}
-        rest = self.serial.time_us - sum(serial.values())
-        bars = [{**serial, "launch": max(0.0, rest)}, *({"overlapped": one.time_us} for one in self.schedules[:top])]
+        rest = self.serial.time_us - sum(serial.values())  # of both in a row, beside each alone
+        bars = [{**serial, "rest": max(0.0, rest)}, *({"overlapped": one.time_us} for one in self.schedules[:top])]
         names = ["serial", *(one.text for one in self.schedules[:top])]
         return stacked_bars(axes, names, bars, "time (us)", f"{self.operator.kind} on {self.operator.ranks} ranks of {self.machine}")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Optional, Union
 
@@ -40,8 +41,9 @@ class Machine:
         ranks: Union[int, Iterable[int], None] = None,
         gpu: str = "",
     ):
-        self._core = _core.Machine.load(str(name), gpu, pairs(settings), _ranks(ranks))
-        self._made: tuple[Any, ...] = (_loaded, (name, dict(settings or {}), _ranks(ranks), gpu))
+        numbers = _ranks(ranks)  # once: they may be an iterator
+        self._core = _core.Machine.load(str(name), gpu, pairs(settings), numbers)
+        self._made: Callable[[], Machine] = functools.partial(Machine, name, dict(settings or {}), numbers or None, gpu)
 
     @staticmethod
     def built_ins() -> dict[str, str]:
@@ -53,21 +55,23 @@ class Machine:
         """The shipped device models, for ``gpu``."""
         return _core.Machine.device_models()
 
-    def _changed(self, inner: _core.Machine, how: str, what: object) -> "Machine":
-        made = Machine.__new__(Machine)
-        made._core, made._made = inner, (_changed, (self, how, what))
-        return made
+    @classmethod
+    def _of(cls, inner: _core.Machine, made: Callable[[], "Machine"]) -> "Machine":
+        self = cls.__new__(cls)
+        self._core, self._made = inner, made
+        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self._made  # loaded and changed again
+        return (self._made, ())  # loaded, and changed, again
 
     def with_settings(self, settings: Settings) -> "Machine":
         """The same with some parameters changed."""
-        return self._changed(self._core.with_settings(pairs(settings)), "with_settings", dict(settings))
+        return self._of(self._core.with_settings(pairs(settings)), functools.partial(self.with_settings, dict(settings)))
 
     def with_ranks(self, ranks: Union[int, Iterable[int]]) -> "Machine":
         """The same with these of its GPUs only, numbered from 0 in this order, or with so many of the first."""
-        return self._changed(self._core.with_ranks(_ranks(ranks)), "with_ranks", _ranks(ranks))
+        numbers = _ranks(ranks)  # once: they may be an iterator
+        return self._of(self._core.with_ranks(numbers), functools.partial(self.with_ranks, numbers))
 
     @property
     def name(self) -> str:
@@ -185,14 +189,6 @@ class Program(Shown):
     def __repr__(self) -> str:
         parameters = f", parameters={self.parameters!r}" if self.parameters else ""
         return f"<Program {self.name!r}{parameters}>"
-
-
-def _loaded(name: str, settings: Settings, ranks: list[int], gpu: str) -> Machine:
-    return Machine(name, settings, ranks or None, gpu)
-
-
-def _changed(machine: Machine, how: str, what: Any) -> Machine:
-    return getattr(machine, how)(what)  # type: ignore[no-any-return]
 
 
 def _ranks(ranks: Union[int, Iterable[int], None]) -> list[int]:

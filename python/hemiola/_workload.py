@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
 
@@ -194,7 +195,7 @@ class Workload(Shown):
     """
 
     def __init__(self, model: str, **iteration: Unpack[IterationArguments]):
-        self._made: tuple[Any, ...] = (_made, (model, dict(iteration)))
+        self._made: Callable[[], Workload] = functools.partial(Workload, model, **iteration)
         self._core = _core.Workload.make(str(model), _iteration(iteration))
 
     @classmethod
@@ -205,12 +206,12 @@ class Workload(Shown):
         does not say, ``replicate`` says of how many ranks one trace is.
         """
         self = cls.__new__(cls)
-        self._made = (_read, (path, lenient, sizes, groups, replicate))
+        self._made = functools.partial(cls.read, path, lenient=lenient, sizes=sizes, groups=groups, replicate=replicate)
         self._core = _core.Workload.read(str(path), lenient, str(sizes), str(groups), replicate)
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self._made  # made, or read, again
+        return (self._made, ())  # made, or read, again
 
     @property
     def name(self) -> str:
@@ -239,14 +240,6 @@ class Workload(Shown):
 
     def __repr__(self) -> str:
         return f"<Workload {self.name}: {self.ranks} ranks, {self.nodes} nodes>"
-
-
-def _made(model: str, iteration: Any) -> Workload:
-    return Workload(model, **iteration)
-
-
-def _read(path: str, lenient: bool, sizes: str, groups: str, replicate: int) -> Workload:
-    return Workload.read(path, lenient=lenient, sizes=sizes, groups=groups, replicate=replicate)
 
 
 def run_iteration(workload: Workload, machine: Optional[AnyMachine] = None, **options: Unpack[TimingArguments]) -> Iteration:
