@@ -66,6 +66,20 @@ inline Transfer after(Transfer transfer, Dependency dependency) {
   return transfer;
 }
 
+/// The same, once all tiles of `rank` that make some of the region are done.
+inline Transfer when_computed(Transfer transfer, const Affine& rank, const Region& region) {
+  return after(std::move(transfer), {rank, 0, {}, region});
+}
+/// A collective with a sum of all ranks, which are the plan's only group.
+inline Transfer collective_of(Collective collective, const Region& source,
+                              const Region& destination) {
+  Transfer transfer{.kind = TransferKind::collective, .source = source, .destination = destination};
+  transfer.reduce = ReduceOp::sum;
+  transfer.group = 0;
+  transfer.collective = collective;
+  return transfer;
+}
+
 /// Appends `count` iterations; nothing for count 0.
 inline void repeat(Stream& stream, std::int64_t count, std::vector<Item> items) {
   if (count > 0) stream.items.push_back(Loop{count, std::move(items)});

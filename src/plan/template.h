@@ -1,6 +1,6 @@
 // Plan templates: the built-in algorithms, by the names of the command line ("all-reduce/ring").
 //
-// An algorithm is one file that defines a function `TemplateInfo my_algorithm()` and one line in
+// An algorithm is a function and a row of the table in its file; a file has one line in
 // template_list.h (docs/extending.md shows one being added).
 #pragma once
 
@@ -52,11 +52,11 @@ struct TemplateArguments {
 };
 
 struct TemplateInfo {
-  std::string name;  ///< "all-reduce/ring"
-  Collective collective = Collective::custom;
+  std::string name;         ///< "all-reduce/ring"
   std::string description;  ///< one line
   std::vector<ParameterInfo> parameters;
   Plan (*make)(const TemplateArguments&) = nullptr;
+  Collective collective = Collective::custom;
   bool in_chunks = true;       ///< false: of elements, with the sizes as parameters
   bool needs_machine = false;  ///< derives its plan from the machine's links
 
@@ -66,7 +66,8 @@ struct TemplateInfo {
 /// An empty plan with the names and ranks of the arguments, for a template to fill.
 Plan start_plan(const TemplateArguments& arguments, std::int64_t chunks_per_size);
 
-/// All templates, by collective and then in order of registration.
+/// All templates, by collective, then by the first word of their names, then in order of
+/// registration.
 const std::vector<TemplateInfo>& templates();
 const TemplateInfo* find_template(std::string_view name);
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "core/lists.h"
@@ -9,12 +10,24 @@
 namespace hemiola::plan {
 namespace {
 
+std::string family_of(const TemplateInfo& info) {
+  return info.name.substr(0, info.name.find('/'));
+}
+
 std::vector<TemplateInfo> make_table() {
-  return {
-#define HEMIOLA_TEMPLATE(name) name(),
-#include "plan/templates/template_list.h"
-#undef HEMIOLA_TEMPLATE
+  std::vector<TemplateInfo> all;
+  std::map<std::string, std::size_t> families;  // in the order of their first rows
+  const auto add = [&](const std::vector<TemplateInfo>& rows) {
+    for (const TemplateInfo& row : rows) families.try_emplace(family_of(row), families.size());
+    all.insert(all.end(), rows.begin(), rows.end());
   };
+#define HEMIOLA_TEMPLATES(name) add(name##_templates());
+#include "plan/templates/template_list.h"
+#undef HEMIOLA_TEMPLATES
+  std::ranges::stable_sort(all, {}, [&](const TemplateInfo& info) {
+    return std::pair(info.collective, families.at(family_of(info)));
+  });
+  return all;
 }
 
 void set_value(const TemplateInfo& info, Parameters& parameters, const std::string& name,
@@ -47,18 +60,18 @@ void set_value(const TemplateInfo& info, Parameters& parameters, const std::stri
 
 }  // namespace
 
-TemplateInfo collective_template(const char* name, const char* description,
-                                 std::vector<ParameterInfo> parameters,
-                                 Plan (*make)(const TemplateArguments&)) {
-  const std::string_view all = name;
-  return {name, parse_collective(all.substr(0, all.find('/'))).value(), description,
-          std::move(parameters), make};
+std::vector<TemplateInfo> of_collectives(std::vector<TemplateInfo> rows) {
+  for (TemplateInfo& row : rows) row.collective = parse_collective(family_of(row)).value();
+  return rows;
 }
 
-TemplateInfo pipeline_template(const char* name, const char* description,
-                               std::vector<ParameterInfo> parameters,
-                               Plan (*make)(const TemplateArguments&)) {
-  return {name, Collective::custom, description, std::move(parameters), make, false};
+std::vector<TemplateInfo> of_elements(std::vector<TemplateInfo> rows,
+                                      const std::vector<ParameterInfo>& sizes) {
+  for (TemplateInfo& row : rows) {
+    row.in_chunks = false;
+    row.parameters.insert(row.parameters.begin(), sizes.begin(), sizes.end());
+  }
+  return rows;
 }
 
 bool ParameterInfo::is_text() const {

@@ -368,63 +368,51 @@ Plan make_synth(const TemplateArguments& arguments) {
   return synthesise(arguments, fill);
 }
 
-TemplateInfo synth_template(const char* name, Collective collective, const char* description,
-                            Plan (*make)(const TemplateArguments&)) {
-  return {
-      name,
-      collective,
-      description,
-      {{"split",
-        "0",
-        {},
-        "chunks per rank; 0: as many as the schedule gains from, up to 16, or another "
-        "template's plan"},
-       {"size",
-        "67108864",
-        {},
-        "bytes for which to schedule, as nccl-tests counts them; `run` takes its --size"},
-       {"blocks",
-        "equal",
-        {"equal", "uneven"},
-        "equal: the plan is for any size; uneven: cut as evenly as whole 16 B go, for multiples "
-        "of this size only, as `run` has it"},
-       {"seed", "0", {}, "choice among equally good chunks"},
-       {"transfer",
-        "any",
-        {"any", "push"},
-        "whether plans that pull are among those to choose from; packets cannot be pulled"},
-       {"judge",
-        "simulation",
-        {"simulation", "estimate"},
-        "what chooses among the plans with the shortest estimates, if split is 0"}},
-      make,
-      true,
-      true};
-}
-
 }  // namespace
 
-TemplateInfo all_gather_synth() {
-  return synth_template("all-gather/synth", Collective::all_gather,
-                        "derived from the machine's links", make_synth<fill_all_gather>);
-}
-
-TemplateInfo reduce_scatter_synth() {
-  return synth_template("reduce-scatter/synth", Collective::reduce_scatter,
-                        "derived from the machine's links: a gather run backwards",
-                        make_synth<fill_reduce_scatter>);
-}
-
-TemplateInfo all_reduce_synth() {
-  return synth_template("all-reduce/synth", Collective::all_reduce,
-                        "derived from the machine's links: reduce-scatter, then all-gather",
-                        make_synth<fill_all_reduce>);
-}
-
-TemplateInfo all_to_all_synth() {
-  return synth_template("all-to-all/synth", Collective::all_to_all,
-                        "derived from the machine's links, over balanced paths",
-                        make_synth<fill_all_to_all>);
+std::vector<TemplateInfo> synth_templates() {
+  std::vector<TemplateInfo> rows = of_collectives(
+      {{"all-gather/synth", "derived from the machine's links", {}, make_synth<fill_all_gather>},
+       {"reduce-scatter/synth",
+        "derived from the machine's links: a gather run backwards",
+        {},
+        make_synth<fill_reduce_scatter>},
+       {"all-reduce/synth",
+        "derived from the machine's links: reduce-scatter, then all-gather",
+        {},
+        make_synth<fill_all_reduce>},
+       {"all-to-all/synth",
+        "derived from the machine's links, over balanced paths",
+        {},
+        make_synth<fill_all_to_all>}});
+  for (TemplateInfo& row : rows) {
+    row.parameters = {
+        {"split",
+         "0",
+         {},
+         "chunks per rank; 0: as many as the schedule gains from, up to 16, or another "
+         "template's plan"},
+        {"size",
+         "67108864",
+         {},
+         "bytes for which to schedule, as nccl-tests counts them; `run` takes its --size"},
+        {"blocks",
+         "equal",
+         {"equal", "uneven"},
+         "equal: the plan is for any size; uneven: cut as evenly as whole 16 B go, for multiples "
+         "of this size only, as `run` has it"},
+        {"seed", "0", {}, "choice among equally good chunks"},
+        {"transfer",
+         "any",
+         {"any", "push"},
+         "whether plans that pull are among those to choose from; packets cannot be pulled"},
+        {"judge",
+         "simulation",
+         {"simulation", "estimate"},
+         "what chooses among the plans with the shortest estimates, if split is 0"}};
+    row.needs_machine = true;
+  }
+  return rows;
 }
 
 }  // namespace hemiola::plan

@@ -11,19 +11,6 @@ namespace {
 
 const std::int32_t kQueries = 0, kKeys = 1, kValues = 2, kAttended = 3;
 
-Plan start_attention(const TemplateArguments& arguments) {
-  const DataType type = data_type_of(arguments);
-  const std::int64_t heads = positive(arguments, "heads"), depth = positive(arguments, "head");
-  const std::int64_t sequence = positive(arguments, "sequence");
-  const std::int64_t own = divided(arguments, "sequence", sequence, arguments.ranks);
-  Plan plan = start_plan(arguments, 1);
-  plan.tensors = {{"q", Role::input, {heads, own, depth}, type},
-                  {"k", Role::input, {heads, sequence, depth}, type},
-                  {"v", Role::input, {heads, sequence, depth}, type},
-                  {"o", Role::output, {heads, own, depth}, type}};
-  return plan;
-}
-
 /// Keys and values move together: parts 0, 2, ... are keys.
 Blocks keys_and_values(const TemplateArguments& arguments, const Plan& plan) {
   const std::int64_t split = split_of(arguments);
@@ -35,78 +22,56 @@ Blocks keys_and_values(const TemplateArguments& arguments, const Plan& plan) {
   return {place, place, 2 * split};
 }
 
-Plan finish_attention(const TemplateArguments& arguments, Plan plan) {
-  const auto& queries = plan.tensors[kQueries].shape;
-  const std::int64_t rows = queries[1], sequence = plan.tensors[kKeys].shape[1];
+template <Gather gather>
+Plan make_attention(const TemplateArguments& arguments) {
+  const DataType type = data_type_of(arguments);
+  const std::int64_t heads = positive(arguments, "heads"), depth = positive(arguments, "head");
+  const std::int64_t sequence = positive(arguments, "sequence");
+  const std::int64_t own = divided(arguments, "sequence", sequence, arguments.ranks);
+  Plan plan = start_plan(arguments, 1);
+  plan.tensors = {{"q", Role::input, {heads, own, depth}, type},
+                  {"k", Role::input, {heads, sequence, depth}, type},
+                  {"v", Role::input, {heads, sequence, depth}, type},
+                  {"o", Role::output, {heads, own, depth}, type}};
+  gather(arguments, plan, keys_and_values(arguments, plan));
   Compute attention{.name = "attention", .kernel = "attention", .axes = {}, .operands = {}};
-  attention.axes = {{"h", queries[0], 1, false},
-                    {"q", rows, positive(arguments, "tile_q"), false},
+  attention.axes = {{"h", heads, 1, false},
+                    {"q", own, positive(arguments, "tile_q"), false},
                     {"kv", sequence, positive(arguments, "tile_kv"), true}};
   attention.operands = {{kQueries, Use::read, {0, 1, -1}},
                         {kKeys, Use::read, {0, 2, -1}},
                         {kValues, Use::read, {0, 2, -1}},
                         {kAttended, Use::accumulate, {0, 1, -1}}};
-  attention.flop_per_point = 4 * queries[2];  // two products of 2 flop per element of a head
-  const auto own = [&](std::int32_t tensor) {
-    return slab(plan, tensor, 1, scaled(own_rank(), rows), rows);
+  attention.flop_per_point = 4 * depth;  // two products of 2 flop per element of a head
+  const auto own_part = [&](std::int32_t tensor) {
+    return slab(plan, tensor, 1, scaled(own_rank(), own), own);
   };
-  compute_everywhere(plan, attention, {all_of(plan, kQueries), own(kKeys), own(kValues)},
+  compute_everywhere(plan, attention, {all_of(plan, kQueries), own_part(kKeys), own_part(kValues)},
                      {all_of(plan, kAttended), false});
   return plan;
 }
 
-Plan make_ring_attention_ring(const TemplateArguments& arguments) {
-  Plan plan = start_attention(arguments);
-  run_everywhere(plan, ring_of_blocks(plan.ranks, keys_and_values(arguments, plan)));
-  return finish_attention(arguments, std::move(plan));
-}
-
-Plan make_ring_attention_swizzle(const TemplateArguments& arguments) {
-  Plan plan = start_attention(arguments);
-  run_everywhere(plan,
-                 exchange_blocks(plan.ranks, keys_and_values(arguments, plan),
-                                 arguments.word("transfer") == "push", is_clockwise(arguments)));
-  return finish_attention(arguments, std::move(plan));
-}
-
-Plan make_double_ring_attention_ring(const TemplateArguments& arguments) {
-  Plan plan = start_attention(arguments);
-  double_ring_of_blocks(plan, inner_of(arguments), keys_and_values(arguments, plan));
-  return finish_attention(arguments, std::move(plan));
-}
-
-TemplateInfo attention_template(const char* name, const char* description,
-                                const std::vector<ParameterInfo>& more,
-                                Plan (*make)(const TemplateArguments&)) {
-  return pipeline_template(
-      name, description,
-      both({size_parameter("heads", "32", "heads"),
-            size_parameter("sequence", "32768", "queries and keys, over all ranks"),
-            size_parameter("head", "128", "elements of a head"),
-            size_parameter("tile_q", "128", "queries of a tile"),
-            size_parameter("tile_kv", "128", "keys and values of a tile"), data_type_parameter(),
-            split_parameter()},
-           more),
-      make);
-}
-
 }  // namespace
 
-TemplateInfo ring_attention_ring() {
-  return attention_template("ring-attention/ring", "keys and values go around a ring", {},
-                            make_ring_attention_ring);
-}
-
-TemplateInfo ring_attention_swizzle() {
-  return attention_template("ring-attention/swizzle", "keys and values are gathered directly",
-                            {transfer_parameter("pull"), order_parameter()},
-                            make_ring_attention_swizzle);
-}
-
-TemplateInfo double_ring_attention_ring() {
-  return attention_template("double-ring-attention/ring",
-                            "keys and values go around two levels of rings", {inner_parameter()},
-                            make_double_ring_attention_ring);
+std::vector<TemplateInfo> attention_templates() {
+  return of_elements({{"ring-attention/ring",
+                       "keys and values go around a ring",
+                       {},
+                       make_attention<ring_of_blocks>},
+                      {"ring-attention/swizzle",
+                       "keys and values are gathered directly",
+                       {transfer_parameter("pull"), order_parameter()},
+                       make_attention<exchange_blocks>},
+                      {"double-ring-attention/ring",
+                       "keys and values go around two levels of rings",
+                       {inner_parameter()},
+                       make_attention<double_ring_of_blocks>}},
+                     {size_parameter("heads", "32", "heads"),
+                      size_parameter("sequence", "32768", "queries and keys, over all ranks"),
+                      size_parameter("head", "128", "elements of a head"),
+                      size_parameter("tile_q", "128", "queries of a tile"),
+                      size_parameter("tile_kv", "128", "keys and values of a tile"),
+                      data_type_parameter(), split_parameter()});
 }
 
 }  // namespace hemiola::plan

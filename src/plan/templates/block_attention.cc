@@ -117,23 +117,20 @@ std::vector<ParameterInfo> attention_parameters(bool in_steps) {
 }
 
 template <bool in_steps>
-Plan make_attention(const TemplateArguments& arguments) {
+Plan make_attention_block(const TemplateArguments& arguments) {
   return AttentionMaker(arguments, in_steps).make();
 }
 
 }  // namespace
 
-TemplateInfo block_attention_sequence() {
-  return pipeline_template(
-      "block-attention/sequence",
-      "attention in steps: all-gather, queries keys and values, attention, output product, "
-      "reduce-scatter",
-      attention_parameters(true), make_attention<true>);
-}
-TemplateInfo block_attention_serial() {
-  return pipeline_template("block-attention/serial",
-                           "attention at once: each part after the whole of the one before",
-                           attention_parameters(false), make_attention<false>);
+std::vector<TemplateInfo> block_attention_templates() {
+  return of_elements(
+      {{"block-attention/sequence",
+        "attention in steps: all-gather, queries keys and values, attention, output product, "
+        "reduce-scatter",
+        attention_parameters(true), make_attention_block<true>},
+       {"block-attention/serial", "attention at once: each part after the whole of the one before",
+        attention_parameters(false), make_attention_block<false>}});
 }
 
 }  // namespace hemiola::plan

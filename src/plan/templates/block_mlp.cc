@@ -81,17 +81,14 @@ Plan make_mlp(const TemplateArguments& arguments) {
 
 }  // namespace
 
-TemplateInfo block_mlp_sequence() {
-  return pipeline_template(
-      "block-mlp/sequence",
-      "an MLP in steps of rows: all-gather, up, activation, down, reduce-scatter",
-      mlp_parameters(true), make_mlp<true>);
-}
-TemplateInfo block_mlp_serial() {
-  return pipeline_template(
-      "block-mlp/serial",
-      "an MLP at once: a whole all-gather, up, activation, down, a whole reduce-scatter",
-      mlp_parameters(false), make_mlp<false>);
+std::vector<TemplateInfo> block_mlp_templates() {
+  return of_elements(
+      {{"block-mlp/sequence",
+        "an MLP in steps of rows: all-gather, up, activation, down, reduce-scatter",
+        mlp_parameters(true), make_mlp<true>},
+       {"block-mlp/serial",
+        "an MLP at once: a whole all-gather, up, activation, down, a whole reduce-scatter",
+        mlp_parameters(false), make_mlp<false>}});
 }
 
 }  // namespace hemiola::plan

@@ -11,14 +11,12 @@ Plan make_all_gather_direct(const TemplateArguments& arguments) {
   Plan plan = start_plan(arguments, ranks);
   plan.tensors = {{"input", Role::input, 1}, {"output", Role::output, ranks}};
   plan.in_place_safe = true;
-  const std::int32_t input = 0, output = 1;
-  const Affine peer = partners(arguments, is_clockwise(arguments));
+  const auto own = [](const Affine&) { return chunk_of(kInput); };
+  const auto gathered = [](const Affine& owner) { return chunk_of(kOutput, owner); };
   Stream stream{"exchange", {}};
   repeat(stream, ranks - 1,
-         arguments.word("transfer") == "push"
-             ? push(peer, chunk_of(input), chunk_of(output, own_rank()))
-             : pull(peer, chunk_of(input), chunk_of(output, peer)));
-  stream.items.push_back(copy(chunk_of(input), chunk_of(output, own_rank())));
+         exchanged(arguments, partners(arguments, is_clockwise(arguments)), own, gathered));
+  stream.items.push_back(copy(own(own_rank()), gathered(own_rank())));
   run_everywhere(plan, stream);
   return plan;
 }
@@ -31,25 +29,15 @@ Plan all_to_all_in(const TemplateArguments& arguments, std::int64_t waves) {
   const Affine peer = partners(arguments, is_clockwise(arguments));
   Stream stream{"exchange", {}};
   for (std::int64_t wave = 0; wave < waves; ++wave) {
-    const auto part = [&](std::int32_t tensor, const Affine& owner) {
-      return chunk_of(tensor, scaled(owner, waves, wave));
+    const auto part_of = [&](std::int32_t tensor) {
+      return [=](const Affine& rank) { return chunk_of(tensor, scaled(rank, waves, wave)); };
     };
-    repeat(stream, ranks - 1,
-           arguments.word("transfer") == "push"
-               ? push(peer, part(kInput, peer), part(kOutput, own_rank()))
-               : pull(peer, part(kInput, own_rank()), part(kOutput, peer)));
-    stream.items.push_back(copy(part(kInput, own_rank()), part(kOutput, own_rank())));
+    const auto sent = part_of(kInput), arrived = part_of(kOutput);
+    repeat(stream, ranks - 1, exchanged(arguments, peer, sent, arrived));
+    stream.items.push_back(copy(sent(own_rank()), arrived(own_rank())));
   }
   run_everywhere(plan, stream);
   return plan;
-}
-
-Plan make_all_to_all_direct(const TemplateArguments& arguments) {
-  return all_to_all_in(arguments, 1);
-}
-
-Plan make_all_to_all_waves(const TemplateArguments& arguments) {
-  return all_to_all_in(arguments, waves_of(arguments));
 }
 
 /// Rank r sends its input to rank r + 1, as nccl-tests' sendrecv does.
@@ -79,32 +67,26 @@ Plan make_reduce_scatter_direct(const TemplateArguments& arguments) {
 
 }  // namespace
 
-TemplateInfo all_gather_direct() {
-  return collective_template("all-gather/direct", "each rank exchanges with every other",
-                             {transfer_parameter("push"), order_parameter()},
-                             make_all_gather_direct);
-}
-
-TemplateInfo all_to_all_direct() {
-  return collective_template("all-to-all/direct", "each rank exchanges with every other",
-                             {transfer_parameter("push"), order_parameter()},
-                             make_all_to_all_direct);
-}
-
-TemplateInfo all_to_all_waves() {
-  return collective_template(
-      "all-to-all/waves", "each rank exchanges with every other, a part of each chunk at a time",
-      {transfer_parameter("push"), order_parameter(), waves_parameter()}, make_all_to_all_waves);
-}
-
-TemplateInfo send_recv_direct() {
-  return collective_template("send-recv/direct", "each rank sends to the next one",
-                             {transfer_parameter("push")}, make_send_recv_direct);
-}
-
-TemplateInfo reduce_scatter_direct() {
-  return collective_template("reduce-scatter/direct", "each rank reduces its chunk from all others",
-                             {transfer_parameter("pull")}, make_reduce_scatter_direct);
+std::vector<TemplateInfo> direct_templates() {
+  const ParameterInfo pushes = transfer_parameter("push");
+  return of_collectives(
+      {{"all-gather/direct",
+        "each rank exchanges with every other",
+        {pushes, order_parameter()},
+        make_all_gather_direct},
+       {"all-to-all/direct",
+        "each rank exchanges with every other",
+        {pushes, order_parameter()},
+        [](const TemplateArguments& all) { return all_to_all_in(all, 1); }},
+       {"all-to-all/waves",
+        "each rank exchanges with every other, a part of each chunk at a time",
+        {pushes, order_parameter(), waves_parameter()},
+        [](const TemplateArguments& all) { return all_to_all_in(all, waves_of(all)); }},
+       {"send-recv/direct", "each rank sends to the next one", {pushes}, make_send_recv_direct},
+       {"reduce-scatter/direct",
+        "each rank reduces its chunk from all others",
+        {transfer_parameter("pull")},
+        make_reduce_scatter_direct}});
 }
 
 }  // namespace hemiola::plan

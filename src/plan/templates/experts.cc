@@ -21,21 +21,18 @@ Plan make_experts(const TemplateArguments& arguments) {
                   {"b", Role::input, {experts, k, n}, type},
                   {"a", Role::scratch, {experts, ranks * rows, k}, type},
                   {"c", Role::output, {experts, ranks * rows, n}, type}};
-  const bool is_push = arguments.word("transfer") == "push";
-  const auto tokens_for = [&](const Affine& taker, std::int64_t expert) {
-    return slab(plan, kTokens, 0, scaled(taker, experts, expert), 1);
-  };
-  const auto landed = [&](const Affine& owner, std::int64_t expert) {
-    return Region{kGathered,
-                  {{{constant(expert), 1}, {scaled(owner, rows), rows}, {constant(0), k}}}};
-  };
   const Affine peer = around(ranks, 1, 1);
   Stream stream{"tokens", {}}, own{"own tokens", {}};
   for (std::int64_t expert = 0; expert < experts; ++expert) {
-    own.items.emplace_back(copy(tokens_for(own_rank(), expert), landed(own_rank(), expert)));
-    repeat(stream, ranks - 1,
-           is_push ? push(peer, tokens_for(peer, expert), landed(own_rank(), expert))
-                   : pull(peer, tokens_for(own_rank(), expert), landed(peer, expert)));
+    const auto from = [&](const Affine& taker) {
+      return slab(plan, kTokens, 0, scaled(taker, experts, expert), 1);
+    };
+    const auto into = [&](const Affine& owner) {
+      return Region{kGathered,
+                    {{{constant(expert), 1}, {scaled(owner, rows), rows}, {constant(0), k}}}};
+    };
+    own.items.emplace_back(copy(from(own_rank()), into(own_rank())));
+    repeat(stream, ranks - 1, exchanged(arguments, peer, from, into));
   }
   run_everywhere(plan, std::move(stream));
   plan.codes.front().streams.push_back(std::move(own));
@@ -58,18 +55,19 @@ Plan make_experts(const TemplateArguments& arguments) {
 
 }  // namespace
 
-TemplateInfo moe_direct() {
-  return pipeline_template(
-      "moe/direct", "products of experts whose tokens come by an all-to-all, expert by expert",
+std::vector<TemplateInfo> expert_templates() {
+  return of_elements(
+      {{"moe/direct",
+        "products of experts whose tokens come by an all-to-all, expert by expert",
+        {transfer_parameter("push")},
+        make_experts}},
       {size_parameter("rows", "64", "tokens of a rank for an expert (its capacity)"),
        size_parameter("experts", "8", "of a rank"),
        size_parameter("n", "2048", "columns of an expert's product"),
        size_parameter("k", "4096", "what is summed over"),
        size_parameter("tile_m", "64", "rows of a tile"),
        size_parameter("tile_n", "128", "columns of a tile"),
-       size_parameter("tile_k", "64", "what a tile sums over in a step"), data_type_parameter(),
-       transfer_parameter("push")},
-      make_experts);
+       size_parameter("tile_k", "64", "what a tile sums over in a step"), data_type_parameter()});
 }
 
 }  // namespace hemiola::plan

@@ -12,14 +12,11 @@
 
 namespace hemiola::plan {
 
-/// An entry of the list: in chunks, of the collective that its name begins with ...
-TemplateInfo collective_template(const char* name, const char* description,
-                                 std::vector<ParameterInfo> parameters,
-                                 Plan (*make)(const TemplateArguments&));
-/// ... or of elements, with the sizes as parameters.
-TemplateInfo pipeline_template(const char* name, const char* description,
-                               std::vector<ParameterInfo> parameters,
-                               Plan (*make)(const TemplateArguments&));
+/// Rows of a file's table: in chunks, of the collectives that their names begin with ...
+std::vector<TemplateInfo> of_collectives(std::vector<TemplateInfo> rows);
+/// ... or of elements, with sizes as parameters: those that all rows have stand before their own.
+std::vector<TemplateInfo> of_elements(std::vector<TemplateInfo> rows,
+                                      const std::vector<ParameterInfo>& sizes = {});
 
 /// The parameter "transfer": who moves the data.
 inline ParameterInfo transfer_parameter(const char* default_value) {
@@ -54,8 +51,8 @@ inline const std::pair<std::string, std::string> kThroughSwitch{"realization", "
 /// Tensors of plans of collectives, by number.
 constexpr std::int32_t kInput = 0, kOutput = 1;
 
-#define HEMIOLA_TEMPLATE(name) TemplateInfo name();
+#define HEMIOLA_TEMPLATES(name) std::vector<TemplateInfo> name##_templates();
 #include "plan/templates/template_list.h"
-#undef HEMIOLA_TEMPLATE
+#undef HEMIOLA_TEMPLATES
 
 }  // namespace hemiola::plan

@@ -10,11 +10,6 @@
 namespace hemiola::plan {
 namespace {
 
-/// The other ranks, from the next one on (clockwise) or from the one before.
-Affine peers(std::int64_t ranks, bool clockwise) {
-  return clockwise ? around(ranks, 1, 1) : around(ranks, -1, -1);
-}
-
 std::int64_t stride_of_partners(const TemplateArguments& arguments) {
   const std::int64_t ranks = arguments.ranks;
   if (arguments.machine == nullptr) return 1;
@@ -70,21 +65,31 @@ void set_codes_by_inner_index(Plan& plan, std::vector<Code> codes) {
   for (std::int32_t rank = 0; rank < plan.ranks; ++rank) plan.code_of.push_back(rank % inner);
 }
 
-Stream exchange_blocks(std::int64_t ranks, const Blocks& blocks, bool is_push, bool clockwise) {
+Transfer exchanged(const TemplateArguments& arguments, const Affine& peer,
+                   const std::function<Region(const Affine&)>& from,
+                   const std::function<Region(const Affine&)>& into) {
+  return arguments.word("transfer") == "push" ? push(peer, from(peer), into(own_rank()))
+                                              : pull(peer, from(own_rank()), into(peer));
+}
+
+void exchange_blocks(const TemplateArguments& arguments, Plan& plan, const Blocks& blocks) {
   Stream stream{"exchange", {}};
-  const Affine peer = peers(ranks, clockwise);
+  const bool is_push = arguments.word("transfer") == "push";
+  const std::int64_t turn = is_clockwise(arguments) ? 1 : -1;
+  const Affine peer = around(plan.ranks, turn, turn);
   std::vector<Item> parts;
   for (std::int64_t part = 0; part < blocks.parts; ++part) {
     const Affine owner = is_push ? own_rank() : peer;
     const Region from = blocks.own(owner, part), to = blocks.gathered(owner, part);
     parts.emplace_back(is_push ? push(peer, from, to) : pull(peer, from, to));
   }
-  repeat(stream, ranks - 1, std::move(parts));
-  return stream;
+  repeat(stream, plan.ranks - 1, std::move(parts));
+  run_everywhere(plan, std::move(stream));
 }
 
-Stream ring_of_blocks(std::int64_t ranks, const Blocks& blocks) {
+void ring_of_blocks(const TemplateArguments&, Plan& plan, const Blocks& blocks) {
   Stream stream{"ring", {}};
+  const std::int64_t ranks = plan.ranks;
   const Affine right = neighbour(1, ranks), left = neighbour(-1, ranks);
   std::vector<Item> forwards;
   for (std::int64_t part = 0; part < blocks.parts; ++part) {
@@ -94,10 +99,11 @@ Stream ring_of_blocks(std::int64_t ranks, const Blocks& blocks) {
     forwards.emplace_back(after(push(right, block, block), left, numbered(part, blocks.parts)));
   }
   repeat(stream, ranks - 2, std::move(forwards));
-  return stream;
+  run_everywhere(plan, std::move(stream));
 }
 
-void double_ring_of_blocks(Plan& plan, std::int64_t inner, const Blocks& blocks) {
+void double_ring_of_blocks(const TemplateArguments& arguments, Plan& plan, const Blocks& blocks) {
+  const std::int64_t inner = inner_of(arguments);
   const std::int64_t ranks = plan.ranks, outer = ranks / inner, parts = blocks.parts;
   const std::int32_t outer_stream = 0, inner_stream = 1;
   std::vector<Code> codes;
@@ -158,7 +164,8 @@ TwoLevels two_levels(std::int64_t ranks, std::int64_t inner, std::int64_t i, con
   return levels;
 }
 
-void two_levels_of_blocks(Plan& plan, std::int64_t inner, const Blocks& blocks) {
+void two_levels_of_blocks(const TemplateArguments& arguments, Plan& plan, const Blocks& blocks) {
+  const std::int64_t inner = inner_of(arguments);
   const std::int64_t ranks = plan.ranks, others = ranks / inner - 1;
   std::vector<Code> codes;
   for (std::int64_t i = 0; i < inner; ++i) {

@@ -32,19 +32,29 @@ Affine partner_of(const TemplateArguments& arguments, bool clockwise = true);
 void reduce_directly(const TemplateArguments& arguments, Plan& plan, Stream& stream,
                      const std::function<Region(const Affine& rank)>& source, const Region& result);
 
-/// Every rank exchanges with all others directly: transfers (ranks - 1) x parts, in this order.
-Stream exchange_blocks(std::int64_t ranks, const Blocks& blocks, bool push, bool clockwise);
+/// With a peer, in the direction and by whom the parameter "transfer" says: what a rank has for
+/// another, `from(taker)`, goes to where that one has it of its owner, `into(owner)`.
+Transfer exchanged(const TemplateArguments& arguments, const Affine& peer,
+                   const std::function<Region(const Affine& taker)>& from,
+                   const std::function<Region(const Affine& owner)>& into);
+
+/// A way to bring all blocks to all ranks: the codes and streams of the plan.
+using Gather = void (*)(const TemplateArguments& arguments, Plan& plan, const Blocks& blocks);
+
+/// Every rank exchanges with all others directly, in the "order" and by the "transfer" of the
+/// parameters: transfers (ranks - 1) x parts, in this order.
+void exchange_blocks(const TemplateArguments& arguments, Plan& plan, const Blocks& blocks);
 
 /// Blocks are passed on from neighbour to neighbour: ranks - 1 steps of `parts` pushes each.
-Stream ring_of_blocks(std::int64_t ranks, const Blocks& blocks);
+void ring_of_blocks(const TemplateArguments& arguments, Plan& plan, const Blocks& blocks);
 
 /// Ranks are a mesh of outer x inner; rank = outer index * inner + inner index. One code for each
 /// inner index.
 void set_codes_by_inner_index(Plan& plan, std::vector<Code> codes);
 
-/// On that mesh: rings inside every group of `inner` ranks pass on what rings across the groups
-/// bring.
-void double_ring_of_blocks(Plan& plan, std::int64_t inner, const Blocks& blocks);
+/// On that mesh, of the parameter "inner": rings inside every group pass on what rings across the
+/// groups bring.
+void double_ring_of_blocks(const TemplateArguments& arguments, Plan& plan, const Blocks& blocks);
 
 /// What ranks of inner index `i` do to bring their block to all others on that mesh, directly.
 struct TwoLevels {
@@ -59,7 +69,7 @@ TwoLevels two_levels(std::int64_t ranks, std::int64_t inner, std::int64_t i, con
 
 /// The same mesh, directly: every rank sends its block to the ranks of its own inner index, and
 /// what it has or gets of them to the rest of its group.
-void two_levels_of_blocks(Plan& plan, std::int64_t inner, const Blocks& blocks);
+void two_levels_of_blocks(const TemplateArguments& arguments, Plan& plan, const Blocks& blocks);
 
 /// The parameters of the above, and what they say. Failure: an inner size that does not divide the
 /// ranks, no parts.

@@ -11,12 +11,8 @@ namespace {
 
 // AG-GEMM: c[m, n / ranks] = a[m, k] b[k, n / ranks]; a is divided along m at the start.
 
-struct GatheredGemm {
-  Plan plan;
-  Blocks blocks;
-};
-
-GatheredGemm start_gathered(const TemplateArguments& arguments) {
+template <Gather gather>
+Plan make_ag_gemm(const TemplateArguments& arguments) {
   const DataType type = data_type_of(arguments);
   const std::int64_t m = positive(arguments, "m"), k = positive(arguments, "k");
   const std::int64_t n = divided(arguments, "n", positive(arguments, "n"), arguments.ranks);
@@ -24,42 +20,12 @@ GatheredGemm start_gathered(const TemplateArguments& arguments) {
   plan.tensors = {{"a", Role::input, {m, k}, type},
                   {"b", Role::input, {k, n}, type},
                   {"c", Role::output, {m, n}, type}};
-  Blocks blocks = blocks_along(arguments, plan, 0, 0, split_of(arguments));
-  return {std::move(plan), std::move(blocks)};
-}
-
-Plan finish_gathered(const TemplateArguments& arguments, Plan plan) {
+  gather(arguments, plan, blocks_along(arguments, plan, 0, 0, split_of(arguments)));
   const std::int64_t rows = plan.tensors[0].shape[0] / plan.ranks;
   compute_everywhere(plan, gemm_of(arguments, plan, 0, 1, 2),
                      {slab(plan, 0, 0, scaled(own_rank(), rows), rows), all_of(plan, 1)},
                      {all_of(plan, 2), false});
   return plan;
-}
-
-Plan make_ag_gemm_swizzle(const TemplateArguments& arguments) {
-  GatheredGemm parts = start_gathered(arguments);
-  run_everywhere(parts.plan,
-                 exchange_blocks(arguments.ranks, parts.blocks,
-                                 arguments.word("transfer") == "push", is_clockwise(arguments)));
-  return finish_gathered(arguments, std::move(parts.plan));
-}
-
-Plan make_ag_gemm_ring(const TemplateArguments& arguments) {
-  GatheredGemm parts = start_gathered(arguments);
-  run_everywhere(parts.plan, ring_of_blocks(arguments.ranks, parts.blocks));
-  return finish_gathered(arguments, std::move(parts.plan));
-}
-
-Plan make_ag_gemm_double_ring(const TemplateArguments& arguments) {
-  GatheredGemm parts = start_gathered(arguments);
-  double_ring_of_blocks(parts.plan, inner_of(arguments), parts.blocks);
-  return finish_gathered(arguments, std::move(parts.plan));
-}
-
-Plan make_ag_gemm_hierarchical(const TemplateArguments& arguments) {
-  GatheredGemm parts = start_gathered(arguments);
-  two_levels_of_blocks(parts.plan, inner_of(arguments), parts.blocks);
-  return finish_gathered(arguments, std::move(parts.plan));
 }
 
 // GEMM-RS and GEMM-AR: partial[m, n] = a[m, k / ranks] b[k / ranks, n] on every rank; the sum of
@@ -99,11 +65,6 @@ Plan finish_partial(const TemplateArguments& arguments, Plan plan, Stream stream
   run_everywhere(plan, std::move(stream));
   if (!sums.items.empty()) plan.codes[0].streams.push_back(std::move(sums));
   return finish_partial(arguments, std::move(plan));
-}
-
-Transfer when_computed(Transfer transfer, const Affine& rank, const Region& region) {
-  transfer.after.push_back({rank, 0, {}, region});
-  return transfer;
 }
 
 /// Every rank collects its rows from all others, and adds the own ones last. Pushing uses a slot of
@@ -259,22 +220,6 @@ Plan make_two_levels_of_sums(const TemplateArguments& arguments, bool all) {
   return finish_partial(arguments, std::move(plan));
 }
 
-Plan make_gemm_rs_hierarchical(const TemplateArguments& arguments) {
-  return make_two_levels_of_sums(arguments, false);
-}
-
-Plan make_gemm_ar_hierarchical(const TemplateArguments& arguments) {
-  return make_two_levels_of_sums(arguments, true);
-}
-
-Transfer library_transfer(Collective collective, const Region& source, const Region& destination) {
-  Transfer transfer{.kind = TransferKind::collective, .source = source, .destination = destination};
-  transfer.reduce = ReduceOp::sum;
-  transfer.group = 0;
-  transfer.collective = collective;
-  return when_computed(std::move(transfer), own_rank(), source);
-}
-
 /// One collective of a library for each part of the columns (axis 1) or rows (axis 0).
 Plan make_by_library(const TemplateArguments& arguments, Collective collective, std::size_t axis,
                      const char* extent) {
@@ -284,19 +229,12 @@ Plan make_by_library(const TemplateArguments& arguments, Collective collective, 
   Stream stream{"collectives", {}};
   for (std::int64_t part = 0; part < parts; ++part) {
     const Affine first = constant(part * length);
-    stream.items.emplace_back(library_transfer(collective,
-                                               slab(plan, kPartial, axis, first, length),
-                                               slab(plan, kSum, axis, first, length)));
+    const Region source = slab(plan, kPartial, axis, first, length);
+    const Region sum = slab(plan, kSum, axis, first, length);
+    stream.items.emplace_back(
+        when_computed(collective_of(collective, source, sum), own_rank(), source));
   }
   return finish_partial(arguments, std::move(plan), std::move(stream));
-}
-
-Plan make_gemm_rs_collective(const TemplateArguments& arguments) {
-  return make_by_library(arguments, Collective::reduce_scatter, 1, "n");
-}
-
-Plan make_gemm_ar_partitioned(const TemplateArguments& arguments) {
-  return make_by_library(arguments, Collective::all_reduce, 0, "m");
 }
 
 /// Every rank has the switch reduce its share of the rows, and multicast the sum. Shares are taken
@@ -345,7 +283,6 @@ Plan make_a2a_gemm_direct(const TemplateArguments& arguments) {
                   {"a", Role::scratch, {rows, k}, type},
                   {"c", Role::output, {rows, n}, type}};
   const std::int32_t x = 0, b = 1, a = 2, c = 3;
-  const bool is_push = arguments.word("transfer") == "push";
   const Affine peer = is_clockwise(arguments) ? around(ranks, 1, 1) : around(ranks, -1, -1);
   Stream stream{"exchange", {}}, own{"own part", {}};
   for (std::int64_t wave = 0; wave < waves; ++wave) {
@@ -357,9 +294,7 @@ Plan make_a2a_gemm_direct(const TemplateArguments& arguments) {
                     {{{constant(wave * wave_rows), wave_rows}, {scaled(owner, columns), columns}}}};
     };
     own.items.emplace_back(copy(from(own_rank()), into(own_rank())));
-    repeat(stream, ranks - 1,
-           is_push ? push(peer, from(peer), into(own_rank()))
-                   : pull(peer, from(own_rank()), into(peer)));
+    repeat(stream, ranks - 1, exchanged(arguments, peer, from, into));
   }
   run_everywhere(plan, std::move(stream));
   plan.codes.front().streams.push_back(std::move(own));
@@ -376,73 +311,59 @@ Plan make_a2a_gemm_direct(const TemplateArguments& arguments) {
 
 }  // namespace
 
-TemplateInfo ag_gemm_swizzle() {
-  return gemm_template("ag-gemm/swizzle", "a product whose left matrix is gathered directly",
-                       {transfer_parameter("pull"), order_parameter(), split_parameter()},
-                       make_ag_gemm_swizzle);
-}
-
-TemplateInfo ag_gemm_ring() {
-  return gemm_template("ag-gemm/ring", "a product whose left matrix is gathered around a ring",
-                       {split_parameter()}, make_ag_gemm_ring);
-}
-
-TemplateInfo ag_gemm_double_ring() {
-  return gemm_template("ag-gemm/double-ring",
-                       "a product whose left matrix is gathered around two levels of rings",
-                       {inner_parameter(), split_parameter()}, make_ag_gemm_double_ring);
-}
-
-TemplateInfo ag_gemm_hierarchical() {
-  return gemm_template("ag-gemm/hierarchical",
-                       "a product whose left matrix is gathered across groups, then inside them",
-                       {inner_parameter(), split_parameter()}, make_ag_gemm_hierarchical);
-}
-
-TemplateInfo gemm_rs_direct() {
-  return gemm_template("gemm-rs/direct", "a product whose sum each rank collects its rows of",
-                       {transfer_parameter("pull"), order_parameter(), split_parameter()},
-                       make_gemm_rs_direct);
-}
-
-TemplateInfo gemm_rs_ring() {
-  return gemm_template("gemm-rs/ring", "a product whose sum goes around a ring",
-                       {split_parameter()}, make_gemm_rs_ring);
-}
-
-TemplateInfo gemm_rs_hierarchical() {
-  return gemm_template("gemm-rs/hierarchical",
-                       "a product whose sum is formed inside groups, then across them",
-                       {inner_parameter(), split_parameter()}, make_gemm_rs_hierarchical);
-}
-
-TemplateInfo gemm_rs_collective() {
-  return gemm_template("gemm-rs/collective",
-                       "a product with a reduce-scatter of a library for each part of its columns",
-                       {split_parameter()}, make_gemm_rs_collective);
-}
-
-TemplateInfo gemm_ar_partitioned() {
-  return gemm_template("gemm-ar/partitioned",
-                       "a product with an all-reduce of a library for each part of its rows",
-                       {split_parameter("2")}, make_gemm_ar_partitioned);
-}
-
-TemplateInfo gemm_ar_hierarchical() {
-  return gemm_template("gemm-ar/hierarchical",
-                       "a product whose sum is formed inside groups, then across, and spread",
-                       {inner_parameter(), split_parameter()}, make_gemm_ar_hierarchical);
-}
-
-TemplateInfo gemm_ar_nvls() {
-  return gemm_template("gemm-ar/nvls", "a product whose sum the switch forms and multicasts",
-                       {split_parameter("2")}, make_gemm_ar_nvls);
-}
-
-TemplateInfo a2a_gemm_direct() {
-  return gemm_template("a2a-gemm/direct", "a product whose left matrix comes by an all-to-all",
-                       {transfer_parameter("push"), order_parameter(), waves_parameter()},
-                       make_a2a_gemm_direct);
+std::vector<TemplateInfo> gemm_templates() {
+  const ParameterInfo pulls = transfer_parameter("pull"), order = order_parameter();
+  const ParameterInfo split = split_parameter(), inner = inner_parameter();
+  return of_products(
+      {{"ag-gemm/swizzle",
+        "a product whose left matrix is gathered directly",
+        {pulls, order, split},
+        make_ag_gemm<exchange_blocks>},
+       {"ag-gemm/ring",
+        "a product whose left matrix is gathered around a ring",
+        {split},
+        make_ag_gemm<ring_of_blocks>},
+       {"ag-gemm/double-ring",
+        "a product whose left matrix is gathered around two levels of rings",
+        {inner, split},
+        make_ag_gemm<double_ring_of_blocks>},
+       {"ag-gemm/hierarchical",
+        "a product whose left matrix is gathered across groups, then inside them",
+        {inner, split},
+        make_ag_gemm<two_levels_of_blocks>},
+       {"gemm-rs/direct",
+        "a product whose sum each rank collects its rows of",
+        {pulls, order, split},
+        make_gemm_rs_direct},
+       {"gemm-rs/ring", "a product whose sum goes around a ring", {split}, make_gemm_rs_ring},
+       {"gemm-rs/hierarchical",
+        "a product whose sum is formed inside groups, then across them",
+        {inner, split},
+        [](const TemplateArguments& all) { return make_two_levels_of_sums(all, false); }},
+       {"gemm-rs/collective",
+        "a product with a reduce-scatter of a library for each part of its columns",
+        {split},
+        [](const TemplateArguments& all) {
+          return make_by_library(all, Collective::reduce_scatter, 1, "n");
+        }},
+       {"gemm-ar/partitioned",
+        "a product with an all-reduce of a library for each part of its rows",
+        {split_parameter("2")},
+        [](const TemplateArguments& all) {
+          return make_by_library(all, Collective::all_reduce, 0, "m");
+        }},
+       {"gemm-ar/nvls",
+        "a product whose sum the switch forms and multicasts",
+        {split_parameter("2")},
+        make_gemm_ar_nvls},
+       {"gemm-ar/hierarchical",
+        "a product whose sum is formed inside groups, then across, and spread",
+        {inner, split},
+        [](const TemplateArguments& all) { return make_two_levels_of_sums(all, true); }},
+       {"a2a-gemm/direct",
+        "a product whose left matrix comes by an all-to-all",
+        {transfer_parameter("push"), order, waves_parameter()},
+        make_a2a_gemm_direct}});
 }
 
 }  // namespace hemiola::plan

@@ -82,10 +82,11 @@ Plan make_all_reduce_halving_doubling(const TemplateArguments& arguments) {
 
 }  // namespace
 
-TemplateInfo all_reduce_halving_doubling() {
-  return collective_template("all-reduce/halving-doubling",
-                             "recursive halving to reduce, recursive doubling to gather", {},
-                             make_all_reduce_halving_doubling);
+std::vector<TemplateInfo> halving_templates() {
+  return of_collectives({{"all-reduce/halving-doubling",
+                          "recursive halving to reduce, recursive doubling to gather",
+                          {},
+                          make_all_reduce_halving_doubling}});
 }
 
 }  // namespace hemiola::plan

@@ -8,50 +8,22 @@
 namespace hemiola::plan {
 namespace {
 
-Plan start_all_gather(const TemplateArguments& arguments, std::int64_t parts) {
-  Plan plan = start_plan(arguments, arguments.ranks * parts);
-  plan.tensors = {{"input", Role::input, parts}, {"output", Role::output, arguments.ranks * parts}};
+/// What a rank has itself goes to its output last.
+template <Gather gather>
+Plan make_all_gather(const TemplateArguments& arguments) {
+  const std::int64_t parts = split_of(arguments), all = arguments.ranks * parts;
+  Plan plan = start_plan(arguments, all);
+  plan.tensors = {{"input", Role::input, parts}, {"output", Role::output, all}};
   plan.in_place_safe = true;
-  return plan;
-}
-
-Blocks blocks_of_chunks(std::int64_t parts) {
-  return {[](const Affine&, std::int64_t part) { return chunk_of(kInput, constant(part)); },
+  gather(arguments, plan,
+         {[](const Affine&, std::int64_t part) { return chunk_of(kInput, constant(part)); },
           [parts](const Affine& owner, std::int64_t part) {
             return chunk_of(kOutput, scaled(owner, parts, part));
           },
-          parts};
-}
-
-/// What a rank has itself goes to its output last.
-void add_own_copy(Stream& stream, std::int64_t parts) {
-  stream.items.push_back(
-      copy(chunks_of(kInput, {}, parts), chunks_of(kOutput, scaled(own_rank(), parts), parts)));
-}
-
-Plan make_all_gather_swizzle(const TemplateArguments& arguments) {
-  const std::int64_t parts = split_of(arguments);
-  Plan plan = start_all_gather(arguments, parts);
-  Stream stream = exchange_blocks(plan.ranks, blocks_of_chunks(parts),
-                                  arguments.word("transfer") == "push", is_clockwise(arguments));
-  add_own_copy(stream, parts);
-  run_everywhere(plan, stream);
-  return plan;
-}
-
-Plan make_all_gather_double_ring(const TemplateArguments& arguments) {
-  const std::int64_t parts = split_of(arguments);
-  Plan plan = start_all_gather(arguments, parts);
-  double_ring_of_blocks(plan, inner_of(arguments), blocks_of_chunks(parts));
-  for (Code& code : plan.codes) add_own_copy(code.streams.back(), parts);
-  return plan;
-}
-
-Plan make_all_gather_hierarchical(const TemplateArguments& arguments) {
-  const std::int64_t parts = split_of(arguments);
-  Plan plan = start_all_gather(arguments, parts);
-  two_levels_of_blocks(plan, inner_of(arguments), blocks_of_chunks(parts));
-  for (Code& code : plan.codes) add_own_copy(code.streams.back(), parts);
+          parts});
+  for (Code& code : plan.codes)
+    code.streams.back().items.push_back(
+        copy(chunks_of(kInput, {}, parts), chunks_of(kOutput, scaled(own_rank(), parts), parts)));
   return plan;
 }
 
@@ -98,29 +70,23 @@ Plan make_all_to_all_hierarchical(const TemplateArguments& arguments) {
 
 }  // namespace
 
-TemplateInfo all_gather_swizzle() {
-  return collective_template("all-gather/swizzle", "each rank exchanges with every other, in parts",
-                             {transfer_parameter("push"), order_parameter(), split_parameter()},
-                             make_all_gather_swizzle);
-}
-
-TemplateInfo all_gather_double_ring() {
-  return collective_template(
-      "all-gather/double-ring",
-      "rings inside groups of ranks pass on what rings across the groups bring",
-      {inner_parameter(), split_parameter()}, make_all_gather_double_ring);
-}
-
-TemplateInfo all_gather_hierarchical() {
-  return collective_template("all-gather/hierarchical",
-                             "exchange across groups of ranks, then inside them",
-                             {inner_parameter(), split_parameter()}, make_all_gather_hierarchical);
-}
-
-TemplateInfo all_to_all_hierarchical() {
-  return collective_template("all-to-all/hierarchical",
-                             "collect inside groups of ranks, then exchange across them",
-                             {inner_parameter()}, make_all_to_all_hierarchical);
+std::vector<TemplateInfo> level_templates() {
+  return of_collectives({{"all-gather/swizzle",
+                          "each rank exchanges with every other, in parts",
+                          {transfer_parameter("push"), order_parameter(), split_parameter()},
+                          make_all_gather<exchange_blocks>},
+                         {"all-gather/double-ring",
+                          "rings inside groups of ranks pass on what rings across the groups bring",
+                          {inner_parameter(), split_parameter()},
+                          make_all_gather<double_ring_of_blocks>},
+                         {"all-gather/hierarchical",
+                          "exchange across groups of ranks, then inside them",
+                          {inner_parameter(), split_parameter()},
+                          make_all_gather<two_levels_of_blocks>},
+                         {"all-to-all/hierarchical",
+                          "collect inside groups of ranks, then exchange across them",
+                          {inner_parameter()},
+                          make_all_to_all_hierarchical}});
 }
 
 }  // namespace hemiola::plan

@@ -8,14 +8,6 @@
 namespace hemiola::plan {
 namespace {
 
-Transfer collective_of(Collective collective, const Region& source, const Region& destination) {
-  Transfer transfer{.kind = TransferKind::collective, .source = source, .destination = destination};
-  transfer.reduce = ReduceOp::sum;
-  transfer.group = 0;
-  transfer.collective = collective;
-  return transfer;
-}
-
 Plan make_all_reduce_partitioned(const TemplateArguments& arguments) {
   const std::int64_t parts = split_of(arguments);
   Plan plan = start_plan(arguments, parts);
@@ -75,21 +67,19 @@ Plan make_all_reduce_nvls(const TemplateArguments& arguments) {
 
 }  // namespace
 
-TemplateInfo all_reduce_partitioned() {
-  return collective_template("all-reduce/partitioned", "one all-reduce of a library for each part",
-                             {split_parameter()}, make_all_reduce_partitioned);
-}
-
-TemplateInfo reduce_scatter_collective() {
-  return collective_template("reduce-scatter/collective",
-                             "one reduce-scatter of a library for each part", {split_parameter()},
-                             make_reduce_scatter_collective);
-}
-
-TemplateInfo all_reduce_nvls() {
-  return collective_template("all-reduce/nvls",
-                             "the switch reduces a chunk per rank and multicasts the result",
-                             {split_parameter()}, make_all_reduce_nvls);
+std::vector<TemplateInfo> library_templates() {
+  return of_collectives({{"all-reduce/partitioned",
+                          "one all-reduce of a library for each part",
+                          {split_parameter()},
+                          make_all_reduce_partitioned},
+                         {"reduce-scatter/collective",
+                          "one reduce-scatter of a library for each part",
+                          {split_parameter()},
+                          make_reduce_scatter_collective},
+                         {"all-reduce/nvls",
+                          "the switch reduces a chunk per rank and multicasts the result",
+                          {split_parameter()},
+                          make_all_reduce_nvls}});
 }
 
 }  // namespace hemiola::plan

@@ -16,26 +16,15 @@ ParameterInfo data_type_parameter() {
           "type of the elements"};
 }
 
-std::vector<ParameterInfo> both(std::vector<ParameterInfo> first,
-                                const std::vector<ParameterInfo>& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
-
-TemplateInfo gemm_template(const char* name, const char* description,
-                           const std::vector<ParameterInfo>& more,
-                           Plan (*make)(const TemplateArguments&)) {
-  return pipeline_template(
-      name, description,
-      both({size_parameter("m", "8192", "rows of the product"),
-            size_parameter("n", "14336", "columns of the product, over all ranks"),
-            size_parameter("k", "4096", "what is summed over, over all ranks"),
-            size_parameter("tile_m", "128", "rows of a tile"),
-            size_parameter("tile_n", "128", "columns of a tile"),
-            size_parameter("tile_k", "64", "what a tile sums over in a step"),
-            data_type_parameter()},
-           more),
-      make);
+std::vector<TemplateInfo> of_products(std::vector<TemplateInfo> rows) {
+  return of_elements(
+      std::move(rows),
+      {size_parameter("m", "8192", "rows of the product"),
+       size_parameter("n", "14336", "columns of the product, over all ranks"),
+       size_parameter("k", "4096", "what is summed over, over all ranks"),
+       size_parameter("tile_m", "128", "rows of a tile"),
+       size_parameter("tile_n", "128", "columns of a tile"),
+       size_parameter("tile_k", "64", "what a tile sums over in a step"), data_type_parameter()});
 }
 
 DataType data_type_of(const TemplateArguments& arguments) {

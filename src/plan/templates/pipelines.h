@@ -10,14 +10,9 @@ namespace hemiola::plan {
 
 ParameterInfo size_parameter(const char* name, const char* default_value, const char* description);
 ParameterInfo data_type_parameter();
-/// All of the first, then those of the second.
-std::vector<ParameterInfo> both(std::vector<ParameterInfo> first,
-                                const std::vector<ParameterInfo>& second);
-/// Of a product: its parameters are m, n, k (of the whole), tile_m, tile_n, tile_k, dtype, and
-/// `more`.
-TemplateInfo gemm_template(const char* name, const char* description,
-                           const std::vector<ParameterInfo>& more,
-                           Plan (*make)(const TemplateArguments&));
+/// Rows whose first parameters are those of a product: m, n, k (of the whole), tile_m, tile_n,
+/// tile_k, dtype.
+std::vector<TemplateInfo> of_products(std::vector<TemplateInfo> rows);
 DataType data_type_of(const TemplateArguments& arguments);
 /// At least 1. Failure else.
 std::int64_t positive(const TemplateArguments& arguments, const char* parameter);

@@ -10,18 +10,6 @@
 namespace hemiola::plan {
 namespace {
 
-Plan make_all_reduce_ring(const TemplateArguments& arguments) {
-  return all_reduce_along(arguments, rings_of(arguments));
-}
-
-Plan make_reduce_scatter_ring(const TemplateArguments& arguments) {
-  return reduce_scatter_along(arguments, rings_of(arguments));
-}
-
-Plan make_all_gather_ring(const TemplateArguments& arguments) {
-  return all_gather_along(arguments, rings_of(arguments));
-}
-
 /// The root is followed by all others in order: three different codes.
 Plan make_broadcast_ring(const TemplateArguments& arguments) {
   const std::vector<Ring> rings = rings_of(arguments);
@@ -50,25 +38,24 @@ Plan make_broadcast_ring(const TemplateArguments& arguments) {
 
 }  // namespace
 
-TemplateInfo all_reduce_ring() {
-  return collective_template("all-reduce/ring", "reduce around a ring, then gather around it",
-                             {rings_parameter()}, make_all_reduce_ring);
-}
-
-TemplateInfo reduce_scatter_ring() {
-  return collective_template("reduce-scatter/ring", "reduce around a ring", {rings_parameter()},
-                             make_reduce_scatter_ring);
-}
-
-TemplateInfo all_gather_ring() {
-  return collective_template("all-gather/ring", "pass chunks around a ring", {rings_parameter()},
-                             make_all_gather_ring);
-}
-
-TemplateInfo broadcast_ring() {
-  return collective_template("broadcast/ring",
-                             "pass everything along a chain that starts at the root",
-                             {root_parameter("sends"), rings_parameter()}, make_broadcast_ring);
+std::vector<TemplateInfo> ring_templates() {
+  return of_collectives(
+      {{"all-reduce/ring",
+        "reduce around a ring, then gather around it",
+        {rings_parameter()},
+        [](const TemplateArguments& all) { return all_reduce_along(all, rings_of(all)); }},
+       {"reduce-scatter/ring",
+        "reduce around a ring",
+        {rings_parameter()},
+        [](const TemplateArguments& all) { return reduce_scatter_along(all, rings_of(all)); }},
+       {"all-gather/ring",
+        "pass chunks around a ring",
+        {rings_parameter()},
+        [](const TemplateArguments& all) { return all_gather_along(all, rings_of(all)); }},
+       {"broadcast/ring",
+        "pass everything along a chain that starts at the root",
+        {root_parameter("sends"), rings_parameter()},
+        make_broadcast_ring}});
 }
 
 }  // namespace hemiola::plan

@@ -246,38 +246,26 @@ Plan make_gathered(const TemplateArguments& arguments) {
 
 }  // namespace
 
-TemplateInfo ag_gemm_sequence() {
-  return gemm_template(
-      "ag-gemm/sequence",
-      "an all-gather in steps over all links, each followed by launches of its product",
-      sequence_parameters("pull", "k"), make_gathered<Gathers::same_for_all, sequence_shape>);
-}
-TemplateInfo ag_gemm_serial() {
-  return gemm_template("ag-gemm/serial", "a whole all-gather, then one launch of the product",
-                       {transfer_parameter("pull")},
-                       make_gathered<Gathers::same_for_all, serial_shape>);
-}
-TemplateInfo ag_gemm_shards() {
-  return gemm_template(
-      "ag-gemm/shards", "shards of one peer after the other, each followed by its product",
-      shards_parameters("pull"), make_gathered<Gathers::same_for_all, shards_shape>);
-}
-TemplateInfo dispatch_gemm_sequence() {
-  return gemm_template(
-      "dispatch-gemm/sequence",
-      "tokens go to the ranks of their experts in steps, each followed by launches of its product",
-      with_load(sequence_parameters("pull", "k")),
-      make_gathered<Gathers::one_for_each, sequence_shape>);
-}
-TemplateInfo dispatch_gemm_serial() {
-  return gemm_template(
-      "dispatch-gemm/serial", "all tokens go to the ranks of their experts, then one launch",
-      with_load({transfer_parameter("pull")}), make_gathered<Gathers::one_for_each, serial_shape>);
-}
-TemplateInfo dispatch_gemm_shards() {
-  return gemm_template(
-      "dispatch-gemm/shards", "tokens of one peer after the other, each followed by its product",
-      with_load(shards_parameters("pull")), make_gathered<Gathers::one_for_each, shards_shape>);
+std::vector<TemplateInfo> sequence_gather_templates() {
+  constexpr Gathers kSame = Gathers::same_for_all, kEach = Gathers::one_for_each;
+  return of_products(
+      {{"ag-gemm/sequence",
+        "an all-gather in steps over all links, each followed by launches of its product",
+        sequence_parameters("pull", "k"), make_gathered<kSame, sequence_shape>},
+       {"ag-gemm/serial",
+        "a whole all-gather, then one launch of the product",
+        {transfer_parameter("pull")},
+        make_gathered<kSame, serial_shape>},
+       {"ag-gemm/shards", "shards of one peer after the other, each followed by its product",
+        shards_parameters("pull"), make_gathered<kSame, shards_shape>},
+       {"dispatch-gemm/sequence",
+        "tokens go to the ranks of their experts in steps, each followed by launches of its "
+        "product",
+        with_load(sequence_parameters("pull", "k")), make_gathered<kEach, sequence_shape>},
+       {"dispatch-gemm/serial", "all tokens go to the ranks of their experts, then one launch",
+        with_load({transfer_parameter("pull")}), make_gathered<kEach, serial_shape>},
+       {"dispatch-gemm/shards", "tokens of one peer after the other, each followed by its product",
+        with_load(shards_parameters("pull")), make_gathered<kEach, shards_shape>}});
 }
 
 }  // namespace hemiola::plan

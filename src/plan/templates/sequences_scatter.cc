@@ -315,50 +315,34 @@ Plan make_scattered(const TemplateArguments& arguments) {
 
 }  // namespace
 
-TemplateInfo gemm_rs_sequence() {
-  return gemm_template(
-      "gemm-rs/sequence",
-      "launches of a product in steps, each followed by its part of a reduce-scatter",
-      sequence_parameters("push", "n"), make_scattered<Results::own_sum, sequence_shape>);
-}
-TemplateInfo gemm_rs_serial() {
-  return gemm_template("gemm-rs/serial", "one launch of the product, then a reduce-scatter",
-                       {transfer_parameter("push")},
-                       make_scattered<Results::own_sum, serial_shape>);
-}
-TemplateInfo gemm_rs_shards() {
-  return gemm_template("gemm-rs/shards",
-                       "products for one peer after the other, each added up there",
-                       shards_parameters("push"), make_scattered<Results::own_sum, shards_shape>);
-}
-TemplateInfo gemm_ar_sequence() {
-  return gemm_template("gemm-ar/sequence",
-                       "launches of a product in steps, each followed by its part of an all-reduce",
-                       sequence_parameters("push", "n"),
-                       make_scattered<Results::all_sums, sequence_shape>);
-}
-TemplateInfo gemm_ar_serial() {
-  return gemm_template("gemm-ar/serial", "one launch of the product, then an all-reduce",
-                       {transfer_parameter("push")},
-                       make_scattered<Results::all_sums, serial_shape>);
-}
-TemplateInfo gemm_combine_sequence() {
-  return gemm_template("gemm-combine/sequence",
-                       "launches of an expert's product in steps, whose results go back to the "
-                       "ranks of their tokens",
-                       with_load(sequence_parameters("push", "n")),
-                       make_scattered<Results::returned, sequence_shape>);
-}
-TemplateInfo gemm_combine_serial() {
-  return gemm_template(
-      "gemm-combine/serial",
-      "one launch of an expert's product, then all results go back to the ranks of their tokens",
-      with_load({transfer_parameter("push")}), make_scattered<Results::returned, serial_shape>);
-}
-TemplateInfo gemm_combine_shards() {
-  return gemm_template(
-      "gemm-combine/shards", "an expert's products for one peer after the other, each sent back",
-      with_load(shards_parameters("push")), make_scattered<Results::returned, shards_shape>);
+std::vector<TemplateInfo> sequence_scatter_templates() {
+  constexpr Results kOwn = Results::own_sum, kAll = Results::all_sums, kBack = Results::returned;
+  return of_products(
+      {{"gemm-rs/sequence",
+        "launches of a product in steps, each followed by its part of a reduce-scatter",
+        sequence_parameters("push", "n"), make_scattered<kOwn, sequence_shape>},
+       {"gemm-rs/serial",
+        "one launch of the product, then a reduce-scatter",
+        {transfer_parameter("push")},
+        make_scattered<kOwn, serial_shape>},
+       {"gemm-rs/shards", "products for one peer after the other, each added up there",
+        shards_parameters("push"), make_scattered<kOwn, shards_shape>},
+       {"gemm-ar/sequence",
+        "launches of a product in steps, each followed by its part of an all-reduce",
+        sequence_parameters("push", "n"), make_scattered<kAll, sequence_shape>},
+       {"gemm-ar/serial",
+        "one launch of the product, then an all-reduce",
+        {transfer_parameter("push")},
+        make_scattered<kAll, serial_shape>},
+       {"gemm-combine/sequence",
+        "launches of an expert's product in steps, whose results go back to the ranks of their "
+        "tokens",
+        with_load(sequence_parameters("push", "n")), make_scattered<kBack, sequence_shape>},
+       {"gemm-combine/serial",
+        "one launch of an expert's product, then all results go back to the ranks of their tokens",
+        with_load({transfer_parameter("push")}), make_scattered<kBack, serial_shape>},
+       {"gemm-combine/shards", "an expert's products for one peer after the other, each sent back",
+        with_load(shards_parameters("push")), make_scattered<kBack, shards_shape>}});
 }
 
 }  // namespace hemiola::plan

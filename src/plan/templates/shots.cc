@@ -47,17 +47,17 @@ Plan make_all_reduce_two_shot(const TemplateArguments& arguments) {
 
 }  // namespace
 
-TemplateInfo all_reduce_one_shot() {
-  return collective_template("all-reduce/one-shot", "each rank reduces everything",
-                             {transfer_parameter("pull")}, make_all_reduce_one_shot);
-}
-
-TemplateInfo all_reduce_two_shot() {
-  return collective_template(
-      "all-reduce/two-shot", "each rank reduces one chunk, then all gather",
-      {transfer_parameter("pull"),
-       {"gather", "push", {"push", "pull"}, "how reduced chunks reach the other ranks"}},
-      make_all_reduce_two_shot);
+std::vector<TemplateInfo> shot_templates() {
+  return of_collectives(
+      {{"all-reduce/two-shot",
+        "each rank reduces one chunk, then all gather",
+        {transfer_parameter("pull"),
+         {"gather", "push", {"push", "pull"}, "how reduced chunks reach the other ranks"}},
+        make_all_reduce_two_shot},
+       {"all-reduce/one-shot",
+        "each rank reduces everything",
+        {transfer_parameter("pull")},
+        make_all_reduce_one_shot}});
 }
 
 }  // namespace hemiola::plan

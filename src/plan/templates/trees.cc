@@ -208,30 +208,24 @@ void broadcast_along(RankByRank& code, const Tree& tree, const Flow& flow, std::
   }
 }
 
-TemplateInfo all_reduce_double_binary_tree() {
-  return collective_template(
-      "all-reduce/double-binary-tree", "two complementary trees, half of the data up and down each",
-      {split_parameter("4"), trees_parameter()}, make_all_reduce_double_binary_tree);
-}
-
-TemplateInfo broadcast_tree() {
-  return collective_template("broadcast/tree", "down a binary tree, in parts",
-                             {root_parameter("sends"), split_parameter("4"), trees_parameter()},
-                             make_broadcast_tree);
-}
-
-TemplateInfo reduce_tree() {
-  return collective_template(
-      "reduce/tree", "up a binary tree, in parts",
-      {root_parameter("gets the result"), split_parameter("4"), trees_parameter()},
-      make_reduce_tree);
-}
-
-TemplateInfo reduce_ring() {
-  return collective_template(
-      "reduce/ring", "along a chain that ends at the root, in parts",
-      {root_parameter("gets the result"), split_parameter("1"), rings_parameter()},
-      make_reduce_ring);
+std::vector<TemplateInfo> tree_templates() {
+  return of_collectives(
+      {{"all-reduce/double-binary-tree",
+        "two complementary trees, half of the data up and down each",
+        {split_parameter("4"), trees_parameter()},
+        make_all_reduce_double_binary_tree},
+       {"broadcast/tree",
+        "down a binary tree, in parts",
+        {root_parameter("sends"), split_parameter("4"), trees_parameter()},
+        make_broadcast_tree},
+       {"reduce/ring",
+        "along a chain that ends at the root, in parts",
+        {root_parameter("gets the result"), split_parameter("1"), rings_parameter()},
+        make_reduce_ring},
+       {"reduce/tree",
+        "up a binary tree, in parts",
+        {root_parameter("gets the result"), split_parameter("4"), trees_parameter()},
+        make_reduce_tree}});
 }
 
 }  // namespace hemiola::plan

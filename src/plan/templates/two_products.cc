@@ -4,7 +4,6 @@
 //
 // Both products are on one stream of launches, so that the second begins when the first is done on
 // its rank, and their tiles wait for themselves.
-#include <numeric>
 #include <optional>
 
 #include "plan/build.h"
@@ -15,17 +14,6 @@ namespace hemiola::plan {
 namespace {
 
 constexpr std::int32_t kX = 0, kIn = 1, kMiddle = 2, kOut = 3;
-
-std::vector<ParameterInfo> layer_parameters(const std::vector<ParameterInfo>& more) {
-  return both(
-      {size_parameter("m", "2048", "rows (tokens)"),
-       size_parameter("h", "4096", "columns of a row (hidden size)"),
-       size_parameter("f", "14336", "intermediate size, over all ranks"),
-       size_parameter("tile_m", "128", "rows of a tile"),
-       size_parameter("tile_n", "128", "columns of a tile"),
-       size_parameter("tile_k", "64", "what a tile sums over in a step"), data_type_parameter()},
-      more);
-}
 
 /// x[m, h] and w_in[h, f / ranks], and what they make: middle[m, f / ranks].
 Plan start_layer(const TemplateArguments& arguments) {
@@ -54,10 +42,6 @@ Compute rows_of(Compute product, std::int64_t first, std::int64_t rows) {
   return product;
 }
 
-Transfer once_made(Transfer move, const Region& region) {
-  return after(std::move(move), {own_rank(), 0, {}, region});
-}
-
 /// GEMM-A2A-GEMM: middle[m, f / ranks] = x w_in on every rank; rows of it go to the ranks that they
 /// belong to, gathered[m / ranks, f]; c[m / ranks, h] = gathered w_out.
 Plan make_gemm_a2a_gemm(const TemplateArguments& arguments) {
@@ -72,7 +56,7 @@ Plan make_gemm_a2a_gemm(const TemplateArguments& arguments) {
   plan.tensors.push_back({"gathered", Role::scratch, {rows, columns * ranks}, type});
   plan.tensors.push_back({"c", Role::output, {rows, h}, type});
   const bool is_push = arguments.word("transfer") == "push";
-  const Affine peer = around(ranks, 1, 1);
+  const Affine peer = around(ranks, 1, 1), maker = is_push ? own_rank() : peer;
   Stream stream{"exchange", {}}, kept{"own part", {}};
   for (std::int64_t wave = 0; wave < waves; ++wave) {
     const auto from = [&](const Affine& to) {
@@ -83,10 +67,9 @@ Plan make_gemm_a2a_gemm(const TemplateArguments& arguments) {
                     {{{constant(wave * wave_rows), wave_rows}, {scaled(owner, columns), columns}}}};
     };
     const Region own = from(own_rank());
-    repeat(stream, ranks - 1,
-           is_push ? once_made(push(peer, from(peer), into(own_rank())), from(peer))
-                   : after(pull(peer, own, into(peer)), {peer, 0, {}, own}));
-    kept.items.emplace_back(once_made(copy(own, into(own_rank())), own));
+    const Transfer moved = exchanged(arguments, peer, from, into);
+    repeat(stream, ranks - 1, when_computed(moved, maker, moved.source));
+    kept.items.emplace_back(when_computed(copy(own, into(own_rank())), own_rank(), own));
   }
   run_everywhere(plan, std::move(stream));
   Code& code = plan.codes.front();
@@ -116,19 +99,13 @@ Plan make_domino(const TemplateArguments& arguments) {
   const std::int32_t partial = kOut + 1, c = kOut + 2;
   plan.tensors.push_back({"partial", Role::scratch, {m, h}, type});
   plan.tensors.push_back({"c", Role::output, {m, h}, type});
-  std::vector<int> everybody(index(plan.ranks));
-  std::iota(everybody.begin(), everybody.end(), 0);
-  plan.groups = {std::move(everybody)};
+  plan.groups = {everybody(plan.ranks)};
   Stream stream{"collectives", {}};
   for (std::int64_t piece = 0; piece < parts * split; ++piece) {
     const Region source = slab(plan, partial, 0, constant(piece * piece_rows), piece_rows);
-    Transfer sum{.kind = TransferKind::collective,
-                 .source = source,
-                 .destination = slab(plan, c, 0, constant(piece * piece_rows), piece_rows)};
-    sum.reduce = ReduceOp::sum;
-    sum.group = 0;
-    sum.collective = Collective::all_reduce;
-    stream.items.emplace_back(once_made(std::move(sum), source));
+    const Region sum = slab(plan, c, 0, constant(piece * piece_rows), piece_rows);
+    stream.items.emplace_back(
+        when_computed(collective_of(Collective::all_reduce, source, sum), own_rank(), source));
   }
   run_everywhere(plan, std::move(stream));
   Code& code = plan.codes.front();
@@ -146,20 +123,22 @@ Plan make_domino(const TemplateArguments& arguments) {
 
 }  // namespace
 
-TemplateInfo gemm_a2a_gemm_direct() {
-  return pipeline_template("gemm-a2a-gemm/direct",
-                           "a product, an all-to-all of its rows, and the product of what arrives",
-                           layer_parameters({transfer_parameter("push"), waves_parameter()}),
-                           make_gemm_a2a_gemm);
-}
-
-TemplateInfo mlp_domino() {
-  return pipeline_template(
-      "mlp/domino",
-      "two products in parts of rows, each with its all-reduce under the next part (Domino)",
-      layer_parameters(
-          {size_parameter("parts", "2", "of the rows, one after the other"), split_parameter("2")}),
-      make_domino);
+std::vector<TemplateInfo> two_product_templates() {
+  return of_elements(
+      {{"gemm-a2a-gemm/direct",
+        "a product, an all-to-all of its rows, and the product of what arrives",
+        {transfer_parameter("push"), waves_parameter()},
+        make_gemm_a2a_gemm},
+       {"mlp/domino",
+        "two products in parts of rows, each with its all-reduce under the next part (Domino)",
+        {size_parameter("parts", "2", "of the rows, one after the other"), split_parameter("2")},
+        make_domino}},
+      {size_parameter("m", "2048", "rows (tokens)"),
+       size_parameter("h", "4096", "columns of a row (hidden size)"),
+       size_parameter("f", "14336", "intermediate size, over all ranks"),
+       size_parameter("tile_m", "128", "rows of a tile"),
+       size_parameter("tile_n", "128", "columns of a tile"),
+       size_parameter("tile_k", "64", "what a tile sums over in a step"), data_type_parameter()});
 }
 
 }  // namespace hemiola::plan

@@ -180,13 +180,10 @@ class UlyssesMaker {
         there.items.emplace_back(
             copy(left(kOwn + i, own_, wave, waves_), arrived(kArrived + i, own_, wave, waves_)));
       const Region own = arrived(kMade, own_, wave, waves_);
-      back.items.emplace_back(once_made(copy(own, left(kResult, own_, wave, waves_)), own_, own));
+      back.items.emplace_back(
+          when_computed(copy(own, left(kResult, own_, wave, waves_)), own_, own));
     }
     return {std::move(there), std::move(back)};
-  }
-
-  static Transfer once_made(Transfer move, const Affine& maker, const Region& region) {
-    return after(std::move(move), {maker, 0, {}, region});
   }
 
   Stream back() const {
@@ -197,8 +194,9 @@ class UlyssesMaker {
       with_all_peers(stream, [&](const Affine& peer) {
         const Region of_peer = arrived(kMade, peer, wave, waves_);
         return std::vector<Item>{
-            is_push() ? once_made(push(peer, of_peer, kept), own_, of_peer)
-                      : once_made(pull(peer, own, left(kResult, peer, wave, waves_)), peer, own)};
+            is_push()
+                ? when_computed(push(peer, of_peer, kept), own_, of_peer)
+                : when_computed(pull(peer, own, left(kResult, peer, wave, waves_)), peer, own)};
       });
     }
     return stream;
@@ -239,46 +237,35 @@ class UlyssesMaker {
   Affine own_{};  ///< the rank that the code is of
 };
 
-Plan make_ulysses_direct(const TemplateArguments& arguments) {
-  return UlyssesMaker(arguments, false).make();
-}
-Plan make_ulysses_split_kv(const TemplateArguments& arguments) {
-  return UlyssesMaker(arguments, true).make();
-}
-
-TemplateInfo ulysses_template(const char* name, const char* description, const char* keys,
-                              Plan (*make)(const TemplateArguments&)) {
+std::vector<ParameterInfo> ulysses_parameters(const char* keys) {
   ParameterInfo waves = waves_parameter();
   waves.default_value = "1";
-  return pipeline_template(
-      name, description,
-      {size_parameter("heads", "32", "heads of queries, over all ranks"),
-       size_parameter("kv_heads", "0",
-                      "heads of keys and values, over all ranks; 0: one for each of queries"),
-       {"causal", "no", {"no", "yes"}, "queries meet keys up to their own only"},
-       size_parameter("sequence", "8192", "queries and keys, over all ranks"),
-       size_parameter("head", "128", "elements of a head"),
-       size_parameter("tile_q", "128", "queries of a tile"),
-       size_parameter("tile_kv", keys, "keys and values of a tile"),
-       data_type_parameter(),
-       transfer_parameter("push"),
-       order_parameter(),
-       std::move(waves)},
-      make);
+  return {size_parameter("heads", "32", "heads of queries, over all ranks"),
+          size_parameter("kv_heads", "0",
+                         "heads of keys and values, over all ranks; 0: one for each of queries"),
+          {"causal", "no", {"no", "yes"}, "queries meet keys up to their own only"},
+          size_parameter("sequence", "8192", "queries and keys, over all ranks"),
+          size_parameter("head", "128", "elements of a head"),
+          size_parameter("tile_q", "128", "queries of a tile"),
+          size_parameter("tile_kv", keys, "keys and values of a tile"),
+          data_type_parameter(),
+          transfer_parameter("push"),
+          order_parameter(),
+          std::move(waves)};
 }
 
 }  // namespace
 
-TemplateInfo ulysses_attention_direct() {
-  return ulysses_template("ulysses-attention/direct",
-                          "queries, keys and values go to the ranks of their heads, results back",
-                          "128", make_ulysses_direct);
-}
-
-TemplateInfo ulysses_attention_split_kv() {
-  return ulysses_template("ulysses-attention/split-kv",
-                          "the same, with what a kernel needs whose programs have some keys each",
-                          "1024", make_ulysses_split_kv);
+std::vector<TemplateInfo> ulysses_templates() {
+  return of_elements(
+      {{"ulysses-attention/direct",
+        "queries, keys and values go to the ranks of their heads, results back",
+        ulysses_parameters("128"),
+        [](const TemplateArguments& all) { return UlyssesMaker(all, false).make(); }},
+       {"ulysses-attention/split-kv",
+        "the same, with what a kernel needs whose programs have some keys each",
+        ulysses_parameters("1024"),
+        [](const TemplateArguments& all) { return UlyssesMaker(all, true).make(); }}});
 }
 
 }  // namespace hemiola::plan

@@ -151,19 +151,18 @@ Plan make_all_to_all_uneven(const TemplateArguments& arguments) {
 
 }  // namespace
 
-// Its result is not that of nccl-tests' all-to-all: ranks expect what was drawn for them.
-TemplateInfo all_to_all_uneven() {
-  return {"all-to-all/uneven",
-          Collective::custom,
-          "every pair of ranks exchanges another number of chunks, drawn at random or given",
-          {transfer_parameter("push"),
-           {"counts",
-            std::string(kDrawn),
-            {},
-            "chunks from whom to whom: 4/2/1/1, or a row for each rank"},
-           {"mean", "8", {}, "chunks that a rank sends to another on average: 0 to twice as many"},
-           {"seed", "1", {}, "of the numbers of chunks"}},
-          make_all_to_all_uneven};
+// Their result is not that of nccl-tests' all-to-all: ranks expect what was drawn for them.
+std::vector<TemplateInfo> uneven_templates() {
+  return {{"all-to-all/uneven",
+           "every pair of ranks exchanges another number of chunks, drawn at random or given",
+           {transfer_parameter("push"),
+            {"counts",
+             std::string(kDrawn),
+             {},
+             "chunks from whom to whom: 4/2/1/1, or a row for each rank"},
+            {"mean", "8", {}, "chunks that a rank sends to another on average: 0 to twice as many"},
+            {"seed", "1", {}, "of the numbers of chunks"}},
+           make_all_to_all_uneven}};
 }
 
 }  // namespace hemiola::plan

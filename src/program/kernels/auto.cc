@@ -46,18 +46,12 @@ Program custom_all_reduce(const KernelArguments& arguments) {
 
 }  // namespace
 
-KernelInfo auto_nccl() {
-  return {.name = "auto/nccl",
-          .description = "what NCCL does for the collective asked for; alone, all-reduce",
-          .parameters = auto_parameters(),
-          .make = nccl};
-}
-
-KernelInfo auto_custom_allreduce() {
-  return {.name = "auto/custom-allreduce",
-          .description = "vLLM's all-reduce, one or two stages by size; NCCL from 8 MiB on",
-          .parameters = auto_parameters(),
-          .make = custom_all_reduce};
+std::vector<KernelInfo> auto_kernels() {
+  return {
+      {"auto/nccl", "what NCCL does for the collective asked for; alone, all-reduce",
+       auto_parameters(), nccl},
+      {"auto/custom-allreduce", "vLLM's all-reduce, one or two stages by size; NCCL from 8 MiB on",
+       auto_parameters(), custom_all_reduce}};
 }
 
 }  // namespace hemiola::program

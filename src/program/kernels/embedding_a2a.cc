@@ -155,9 +155,13 @@ class EmbeddingWriter {
   std::int32_t table_ = 0, output_ = 0, done_ = 0;
 };
 
-KernelInfo embedding_info(const char* name, const char* description, bool fused) {
-  return fused_kernel<EmbeddingWriter>(
-      name, description, Collective::all_to_all,
+}  // namespace
+
+std::vector<KernelInfo> embedding_a2a_kernels() {
+  return fused_and_unfused<EmbeddingWriter>(
+      "embedding-a2a", Collective::all_to_all,
+      "pooled rows of tables go to their ranks slice by slice",
+      "the same, an all-to-all launched behind the pooling",
       {{"batch", "1024", {}, "samples, over all ranks"},
        {"tables", "8", {}, "of a rank"},
        {"rows", "100000", {}, "of a table"},
@@ -165,19 +169,7 @@ KernelInfo embedding_info(const char* name, const char* description, bool fused)
        {"lookups", "32", {}, "rows that a bag adds up"},
        {"tile", "16", {}, "bags that a workgroup computes at a time"},
        {"slice", "64", {}, "bags that are sent at a time: a multiple of `tile`"}},
-      fused, false);
-}
-
-}  // namespace
-
-KernelInfo embedding_a2a_fused() {
-  return embedding_info("embedding-a2a/fused",
-                        "pooled rows of tables go to their ranks slice by slice", true);
-}
-
-KernelInfo embedding_a2a_unfused() {
-  return embedding_info("embedding-a2a/unfused",
-                        "the same, an all-to-all launched behind the pooling", false);
+      false);
 }
 
 }  // namespace hemiola::program

@@ -105,20 +105,19 @@ class FusedWriter : public ProgramWriter {
 
 /// Own parameters, then those that all have; of the unfused one also its second kernel's.
 std::vector<plan::ParameterInfo> fused_parameters(std::vector<plan::ParameterInfo> own, bool fused,
-                                                  bool spreads = true);
-/// The entry of a kernel whose class has fused() and unfused().
+                                                  bool spreads);
+/// The table of a class that has fused() and unfused(): NAME/fused and NAME/unfused.
 template <class Writer>
-KernelInfo fused_kernel(const char* name, const char* description, Collective collective,
-                        std::vector<plan::ParameterInfo> own, bool fused, bool spreads = true) {
-  using Make = Program (*)(const KernelArguments&);
-  const Make fuses = [](const KernelArguments& arguments) { return Writer(arguments).fused(); };
-  const Make parts = [](const KernelArguments& arguments) { return Writer(arguments).unfused(); };
-  return {.name = name,
-          .collective = collective,
-          .description = description,
-          .parameters = fused_parameters(std::move(own), fused, spreads),
-          .make = fused ? fuses : parts,
-          .by_size = false};
+std::vector<KernelInfo> fused_and_unfused(const std::string& name, Collective collective,
+                                          const char* fused, const char* unfused,
+                                          const std::vector<plan::ParameterInfo>& own,
+                                          bool spreads = true) {
+  return {{name + "/fused", fused, fused_parameters(own, true, spreads),
+           [](const KernelArguments& arguments) { return Writer(arguments).fused(); }, collective,
+           2, false},
+          {name + "/unfused", unfused, fused_parameters(own, false, spreads),
+           [](const KernelArguments& arguments) { return Writer(arguments).unfused(); }, collective,
+           2, false}};
 }
 /// The workgroups that the parameter says, or one for each compute unit.
 std::int64_t workgroups_of(const KernelArguments& arguments);

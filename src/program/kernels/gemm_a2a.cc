@@ -121,27 +121,18 @@ class GemmWriter {
   std::int32_t a_ = 0, b_ = 0, output_ = 0;
 };
 
-KernelInfo gemm_info(const char* name, const char* description, bool fused) {
-  return fused_kernel<GemmWriter>(name, description, Collective::all_to_all,
-                                  {{"m", "4096", {}, "tokens of an expert, of all ranks"},
-                                   {"n", "4096", {}, "columns of the result"},
-                                   {"k", "1024", {}, "what is summed over"},
-                                   {"tile_m", "128", {}, "rows of a tile"},
-                                   {"tile_n", "128", {}, "columns of a tile"},
-                                   {"tile_k", "64", {}, "what a tile sums over in a step"}},
-                                  fused);
-}
-
 }  // namespace
 
-KernelInfo gemm_a2a_fused() {
-  return gemm_info("gemm-a2a/fused", "a product whose tiles go to the ranks that they are for",
-                   true);
-}
-
-KernelInfo gemm_a2a_unfused() {
-  return gemm_info("gemm-a2a/unfused", "the same, an all-to-all launched behind the product",
-                   false);
+std::vector<KernelInfo> gemm_a2a_kernels() {
+  return fused_and_unfused<GemmWriter>("gemm-a2a", Collective::all_to_all,
+                                       "a product whose tiles go to the ranks that they are for",
+                                       "the same, an all-to-all launched behind the product",
+                                       {{"m", "4096", {}, "tokens of an expert, of all ranks"},
+                                        {"n", "4096", {}, "columns of the result"},
+                                        {"k", "1024", {}, "what is summed over"},
+                                        {"tile_m", "128", {}, "rows of a tile"},
+                                        {"tile_n", "128", {}, "columns of a tile"},
+                                        {"tile_k", "64", {}, "what a tile sums over in a step"}});
 }
 
 }  // namespace hemiola::program

@@ -191,24 +191,16 @@ class GemvWriter {
   std::int32_t a_ = 0, x_ = 0, output_ = 0, slots_ = 0;
 };
 
-KernelInfo gemv_info(const char* name, const char* description, bool fused) {
-  return fused_kernel<GemvWriter>(name, description, Collective::all_reduce,
-                                  {{"m", "8192", {}, "rows of the matrix"},
-                                   {"n", "1", {}, "vectors"},
-                                   {"k", "8192", {}, "columns, over all ranks"},
-                                   {"tile_m", "16", {}, "rows of a tile"}},
-                                  fused);
-}
-
 }  // namespace
 
-KernelInfo gemv_ar_fused() {
-  return gemv_info("gemv-ar/fused", "a matrix-vector product whose tiles go to who reduces them",
-                   true);
-}
-
-KernelInfo gemv_ar_unfused() {
-  return gemv_info("gemv-ar/unfused", "the same, an all-reduce launched behind the product", false);
+std::vector<KernelInfo> gemv_ar_kernels() {
+  return fused_and_unfused<GemvWriter>("gemv-ar", Collective::all_reduce,
+                                       "a matrix-vector product whose tiles go to who reduces them",
+                                       "the same, an all-reduce launched behind the product",
+                                       {{"m", "8192", {}, "rows of the matrix"},
+                                        {"n", "1", {}, "vectors"},
+                                        {"k", "8192", {}, "columns, over all ranks"},
+                                        {"tile_m", "16", {}, "rows of a tile"}});
 }
 
 }  // namespace hemiola::program

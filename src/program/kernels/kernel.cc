@@ -9,9 +9,9 @@
 
 namespace hemiola::program {
 
-#define HEMIOLA_KERNEL(name) KernelInfo name();
+#define HEMIOLA_KERNELS(name) std::vector<KernelInfo> name##_kernels();
 #include "program/kernels/kernel_list.h"
-#undef HEMIOLA_KERNEL
+#undef HEMIOLA_KERNELS
 
 namespace {
 
@@ -64,11 +64,16 @@ Bytes KernelArguments::bytes(std::string_view parameter) const {
 }
 
 const std::vector<KernelInfo>& kernels() {
-  static const std::vector<KernelInfo> all{
-#define HEMIOLA_KERNEL(name) name(),
+  static const std::vector<KernelInfo> all = [] {
+    std::vector<KernelInfo> rows;
+    const auto add = [&](const std::vector<KernelInfo>& more) {
+      rows.insert(rows.end(), more.begin(), more.end());
+    };
+#define HEMIOLA_KERNELS(name) add(name##_kernels());
 #include "program/kernels/kernel_list.h"
-#undef HEMIOLA_KERNEL
-  };
+#undef HEMIOLA_KERNELS
+    return rows;
+  }();
   return all;
 }
 
@@ -112,15 +117,10 @@ Program make_other(const std::string& name, KernelArguments arguments) {
   return info.make(arguments);
 }
 
-KernelInfo collective_kernel(const char* name, const char* description,
-                             std::vector<plan::ParameterInfo> parameters,
-                             Program (*make)(const KernelArguments&)) {
-  const std::string_view all = name;
-  return {.name = name,
-          .collective = parse_collective(all.substr(0, all.find('/'))).value(),
-          .description = description,
-          .parameters = std::move(parameters),
-          .make = make};
+std::vector<KernelInfo> of_collectives(std::vector<KernelInfo> rows) {
+  for (KernelInfo& row : rows)
+    row.collective = parse_collective(row.name.substr(0, row.name.find('/'))).value();
+  return rows;
 }
 
 ProgramWriter::ProgramWriter(const KernelArguments& arguments, Collective collective) {

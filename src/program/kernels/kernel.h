@@ -2,7 +2,8 @@
 // plan says only what moves. Named as built-ins are: "all-reduce/vllm". The number of workgroups,
 // or the algorithm, depends on the size, so that bind() makes them (Program::follow_size).
 //
-// A kernel is one function here and one line in kernel_list.h. Sources stand where constants do.
+// A kernel is a function and a row of the table in its file; a file has one line in kernel_list.h.
+// Sources stand where constants do.
 #pragma once
 
 #include <optional>
@@ -30,11 +31,11 @@ struct KernelArguments {
 };
 
 struct KernelInfo {
-  std::string name;  ///< "all-reduce/vllm"
-  Collective collective = Collective::custom;
+  std::string name;         ///< "all-reduce/vllm"
   std::string description;  ///< one line
   std::vector<plan::ParameterInfo> parameters;
   Program (*make)(const KernelArguments&) = nullptr;
+  Collective collective = Collective::custom;
   int least_ranks = 2;
   bool by_size = true;  ///< false: the parameters say all, and the program has one size
 };
@@ -46,10 +47,8 @@ const KernelInfo* find_kernel(std::string_view name);
 /// ranks than it needs, what the library refuses.
 std::optional<Program> make_kernel(const std::string& name, const LoadOptions& options);
 
-/// An entry of the list: of the collective that its name begins with, all by `--size`.
-KernelInfo collective_kernel(const char* name, const char* description,
-                             std::vector<plan::ParameterInfo> parameters,
-                             Program (*make)(const KernelArguments&));
+/// Rows of a file's table: of the collectives that their names begin with.
+std::vector<KernelInfo> of_collectives(std::vector<KernelInfo> rows);
 
 /// The kernel of that name instead, with those of the arguments' parameters that it has.
 Program make_other(const std::string& name, KernelArguments arguments);

@@ -6,15 +6,9 @@
 
 namespace hemiola::program {
 
-KernelInfo micro_kernel(const char* name, const char* description,
-                        std::vector<plan::ParameterInfo> parameters,
-                        Program (*make)(const KernelArguments&)) {
-  return {.name = name,
-          .collective = Collective::custom,
-          .description = description,
-          .parameters = std::move(parameters),
-          .make = make,
-          .least_ranks = 1};
+std::vector<KernelInfo> on_one_rank(std::vector<KernelInfo> rows) {
+  for (KernelInfo& row : rows) row.least_ranks = 1;
+  return rows;
 }
 
 MicroWriter::MicroWriter(const KernelArguments& arguments, std::int64_t output_chunks)

@@ -7,10 +7,8 @@
 
 namespace hemiola::program {
 
-/// An entry of the list: one rank is enough.
-KernelInfo micro_kernel(const char* name, const char* description,
-                        std::vector<plan::ParameterInfo> parameters,
-                        Program (*make)(const KernelArguments&));
+/// Rows of a file's table for which one rank is enough.
+std::vector<KernelInfo> on_one_rank(std::vector<KernelInfo> rows);
 
 /// Builds a program of Collective::custom whose ranks run what run_on() gives them; others nothing.
 class MicroWriter : public ProgramWriter {

@@ -112,42 +112,39 @@ Program copy(const KernelArguments& arguments) {
   return writer.finish();
 }
 
-const std::vector<std::string> kMemories{"own", "peer"};
-
 }  // namespace
 
-KernelInfo micro_pointer_chase() {
-  return micro_kernel("micro/pointer-chase",
-                      "rank 0 loads, each load once the one before has returned",
-                      {{"memory", "own", kMemories, "whose: of rank 0, or of rank 1"},
-                       {"footprint", "0", {}, "bytes that are visited in a circle; 0: --size"},
-                       {"hops", "0", {}, "loads; 0: once around"},
-                       {"stride", "128", {}, "bytes from one load to the next"},
-                       {"start", "0", {}, "byte of the first load"},
-                       {"cache", "l1", {"l1", "l2"}, "l2: loads that bypass the L1"},
-                       {"first",
-                        "none",
-                        {"none", "other"},
-                        "other: the next compute unit goes once around before"}},
-                      chase);
-}
-
-KernelInfo micro_copy() {
-  return micro_kernel("micro/copy", "--size bytes from GPU to GPU, or inside one",
-                      {{"engine",
-                        "cu",
-                        {"cu", "dma", "proxy"},
-                        "compute units, copy engines, or copy engines through a host proxy"},
-                       {"direction", "write", {"write", "read"}, "who copies: source or target"},
-                       {"ways",
-                        "one",
-                        {"one", "both", "all"},
-                        "rank 0 with rank 1; both at once; all ranks, each with all others"},
-                       {"memory", "peer", kMemories, "own: inside rank 0"},
-                       {"blocks", "0", {}, "workgroups per pair; 0: one per compute unit"},
-                       {"threads", "512", {}, "per workgroup"},
-                       {"unroll", "0", {}, "loads in flight per thread; 0: the device's"}},
-                      copy);
+std::vector<KernelInfo> micro_memory_kernels() {
+  const std::vector<std::string> memories{"own", "peer"};
+  return on_one_rank({{"micro/pointer-chase",
+                       "rank 0 loads, each load once the one before has returned",
+                       {{"memory", "own", memories, "whose: of rank 0, or of rank 1"},
+                        {"footprint", "0", {}, "bytes that are visited in a circle; 0: --size"},
+                        {"hops", "0", {}, "loads; 0: once around"},
+                        {"stride", "128", {}, "bytes from one load to the next"},
+                        {"start", "0", {}, "byte of the first load"},
+                        {"cache", "l1", {"l1", "l2"}, "l2: loads that bypass the L1"},
+                        {"first",
+                         "none",
+                         {"none", "other"},
+                         "other: the next compute unit goes once around before"}},
+                       chase},
+                      {"micro/copy",
+                       "--size bytes from GPU to GPU, or inside one",
+                       {{"engine",
+                         "cu",
+                         {"cu", "dma", "proxy"},
+                         "compute units, copy engines, or copy engines through a host proxy"},
+                        {"direction", "write", {"write", "read"}, "who copies: source or target"},
+                        {"ways",
+                         "one",
+                         {"one", "both", "all"},
+                         "rank 0 with rank 1; both at once; all ranks, each with all others"},
+                        {"memory", "peer", memories, "own: inside rank 0"},
+                        {"blocks", "0", {}, "workgroups per pair; 0: one per compute unit"},
+                        {"threads", "512", {}, "per workgroup"},
+                        {"unroll", "0", {}, "loads in flight per thread; 0: the device's"}},
+                       copy}});
 }
 
 }  // namespace hemiola::program

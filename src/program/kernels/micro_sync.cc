@@ -97,40 +97,32 @@ Program launch(const KernelArguments& arguments) {
   return writer.finish();
 }
 
-const plan::ParameterInfo kRounds{"rounds", "16", {}, "how often"};
-
 }  // namespace
 
-KernelInfo micro_ping_pong() {
-  return micro_kernel("micro/ping-pong", "two workgroups set each other's flag in turn",
-                      {{"memory", "own", {"own", "peer"}, "own: of one GPU; peer: of two"},
-                       {"release", "0", {"0", "1"}, "1: a fence before each flag"},
-                       kRounds},
-                      ping_pong);
-}
-
-KernelInfo micro_hand_over() {
-  return micro_kernel("micro/hand-over", "workgroups pass a turn round by compare-and-swap",
-                      {{"blocks", "2", {}, "workgroups"}, kRounds}, hand_over);
-}
-
-KernelInfo micro_fence() {
-  return micro_kernel("micro/fence", "pairs of atomic updates with a fence after each", {kRounds},
-                      fence);
-}
-
-KernelInfo micro_barrier() {
-  return micro_kernel("micro/barrier", "barriers among the workgroups of a GPU",
-                      {{"blocks", "0", {}, "workgroups; 0: one per compute unit"},
-                       {"threads", "32", {}, "per workgroup"},
-                       kRounds},
-                      barrier);
-}
-
-KernelInfo micro_launch() {
-  return micro_kernel("micro/launch", "a kernel that does nothing",
-                      {{"blocks", "1", {}, "workgroups"}, {"threads", "32", {}, "per workgroup"}},
-                      launch);
+std::vector<KernelInfo> micro_sync_kernels() {
+  const plan::ParameterInfo rounds{"rounds", "16", {}, "how often"};
+  return on_one_rank(
+      {{"micro/ping-pong",
+        "two workgroups set each other's flag in turn",
+        {{"memory", "own", {"own", "peer"}, "own: of one GPU; peer: of two"},
+         {"release", "0", {"0", "1"}, "1: a fence before each flag"},
+         rounds},
+        ping_pong},
+       {"micro/hand-over",
+        "workgroups pass a turn round by compare-and-swap",
+        {{"blocks", "2", {}, "workgroups"}, rounds},
+        hand_over},
+       {"micro/fence", "pairs of atomic updates with a fence after each", {rounds}, fence},
+       {"micro/barrier",
+        "barriers among the workgroups of a GPU",
+        {{"blocks", "0", {}, "workgroups; 0: one per compute unit"},
+         {"threads", "32", {}, "per workgroup"},
+         rounds},
+        barrier},
+       {"micro/launch",
+        "a kernel that does nothing",
+        {{"blocks", "1", {}, "workgroups"}, {"threads", "32", {}, "per workgroup"}},
+        launch}});
 }
 
 }  // namespace hemiola::program

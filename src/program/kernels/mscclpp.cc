@@ -8,11 +8,6 @@ namespace {
 
 constexpr int kMscclppThreads = 1024;
 
-const std::vector<plan::ParameterInfo>& mscclpp_parameters() {
-  static const std::vector<plan::ParameterInfo> all{{"blocks", "32", {}, "workgroups"}};
-  return all;
-}
-
 /// Thread 0 of the grid tells its peer, and is told.
 void meet(KernelWriter& writer, int workgroup, std::int32_t semaphore, bool release) {
   if (workgroup != 0) return;
@@ -102,26 +97,20 @@ Program port(const KernelArguments& arguments) {
 
 }  // namespace
 
-KernelInfo send_recv_mscclpp_put() {
-  return collective_kernel("send-recv/mscclpp-put",
-                           "MSCCL++ memory channel: put, then signal and wait",
-                           mscclpp_parameters(), put);
+std::vector<KernelInfo> mscclpp_kernels() {
+  const std::vector<plan::ParameterInfo> parameters{{"blocks", "32", {}, "workgroups"}};
+  return of_collectives(
+      {{"send-recv/mscclpp-put", "MSCCL++ memory channel: put, then signal and wait", parameters,
+        put},
+       {"send-recv/mscclpp-get", "MSCCL++ memory channel: get", parameters, get},
+       {"send-recv/mscclpp-packets", "MSCCL++ memory channel: LL packets", parameters, packets}});
 }
 
-KernelInfo send_recv_mscclpp_get() {
-  return collective_kernel("send-recv/mscclpp-get", "MSCCL++ memory channel: get",
-                           mscclpp_parameters(), get);
-}
-
-KernelInfo send_recv_mscclpp_packets() {
-  return collective_kernel("send-recv/mscclpp-packets", "MSCCL++ memory channel: LL packets",
-                           mscclpp_parameters(), packets);
-}
-
-KernelInfo send_recv_mscclpp_port() {
-  return collective_kernel("send-recv/mscclpp-port",
-                           "MSCCL++ port channel: put with signal through proxy and copy engine",
-                           {}, port);
+std::vector<KernelInfo> mscclpp_port_kernels() {
+  return of_collectives({{"send-recv/mscclpp-port",
+                          "MSCCL++ port channel: put with signal through proxy and copy engine",
+                          {},
+                          port}});
 }
 
 }  // namespace hemiola::program

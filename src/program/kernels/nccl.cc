@@ -137,15 +137,6 @@ Program all_to_all(const KernelArguments& arguments) {
   return finished(std::move(program), arguments);
 }
 
-KernelInfo ring_info(Collective collective, const std::string& description,
-                     Program (*make_nccl)(const KernelArguments&)) {
-  return {.name = fmt::format("{}/nccl", name_of(collective)),
-          .collective = collective,
-          .description = description,
-          .parameters = nccl_parameters(true, collective == Collective::all_reduce),
-          .make = make_nccl};
-}
-
 }  // namespace
 
 int nccl_unroll(Protocol protocol, const KernelArguments& arguments) {
@@ -194,34 +185,19 @@ void finish_nccl_kernels(Program& program) {
   }
 }
 
-KernelInfo all_reduce_nccl() {
-  return ring_info(Collective::all_reduce, "NCCL's all-reduce; ring, tree or NVLS by its tuner",
-                   make_nccl<Collective::all_reduce>);
-}
-
-KernelInfo all_gather_nccl() {
-  return ring_info(Collective::all_gather, "NCCL's all-gather, a ring",
-                   make_nccl<Collective::all_gather>);
-}
-
-KernelInfo reduce_scatter_nccl() {
-  return ring_info(Collective::reduce_scatter, "NCCL's reduce-scatter, a ring",
-                   make_nccl<Collective::reduce_scatter>);
-}
-
-KernelInfo broadcast_nccl() {
-  return ring_info(Collective::broadcast, "NCCL's broadcast, a ring",
-                   make_nccl<Collective::broadcast>);
-}
-
-KernelInfo reduce_nccl() {
-  return ring_info(Collective::reduce, "NCCL's reduce, a ring", make_nccl<Collective::reduce>);
-}
-
-KernelInfo all_to_all_nccl() {
-  return collective_kernel("all-to-all/nccl",
-                           "grouped sends and receives of NCCL, as nccl-tests does all-to-all",
-                           nccl_parameters(false, false), all_to_all);
+std::vector<KernelInfo> nccl_kernels() {
+  const std::vector<plan::ParameterInfo> parameters = nccl_parameters(true, false);
+  return of_collectives(
+      {{"all-reduce/nccl", "NCCL's all-reduce; ring, tree or NVLS by its tuner",
+        nccl_parameters(true, true), make_nccl<Collective::all_reduce>},
+       {"all-gather/nccl", "NCCL's all-gather, a ring", parameters,
+        make_nccl<Collective::all_gather>},
+       {"reduce-scatter/nccl", "NCCL's reduce-scatter, a ring", parameters,
+        make_nccl<Collective::reduce_scatter>},
+       {"broadcast/nccl", "NCCL's broadcast, a ring", parameters, make_nccl<Collective::broadcast>},
+       {"reduce/nccl", "NCCL's reduce, a ring", parameters, make_nccl<Collective::reduce>},
+       {"all-to-all/nccl", "grouped sends and receives of NCCL, as nccl-tests does all-to-all",
+        nccl_parameters(false, false), all_to_all}});
 }
 
 }  // namespace hemiola::program

@@ -223,29 +223,18 @@ Program by_table(const KernelArguments& arguments) {
   return make_other(strategy(arguments), arguments);
 }
 
-KernelInfo trtllm_info(const char* name, const char* description,
-                       Program (*make)(const KernelArguments&)) {
-  return collective_kernel(
-      name, description,
-      {{"hidden", "4096", {}, "elements of a token: the grid follows the tokens"}}, make);
-}
-
 }  // namespace
 
-KernelInfo all_reduce_trtllm() {
-  return trtllm_info("all-reduce/trtllm",
-                     "TensorRT-LLM's all-reduce: one-shot, two-shot or NCCL by its table",
-                     by_table);
-}
-
-KernelInfo all_reduce_trtllm_one_shot() {
-  return trtllm_info("all-reduce/trtllm-one-shot",
-                     "its Lamport kernel: pushes to all ranks, data are their flag", one_shot);
-}
-
-KernelInfo all_reduce_trtllm_two_shot() {
-  return trtllm_info("all-reduce/trtllm-two-shot",
-                     "its second kernel: adds a share, stores it on all ranks", two_shot);
+std::vector<KernelInfo> trtllm_kernels() {
+  const std::vector<plan::ParameterInfo> parameters{
+      {"hidden", "4096", {}, "elements of a token: the grid follows the tokens"}};
+  return of_collectives(
+      {{"all-reduce/trtllm", "TensorRT-LLM's all-reduce: one-shot, two-shot or NCCL by its table",
+        parameters, by_table},
+       {"all-reduce/trtllm-one-shot",
+        "its Lamport kernel: pushes to all ranks, data are their flag", parameters, one_shot},
+       {"all-reduce/trtllm-two-shot", "its second kernel: adds a share, stores it on all ranks",
+        parameters, two_shot}});
 }
 
 }  // namespace hemiola::program

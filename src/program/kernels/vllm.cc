@@ -21,12 +21,6 @@ std::int64_t vllm_blocks(const KernelArguments& arguments) {
   return std::clamp<std::int64_t>((threads + kVllmThreads - 1) / kVllmThreads, 1, kMostBlocks);
 }
 
-const std::vector<plan::ParameterInfo>& vllm_parameters() {
-  static const std::vector<plan::ParameterInfo> all{
-      {"blocks", "0", {}, "workgroups; 0: one per 8 KiB, at most 36"}};
-  return all;
-}
-
 void check_ranks(const KernelArguments& arguments) {
   const int n = arguments.ranks;
   if (n == 2 || n == 4 || n == 6 || n == 8) return;
@@ -105,22 +99,17 @@ Program by_size(const KernelArguments& arguments) {
 
 }  // namespace
 
-KernelInfo all_reduce_vllm() {
-  return collective_kernel("all-reduce/vllm",
-                           "vLLM's and SGLang's custom all-reduce, one or two stages by size",
-                           vllm_parameters(), by_size);
-}
-
-KernelInfo all_reduce_vllm_one_stage() {
-  return collective_kernel("all-reduce/vllm-one-stage",
-                           "its first kernel: every rank loads and adds everything",
-                           vllm_parameters(), one_stage);
-}
-
-KernelInfo all_reduce_vllm_two_stage() {
-  return collective_kernel("all-reduce/vllm-two-stage",
-                           "its second kernel: every rank adds its part, then loads the others'",
-                           vllm_parameters(), two_stage);
+std::vector<KernelInfo> vllm_kernels() {
+  const std::vector<plan::ParameterInfo> parameters{
+      {"blocks", "0", {}, "workgroups; 0: one per 8 KiB, at most 36"}};
+  return of_collectives(
+      {{"all-reduce/vllm", "vLLM's and SGLang's custom all-reduce, one or two stages by size",
+        parameters, by_size},
+       {"all-reduce/vllm-one-stage", "its first kernel: every rank loads and adds everything",
+        parameters, one_stage},
+       {"all-reduce/vllm-two-stage",
+        "its second kernel: every rank adds its part, then loads the others'", parameters,
+        two_stage}});
 }
 
 }  // namespace hemiola::program
