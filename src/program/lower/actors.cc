@@ -8,6 +8,7 @@
 #include "core/index.h"
 #include "program/lower/general.h"
 #include "program/lower/launches.h"
+#include "program/lower/parts.h"
 #include "program/lower/symmetry.h"
 
 namespace hemiola::program::general {
@@ -281,19 +282,7 @@ class ActorWriter {
 
   /// Semaphores in operations of at most one for each thread.
   void add_split(const Op& op) {
-    const std::size_t most = threads();
-    for (std::size_t begin = 0; begin < op.semaphores.size(); begin += most) {
-      Op part = op;
-      const std::size_t end = std::min(begin + most, op.semaphores.size());
-      const auto cut = [&](auto& list) {
-        if (list.empty()) return;
-        list.erase(list.begin() + static_cast<std::ptrdiff_t>(end), list.end());
-        list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(begin));
-      };
-      cut(part.semaphores);
-      cut(part.targets);
-      add(std::move(part));
-    }
+    split_semaphores(op, threads(), [&](Op part) { add(std::move(part)); });
   }
 
   void wait(const Waits& waits) {
@@ -386,56 +375,40 @@ class ActorWriter {
     for (std::size_t d = 0; d < movement.destinations.size(); ++d)
       op.dst.push_back(
           operands().operand(movement.destinations[d], strip, movement.sources.size() + d));
-    const bool loads = movement.sources.front().group >= 0;
-    const bool stores = movement.destinations.front().group >= 0;
-    if (loads || stores) {
-      op.kind = loads && stores ? OpKind::group_load_reduce_store
-                : loads         ? OpKind::group_load_reduce
-                                : OpKind::group_store;
+    const auto remote = [&](const Place& place) { return place.rank != movement.rank; };
+    const auto packed = [](const Place& place) { return place.packets; };
+    const Does does{.reduces = movement.reduces(),
+                    .pulls = std::ranges::any_of(movement.sources, remote),
+                    .pushes = std::ranges::any_of(movement.destinations, remote),
+                    .arrives = std::ranges::any_of(movement.sources, packed),
+                    .leaves = std::ranges::any_of(movement.destinations, packed),
+                    .group_loads = movement.sources.front().group >= 0,
+                    .group_stores = movement.destinations.front().group >= 0};
+    op.kind = movement.swaps ? OpKind::swap : kind_of(does);
+    if (does.group_loads || does.group_stores) {
       op.channel = Channel::switch_;
       return add(std::move(op));
     }
-    const auto remote = [&](const std::vector<Place>& places) {
-      return std::ranges::any_of(places,
-                                 [&](const Place& place) { return place.rank != movement.rank; });
-    };
-    const bool pulls = remote(movement.sources), pushes = remote(movement.destinations);
-    op.channel = pulls || pushes ? Channel::any : Channel::none;
-    const auto packed = [](const Place& place) { return place.packets; };
-    const bool arrives = std::ranges::any_of(movement.sources, packed);
-    const bool leaves = std::ranges::any_of(movement.destinations, packed);
+    op.channel = does.pulls || does.pushes ? Channel::any : Channel::none;
     op.staged = movement.staged;
-    if (arrives) {  // as packet operations have them
+    if (does.arrives) {  // as packet operations have them
       std::stable_partition(op.src.begin(), op.src.end(),
                             [](const Operand& source) { return !is_packet(source.access); });
     }
-    if (movement.swaps) {
-      op.kind = OpKind::swap;
-      return add(std::move(op));
-    }
-    if (movement.reduces()) {
-      op.kind = arrives || leaves ? (pushes ? OpKind::reduce_send_packets : OpKind::reduce_packets)
-                : pulls           ? (pushes ? OpKind::read_reduce_send : OpKind::read_reduce)
-                                  : (pushes ? OpKind::reduce_send : OpKind::reduce);
-      return add(std::move(op));
-    }
-    op.kind = arrives  ? (leaves ? OpKind::read_put_packets : OpKind::unpack_packets)
-              : pulls  ? OpKind::get
-              : leaves ? OpKind::put_packets
-              : pushes ? OpKind::put
-                       : OpKind::copy;
+    if (movement.swaps || does.reduces) return add(std::move(op));
     const bool one_by_one = actors_[index(actor_)].kind == Actor::Kind::engine;
     const bool broadcasts = options_.copies.command == CopyCommand::broadcast;
     if (movement.destinations.size() == 1 || !one_by_one ||
         (broadcasts && movement.destinations.size() == 2)) {
-      if (movement.destinations.size() > 1 && !(arrives && leaves)) op.kind = OpKind::copy;
+      if (movement.destinations.size() > 1 && !(does.arrives && does.leaves))
+        op.kind = OpKind::copy;
       return add(std::move(op));
     }
     const std::vector<Operand> destinations = std::exchange(op.dst, {});
     for (std::size_t d = 0; d < destinations.size(); ++d) {
-      op.kind = movement.destinations[d].rank != movement.rank ? OpKind::put
-                : pulls                                        ? OpKind::get
-                                                               : OpKind::copy;
+      op.kind = remote(movement.destinations[d]) ? OpKind::put
+                : does.pulls                     ? OpKind::get
+                                                 : OpKind::copy;
       op.dst = {destinations[d]};
       add(op);
     }

@@ -138,13 +138,7 @@ class ChannelLowering {
 
   /// Semaphores in operations that the executor's arrays hold.
   void add_split(const Op& op, std::size_t most) {
-    for (std::size_t begin = 0; begin < op.semaphores.size(); begin += most) {
-      Op part = op;
-      const std::size_t end = std::min(op.semaphores.size(), begin + most);
-      part.semaphores.assign(op.semaphores.begin() + static_cast<std::ptrdiff_t>(begin),
-                             op.semaphores.begin() + static_cast<std::ptrdiff_t>(end));
-      add(std::move(part));
-    }
+    split_semaphores(op, most, [&](Op part) { add(std::move(part)); });
   }
 
   void wait(const Item& item, int rank) {
@@ -216,10 +210,7 @@ class ChannelLowering {
       if (!stores && to != job.rank) unflushed_.insert(to);
       if (loads || stores) {
         for (const Row& row : job.rows) {
-          Op made = op(loads && stores ? OpKind::group_load_reduce_store
-                       : loads         ? OpKind::group_load_reduce
-                                       : OpKind::group_store,
-                       Channel::switch_);
+          Op made = op(kind_of({.group_loads = loads, .group_stores = stores}), Channel::switch_);
           made.src = {operand(job, row, 0)};
           made.dst = {operand(job, row, sources + d)};
           add(std::move(made));

@@ -71,83 +71,16 @@ class Arranger {
            machine->reach(movement.rank, peer) == machine::Reach::network;
   }
 
-  // Movements that are taken away, and what stands for them.
-
-  using Moved = std::map<MovementId, MovementId>;
-
-  static MovementId id_of(int rank, std::size_t stream, std::size_t number) {
-    return {rank, static_cast<std::int32_t>(stream), static_cast<std::int64_t>(number)};
-  }
-
-  template <class Visit>
-  void each(Visit&& visit) {
-    for (std::size_t rank = 0; rank < movements_.size(); ++rank) {
-      for (std::size_t s = 0; s < movements_[rank].size(); ++s)
-        for (std::size_t i = 0; i < movements_[rank][s].size(); ++i)
-          visit(id_of(static_cast<int>(rank), s, i), movements_[rank][s][i]);
-    }
-  }
-
-  /// Puts every movement where `place` says (rank, stream; none: it is gone, and `stands_for` says
-  /// what others wait for instead), in the order there is.
-  void rearrange(const std::function<std::optional<std::int32_t>(const MovementId&)>& place,
-                 const Moved& stands_for, const std::vector<std::size_t>& streams) {
-    Movements arranged(movements_.size());
-    for (std::size_t rank = 0; rank < arranged.size(); ++rank) arranged[rank].resize(streams[rank]);
-    Moved now;
-    each([&](const MovementId& id, Movement& movement) {
-      const std::optional<std::int32_t> stream = place(id);
-      if (!stream) return;
-      auto& list = arranged[index(id.rank)][index(*stream)];
-      now[id] = id_of(id.rank, index(*stream), list.size());
-      list.push_back(std::move(movement));
-      list.back().stream = *stream;
-    });
-    movements_ = std::move(arranged);
-    each([&](const MovementId& id, Movement& movement) {
-      for (Movement::After& after : movement.after) {
-        MovementId other{after.rank, after.stream, after.index};
-        for (auto at = stands_for.find(other); at != stands_for.end(); at = stands_for.find(other))
-          other = at->second;
-        const MovementId there = now.at(other);
-        after.rank = there.rank;
-        after.stream = there.stream;
-        after.index = there.index;
-      }
-      std::erase_if(movement.after, [&](const Movement::After& after) {
-        return after.rank == id.rank && after.stream == id.stream && after.index == id.index;
-      });
-    });
-  }
-
-  std::vector<std::size_t> present_streams() const {
-    std::vector<std::size_t> streams;
-    for (const auto& rank : movements_) streams.push_back(rank.size());
-    return streams;
-  }
-
-  void remove(const std::set<MovementId>& gone, const Moved& stands_for) {
-    rearrange(
-        [&](const MovementId& id) -> std::optional<std::int32_t> {
-          if (gone.contains(id)) return std::nullopt;
-          return id.stream;
-        },
-        stands_for, present_streams());
-  }
-
   /// A copy from memory to itself is none, if nobody waits for it.
   void leave_out_what_is_in_place() {
-    std::set<MovementId> awaited, gone;
-    each([&](const MovementId&, const Movement& movement) {
-      for (const Movement::After& after : movement.after)
-        awaited.insert({after.rank, after.stream, after.index});
-    });
-    each([&](const MovementId& id, const Movement& movement) {
+    const std::set<MovementId> awaited = awaited_by_others(movements_);
+    Gone gone;
+    each_movement(movements_, [&](const MovementId& id, const Movement& movement) {
       if (is_plain_copy(movement) && !awaited.contains(id) && movement.after.empty() &&
           memory(movement.sources.front()) == memory(movement.destinations.front()))
-        gone.insert(id);
+        gone[id] = {};
     });
-    remove(gone, {});
+    rearrange(movements_, gone);
   }
 
   // Swaps.
@@ -161,13 +94,12 @@ class Arranger {
 
   void swap() {
     std::map<std::pair<AliasedPlace, AliasedPlace>, MovementId> copies;  // from, to
-    each([&](const MovementId& id, const Movement& movement) {
+    each_movement(movements_, [&](const MovementId& id, const Movement& movement) {
       if (is_plain_copy(movement) && peer_of(movement) != movement.rank)
         copies[{memory(movement.sources.front()), memory(movement.destinations.front())}] = id;
     });
-    std::set<MovementId> gone;
-    Moved stands_for;
-    each([&](const MovementId& id, Movement& movement) {
+    Gone gone;
+    each_movement(movements_, [&](const MovementId& id, const Movement& movement) {
       if (movement.sources.empty() || peer_of(movement) == movement.rank) return;
       const auto back = is_plain_copy(movement)
                             ? copies.find({memory(movement.destinations.front()),
@@ -179,29 +111,26 @@ class Arranger {
                         "GPUs of a node",
                         plan_.name, movement.where, movement.rank),
             kOption, "command=swap needs both: choose command=copy");
-      if (keeps(movement)) return;
-      gone.insert(id);
-      stands_for[id] = back->second;
+      if (!keeps(movement)) gone[id] = back->second;
     });
-    for (const MovementId& id : gone) {
+    for (const auto& [id, in_its_place] : gone) {
       const Movement& other = at(movements_, id);
-      Movement& kept = at(movements_, stands_for.at(id));
+      Movement& kept = at(movements_, in_its_place);
       kept.swaps = true;
       // Both by the name of what the copies write: what they read is the same memory.
       kept.destinations.push_back(other.destinations.front());
       kept.sources = {kept.destinations[1], kept.destinations[0]};
       kept.after.insert(kept.after.end(), other.after.begin(), other.after.end());
     }
-    remove(gone, stands_for);
+    rearrange(movements_, gone);
   }
 
   // Broadcasts.
 
   static bool wait_alike(const Movement& a, const Movement& b) {
     const auto list = [](const Movement& movement) {
-      std::vector<std::tuple<int, std::int32_t, std::int64_t, bool>> all;
-      for (const Movement::After& after : movement.after)
-        all.emplace_back(after.rank, after.stream, after.index, after.loads_only);
+      std::vector<std::pair<MovementId, bool>> all;
+      for (const Movement::After& after : movement.after) all.emplace_back(after, after.loads_only);
       std::ranges::sort(all);
       return all;
     };
@@ -216,27 +145,21 @@ class Arranger {
   }
 
   void broadcast() {
-    std::set<MovementId> gone;
-    Moved stands_for;
-    for (auto& rank : movements_) {
-      for (auto& stream : rank) {
-        for (std::size_t i = 0; i + 1 < stream.size(); ++i) {
-          if (!can_share(stream[i], stream[i + 1])) continue;
-          stream[i].destinations.push_back(stream[i + 1].destinations.front());
-          const auto first = id_of(stream[i].rank, index(stream[i].stream), i);
-          const auto second = id_of(stream[i].rank, index(stream[i].stream), i + 1);
-          gone.insert(second);
-          stands_for[second] = first;
-          ++i;
-        }
-      }
-    }
+    Gone gone;
+    each_movement(movements_, [&](const MovementId& id, const Movement& movement) {
+      const MovementId before{id.rank, id.stream, id.index - 1};
+      if (id.index == 0 || gone.contains(before)) return;
+      Movement& first = at(movements_, before);
+      if (!can_share(first, movement)) return;
+      first.destinations.push_back(movement.destinations.front());
+      gone[id] = before;
+    });
     if (gone.empty())
       throw Failure(
           fmt::format("no stream of '{}' copies one place to two other GPUs of a node in a row",
                       plan_.name),
           kOption, "command=broadcast has two destinations: choose command=copy");
-    remove(gone, stands_for);
+    rearrange(movements_, gone);
   }
 
   // Queues.
@@ -276,21 +199,19 @@ class Arranger {
     std::vector<std::size_t> streams;
     for (std::size_t rank = 0; rank < movements_.size(); ++rank)
       streams.push_back(first(rank, movements_[rank].size()));
-    rearrange(
-        [&](const MovementId& id) -> std::optional<std::int32_t> {
-          const std::size_t begin = first(index(id.rank), index(id.stream));
-          return static_cast<std::int32_t>(begin + queue_of(id, peers));
-        },
-        {}, streams);
+    const auto queue = [&](const MovementId& id) {
+      const std::size_t rank = index(id.rank), stream = index(id.stream);
+      const std::size_t own =
+          stream < peers[rank].size() ? queue_of(at(movements_, id), peers[rank][stream]) : 0;
+      return static_cast<std::int32_t>(first(rank, stream) + own);
+    };
+    rearrange(movements_, {}, queue, streams);
     for (std::size_t c = 0; c < plan_.codes.size(); ++c) split_code(plan_.codes[c], width[c]);
   }
 
-  std::size_t queue_of(const MovementId& id,
-                       const std::vector<std::vector<std::vector<int>>>& peers) const {
-    if (index(id.stream) >= peers[index(id.rank)].size()) return 0;
-    const std::vector<int>& order = peers[index(id.rank)][index(id.stream)];
+  /// Among those of its stream, whose peers are `order`; empty: it has one.
+  std::size_t queue_of(const Movement& movement, const std::vector<int>& order) const {
     if (order.empty()) return 0;
-    const Movement& movement = at(movements_, id);
     const int away = (peer_of(movement) - movement.rank + plan_.ranks) % plan_.ranks;
     return index(std::ranges::find(order, away) - order.begin());
   }
@@ -300,8 +221,8 @@ class Arranger {
       for (std::size_t s = 0; s < peers[rank].size(); ++s) {
         auto& stream = movements_[rank][s];
         std::vector<std::size_t> queues;
-        for (std::size_t i = 0; i < stream.size(); ++i)
-          queues.push_back(queue_of(id_of(static_cast<int>(rank), s, i), peers));
+        for (const Movement& movement : stream)
+          queues.push_back(queue_of(movement, peers[rank][s]));
         for (std::size_t later = 1; later < stream.size(); ++later) {
           for (std::size_t earlier = 0; earlier < later; ++earlier) {
             if (queues[later] == queues[earlier]) continue;
@@ -309,8 +230,8 @@ class Arranger {
             if (!stream[earlier].destinations.empty() && !stream[later].destinations.empty() &&
                 !conflict(stream[earlier], stream[later]))
               continue;
-            const MovementId before = id_of(static_cast<int>(rank), s, earlier);
-            stream[later].after.push_back({before.rank, before.stream, before.index});
+            stream[later].after.push_back({{static_cast<int>(rank), static_cast<std::int32_t>(s),
+                                            static_cast<std::int64_t>(earlier)}});
           }
         }
       }

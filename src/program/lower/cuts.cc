@@ -26,22 +26,16 @@ bool is_cut_alike(const plan::Plan& plan, const Movements& movements) {
   const auto note = [&](const Place& place, const Movement& movement) {
     Cut cut{place.rows, {}};
     for (const Strip& strip : movement.strips) cut.second.push_back(strip.units());
-    const std::vector<int> one{place.rank};
-    for (const int rank : place.group < 0 ? one : plan.groups[index(place.group)]) {
-      if (!cuts[{rank, place.area.tensor}].insert(cut).second) continue;
+    each_rank(plan, place, [&](int rank) {
+      if (!cuts[{rank, place.area.tensor}].insert(cut).second) return;
       distinct.each(place, [&](std::int64_t begin, std::int64_t end) {
         ranges[{rank, place.area.tensor}].push_back({begin, end});
       });
-    }
+    });
   };
-  for (const auto& streams : movements) {
-    for (const auto& stream : streams) {
-      for (const Movement& movement : stream) {
-        for (const Place& place : movement.sources) note(place, movement);
-        for (const Place& place : movement.destinations) note(place, movement);
-      }
-    }
-  }
+  each_movement(movements, [&](const MovementId&, const Movement& movement) {
+    for (const Place* place : movement.places()) note(*place, movement);
+  });
   for (auto& [memory, list] : ranges) {
     std::ranges::sort(list, {}, &Range::begin);
     std::int64_t end = 0;
@@ -60,22 +54,16 @@ std::int64_t unit_of(const plan::Plan& plan, const Movements& movements, const T
   for (const TensorTurn& turn : symmetry.turns) unit = std::gcd(unit, turn.unit / symmetry.period);
   for (const plan::Tensor& tensor : plan.tensors)
     unit = std::gcd(unit, tensor.span() * size_of(*tensor.type));
-  const auto note = [&](const Place& place) {
-    for (const Strip& strip : place.rows)
-      unit = std::gcd(std::gcd(std::gcd(unit, strip.offset[0]), strip.run), strip.pitch[0]);
-  };
-  for (const auto& streams : movements) {
-    for (const auto& stream : streams) {
-      for (const Movement& movement : stream) {
-        std::for_each(movement.sources.begin(), movement.sources.end(), note);
-        std::for_each(movement.destinations.begin(), movement.destinations.end(), note);
-        for (const Strip& strip : movement.strips) {
-          unit = std::gcd(unit, strip.run);
-          for (const std::int64_t pitch : strip.pitch) unit = std::gcd(unit, pitch);
-        }
-      }
+  each_movement(movements, [&](const MovementId&, const Movement& movement) {
+    for (const Place* place : movement.places()) {
+      for (const Strip& strip : place->rows)
+        unit = std::gcd(std::gcd(std::gcd(unit, strip.offset[0]), strip.run), strip.pitch[0]);
     }
-  }
+    for (const Strip& strip : movement.strips) {
+      unit = std::gcd(unit, strip.run);
+      for (const std::int64_t pitch : strip.pitch) unit = std::gcd(unit, pitch);
+    }
+  });
   for (const RankTiles& tiles : all_tiles) {
     for (const TileGroup& group : tiles.groups) {
       for (const auto* list : {&group.reads, &group.adds, &group.writes}) {

@@ -16,10 +16,7 @@ std::set<int> touched(const plan::Plan& plan, const std::vector<Place>& places, 
   std::set<int> ranks;
   for (const Place& place : places) {
     if (place.packets && plain) continue;
-    if (place.group < 0)
-      ranks.insert(place.rank);
-    else
-      ranks.insert(plan.groups[index(place.group)].begin(), plan.groups[index(place.group)].end());
+    each_rank(plan, place, [&](int rank) { ranks.insert(rank); });
   }
   ranks.erase(own);
   return ranks;
@@ -55,8 +52,7 @@ class Finder {
       Learned& learned = learned_[id];
       if (id.index > 0) learned = learned_.at({id.rank, id.stream, id.index - 1});
       for (const Movement::After& after : at(movements_, id).after) {
-        const MovementId other{after.rank, after.stream, after.index};
-        if (!after.loads_only) learned.stores.learn(learned_.at(other).stores);
+        if (!after.loads_only) learned.stores.learn(learned_.at(after).stores);
         learned.loads.learn({after.rank, after.stream}, after.index);
       }
       learned.stores.learn({id.rank, id.stream}, id.index);
@@ -81,9 +77,9 @@ class Finder {
           store.begin = std::min(store.begin, strip.offset[0]);
           store.end = std::max(store.end, strip.end());
         }
-        const std::vector<int> one{place.rank};
-        for (const int rank : place.group < 0 ? one : plan_.groups[index(place.group)])
+        each_rank(plan_, place, [&](int rank) {
           stores[{rank, place.area.tensor}].push_back(store);
+        });
       }
     }
     for (auto& [memory, list] : stores) {
@@ -163,7 +159,7 @@ class Finder {
                  learned.loads.knows(stream, touch.load);
       }
       const auto wait = [&](std::int64_t at, bool loads_only) {
-        ends_.last[index(rank)].push_back({stream.first, stream.second, at, loads_only});
+        ends_.last[index(rank)].push_back({{stream.first, stream.second, at}, loads_only});
       };
       if (!stored) wait(touch.store, false);
       if (!loaded && (stored || touch.load > touch.store)) wait(touch.load, true);

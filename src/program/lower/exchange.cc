@@ -271,31 +271,25 @@ class ExchangeWriter {
 
   void write_step(const ExchangeStep& step) {
     satisfy_dependencies(step);
-    if (step.reduces()) return reduce(step);
-    switch (step.run.transfer->kind) {
-      case plan::TransferKind::copy:
-        return copy(step.run);
-      case plan::TransferKind::push:
-        return push(step.run);
-      case plan::TransferKind::pull:
-        return pull(step.run);
-      case plan::TransferKind::collective:
-        break;  // refused before
-    }
+    step.reduces() ? reduce(step) : move(step.run);
   }
 
-  void copy(const Run& run) {
-    if (run.count == 1 && is_in_place(program_, *run.transfer)) return;
+  /// A copy, a push or a pull: collectives are refused before.
+  void move(const Run& run) {
+    const bool pushes = run.transfer->kind == plan::TransferKind::push;
+    const bool pulls = run.transfer->kind == plan::TransferKind::pull;
+    const bool copies = !pushes && !pulls;
+    if (copies && run.count == 1 && is_in_place(program_, *run.transfer)) return;
     const Operand source = source_of(run);
-    const OpKind kind = source.access == Access::packet ? OpKind::unpack_packets : OpKind::copy;
-    write_loop(data_op(kind, run), source, destination_of(run), run.count);
+    const OpKind kind = kind_of({.pulls = pulls,
+                                 .pushes = pushes,
+                                 .arrives = copies && source.access == Access::packet,
+                                 .leaves = pushes && packets_});
+    write_loop(data_op(kind, run, copies ? Channel::none : channel()), source, destination_of(run),
+               run.count);
+    if (pushes) return sent(run);
+    note_reads(run);
     dirty_ = true;
-  }
-
-  void push(const Run& run) {
-    const OpKind kind = packets_ ? OpKind::put_packets : OpKind::put;
-    write_loop(data_op(kind, run, channel()), source_of(run), destination_of(run), run.count);
-    sent(run);
   }
 
   /// Peers learn of pushed chunks as soon as a group of pushes is done; of packets they learn by
@@ -310,13 +304,6 @@ class ExchangeWriter {
       if (staging.run.transfer == run.transfer) staged_.push_back(staging);
   }
 
-  void pull(const Run& run) {
-    write_loop(data_op(OpKind::get, run, channel()), source_of(run), destination_of(run),
-               run.count);
-    note_reads(run);
-    dirty_ = true;
-  }
-
   void note_reads(const Run& run) {
     const bool remote = run.transfer->kind == plan::TransferKind::pull;
     peers_read_ = peers_read_ || (remote && !is_scratch(run.transfer->source.tensor));
@@ -325,10 +312,11 @@ class ExchangeWriter {
   void reduce(const ExchangeStep& step) {
     const bool remote = step.terms.front().transfer->kind == plan::TransferKind::pull;
     const bool sends = !step.send.empty();
-    const bool packets = source_of(step.terms.front()).access == Access::packet;
-    const OpKind kind = packets  ? (sends ? OpKind::reduce_send_packets : OpKind::reduce_packets)
-                        : remote ? (sends ? OpKind::read_reduce_send : OpKind::read_reduce)
-                                 : (sends ? OpKind::reduce_send : OpKind::reduce);
+    const OpKind kind =
+        kind_of({.reduces = true,
+                 .pulls = remote,
+                 .pushes = sends,
+                 .arrives = source_of(step.terms.front()).access == Access::packet});
     Op op = data_op(kind, step.run, remote || sends ? channel() : Channel::none);
     op.reduce = step.terms.front().transfer->reduce;
     op.src = {source_of(step.run)};

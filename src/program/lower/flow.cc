@@ -38,15 +38,14 @@ class Tracer {
   template <class Visit>
   void each_row(const Place& place, Visit&& visit) {
     if (place.packets) return;
-    const std::vector<int> one{place.rank};
-    for (const int rank : place.group < 0 ? one : plan_.groups[index(place.group)]) {
+    each_rank(plan_, place, [&](int rank) {
       Memory& memory = memory_[{rank, place.area.tensor}];
       std::int64_t done = 0;
       distinct_.each(place, [&](std::int64_t begin, std::int64_t end) {
         visit(memory, begin, end, done);
         done += end - begin;
       });
-    }
+    });
   }
 
   void conflict(const MovementId& earlier, const MovementId& later, bool loads_first) {
@@ -87,13 +86,7 @@ class Tracer {
 
 std::vector<MovementId> in_order(const Movements& movements) {
   std::vector<MovementId> ids;
-  for (std::size_t rank = 0; rank < movements.size(); ++rank) {
-    for (std::size_t stream = 0; stream < movements[rank].size(); ++stream) {
-      for (std::size_t i = 0; i < movements[rank][stream].size(); ++i)
-        ids.push_back({static_cast<int>(rank), static_cast<std::int32_t>(stream),
-                       static_cast<std::int64_t>(i)});
-    }
-  }
+  each_movement(movements, [&](const MovementId& id, const Movement&) { ids.push_back(id); });
   std::ranges::stable_sort(ids, [&](const MovementId& a, const MovementId& b) {
     return at(movements, a).level < at(movements, b).level;
   });

@@ -7,14 +7,6 @@
 
 namespace hemiola::program::general {
 
-/// A movement by its place in Movements. Index -1: whatever was there before the start.
-struct MovementId {
-  int rank = 0;
-  std::int32_t stream = 0;
-  std::int64_t index = -1;
-  auto operator<=>(const MovementId&) const = default;
-};
-
 /// `count` units that a source of `reader` has from a destination of `writer`. Of a plan of
 /// elements units tell nothing but that there are some: rows that all movements treat alike count
 /// once.
@@ -76,13 +68,6 @@ struct Ends {
 };
 /// Needs levels, and dependencies as they will be waited for.
 Ends ends_of(const plan::Plan& plan, const Movements& movements);
-
-inline Movement& at(Movements& movements, const MovementId& id) {
-  return movements[index(id.rank)][index(id.stream)][index(id.index)];
-}
-inline const Movement& at(const Movements& movements, const MovementId& id) {
-  return at(const_cast<Movements&>(movements), id);
-}
 
 /// Tensors whose last values somebody sees: outputs, inputs (in place), and what a plan promises.
 std::vector<bool> observed_tensors(const plan::Plan& plan);

@@ -13,23 +13,6 @@ bool is_own(const Movement& movement, const Place& place) {
   return place.group < 0 && place.rank == movement.rank;
 }
 
-/// By rank, stream, old index; empty: those of the stream stay as they are.
-using NewIndices = std::vector<std::vector<std::vector<std::int64_t>>>;
-
-/// Dependencies on movements that were joined.
-void renumber(Movements& movements, const NewIndices& new_index) {
-  for (auto& streams : movements) {
-    for (auto& stream : streams) {
-      for (Movement& movement : stream) {
-        for (Movement::After& after : movement.after) {
-          const auto& numbers = new_index[index(after.rank)][index(after.stream)];
-          if (!numbers.empty()) after.index = numbers[index(after.index)];
-        }
-      }
-    }
-  }
-}
-
 class Fuser {
  public:
   Fuser(const plan::Plan& plan, const LowerOptions& options, Movements& movements)
@@ -42,40 +25,25 @@ class Fuser {
   }
 
   void fuse() {
-    for (std::size_t rank = 0; rank < movements_.size(); ++rank) {
-      new_index_.emplace_back();
-      for (std::size_t s = 0; s < movements_[rank].size(); ++s)
-        fuse_stream(static_cast<int>(rank), static_cast<std::int32_t>(s));
-    }
-    renumber(movements_, new_index_);
-    for (auto& streams : movements_) {
-      for (auto& stream : streams)
-        for (Movement& movement : stream) movement.level = -1;
-    }
+    MovementId last;  // that others may be joined to
+    each_movement(movements_, [&](const MovementId& id, Movement& movement) {
+      movement.level = -1;
+      std::vector<Readers> readers;
+      for (std::size_t d = 0; d < movement.destinations.size(); ++d)
+        readers.push_back(readers_[{id, d}]);
+      if (id.index > 0 && join(at(movements_, last), movement, id, readers)) {
+        gone_[id] = last;
+        return;
+      }
+      last = id;
+      readers_of_last_ = std::move(readers);
+    });
+    rearrange(movements_, gone_);
   }
 
  private:
   /// Readers of what a destination of the movement that is being made will hold.
   using Readers = std::set<MovementId>;
-
-  void fuse_stream(int rank, std::int32_t stream) {
-    auto& list = movements_[index(rank)][index(stream)];
-    auto& numbers = new_index_.back().emplace_back();
-    std::vector<Movement> fused;
-    readers_of_last_.clear();
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      const MovementId id{rank, stream, static_cast<std::int64_t>(i)};
-      std::vector<Readers> readers;
-      for (std::size_t d = 0; d < list[i].destinations.size(); ++d)
-        readers.push_back(readers_[{id, d}]);
-      if (fused.empty() || !join(fused.back(), list[i], id, readers)) {
-        fused.push_back(std::move(list[i]));
-        readers_of_last_ = std::move(readers);
-      }
-      numbers.push_back(static_cast<std::int64_t>(fused.size()) - 1);
-    }
-    list = std::move(fused);
-  }
 
   static bool overlaps(const Place& a, const Place& b) {
     const bool same_memory = a.group >= 0 || b.group >= 0 || a.rank == b.rank;
@@ -197,10 +165,7 @@ class Fuser {
   /// A thread reads all sources of its bytes and then stores them: what overlaps has to be the same
   /// place. The switch takes one source and one destination.
   static bool is_possible(const Movement& movement) {
-    const auto grouped = [](const Place& place) { return place.group >= 0; };
-    const bool by_switch = std::ranges::any_of(movement.sources, grouped) ||
-                           std::ranges::any_of(movement.destinations, grouped);
-    if (by_switch && (movement.sources.size() > 1 || movement.destinations.size() > 1))
+    if (movement.by_switch() && (movement.sources.size() > 1 || movement.destinations.size() > 1))
       return false;
     for (const Place& source : movement.sources) {
       for (const Place& destination : movement.destinations)
@@ -214,14 +179,13 @@ class Fuser {
   std::vector<bool> observed_;
   std::map<std::pair<MovementId, std::size_t>, Readers> readers_;
   std::vector<Readers> readers_of_last_;  // by destination of the movement that is being made
-  NewIndices new_index_;
+  Gone gone_;
 };
 
 /// A movement between places of its own rank that is no work of a switch.
 bool is_local(const Movement& movement) {
-  const auto own = [&](const Place& place) { return is_own(movement, place); };
-  return std::ranges::all_of(movement.sources, own) &&
-         std::ranges::all_of(movement.destinations, own);
+  return std::ranges::all_of(movement.places(),
+                             [&](const Place* place) { return is_own(movement, *place); });
 }
 
 /// Takes what `second` adds to the destination of `first` as more sources of `first`.
@@ -253,33 +217,20 @@ bool adds_up_locally(const std::vector<Movement>& stream) {
 }
 
 void join_sums(Movements& movements) {
-  std::set<MovementId> awaited;
-  for (const auto& streams : movements) {
-    for (const auto& stream : streams) {
-      for (const Movement& movement : stream)
-        for (const Movement::After& after : movement.after)
-          awaited.insert({after.rank, after.stream, after.index});
-    }
-  }
-  NewIndices new_index(movements.size());
-  for (std::size_t rank = 0; rank < movements.size(); ++rank) {
-    new_index[rank].resize(movements[rank].size());
-    for (std::size_t s = 0; s < movements[rank].size(); ++s) {
-      auto& list = movements[rank][s];
-      if (!adds_up_locally(list)) continue;
-      auto& numbers = new_index[rank][s];
-      std::vector<Movement> joined;
-      MovementId last{static_cast<int>(rank), static_cast<std::int32_t>(s), -1};
-      for (Movement& movement : list) {
-        const bool between = joined.empty() || awaited.contains(last);
-        if (between || !join_sum(joined.back(), movement)) joined.push_back(std::move(movement));
-        numbers.push_back(std::ssize(joined) - 1);
-        ++last.index;
-      }
-      list = std::move(joined);
-    }
-  }
-  renumber(movements, new_index);
+  const std::set<MovementId> awaited = awaited_by_others(movements);
+  Gone gone;
+  MovementId last;
+  bool adds_up = false;
+  each_movement(movements, [&](const MovementId& id, const Movement& movement) {
+    if (id.index == 0) adds_up = adds_up_locally(movements[index(id.rank)][index(id.stream)]);
+    if (!adds_up) return;
+    const bool between = id.index == 0 || awaited.contains({id.rank, id.stream, id.index - 1});
+    if (!between && join_sum(at(movements, last), movement))
+      gone[id] = last;
+    else
+      last = id;
+  });
+  rearrange(movements, gone);
 }
 
 void fuse(const plan::Plan& plan, const LowerOptions& options, Movements& movements) {

@@ -40,13 +40,10 @@ class Assigner {
 
   std::vector<Actor> assign() {
     first_.resize(index(symmetry_.period));
-    for (const auto& streams : movements_) {
-      for (const auto& stream : streams) {
-        for (const Movement& movement : stream)
-          for (const auto& [rank, launch] : awaited_launches(plan_, movement))
-            awaited_.emplace(symmetry_.representative(rank), launch);
-      }
-    }
+    each_movement(movements_, [&](const MovementId&, const Movement& movement) {
+      for (const auto& [rank, launch] : awaited_launches(plan_, movement))
+        awaited_.emplace(symmetry_.representative(rank), launch);
+    });
     for (int rank = 0; rank < symmetry_.period; ++rank) add_rank(rank);
     for (Actor& actor : actors_)
       for (Actor::Item& item : actor.items) connect(actor, item);
@@ -334,9 +331,8 @@ class Assigner {
     }
     if (item.movement == nullptr) return;
     for (const Movement::After& after : item.movement->after) {
-      const MovementId id{after.rank, after.stream, after.index};
-      const Movement& other = at(movements_, id);
-      const Done by = done(id);
+      const Movement& other = at(movements_, after);
+      const Done by = done(after);
       const bool same_share = alike_ && !item.movement->strips.empty() && !other.strips.empty() &&
                               static_cast<std::int32_t>(by.by->size()) == actor.slices;
       if (same_share) {
@@ -414,15 +410,11 @@ class Assigner {
 };
 
 bool uses_groups(const Movements& movements) {
-  const auto grouped = [](const Place& place) { return place.group >= 0; };
-  const auto moves = [&](const Movement& movement) {
-    return std::ranges::any_of(movement.sources, grouped) ||
-           std::ranges::any_of(movement.destinations, grouped);
-  };
-  return std::ranges::any_of(movements, [&](const auto& streams) {
-    return std::ranges::any_of(
-        streams, [&](const auto& stream) { return std::ranges::any_of(stream, moves); });
+  bool any = false;
+  each_movement(movements, [&](const MovementId&, const Movement& movement) {
+    any = any || movement.by_switch();
   });
+  return any;
 }
 
 /// The movements as they will be done, and units of packets by rank; empty without any. What

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +64,14 @@ std::vector<Strip> part_of(const std::vector<Strip>& rows, std::int64_t begin, s
 /// One by one.
 std::vector<plan::Segment> segments_of(const Place& place);
 
+/// A movement by its place in Movements. Index -1: whatever was there before the start.
+struct MovementId {
+  int rank = 0;
+  std::int32_t stream = 0;
+  std::int64_t index = -1;
+  auto operator<=>(const MovementId&) const = default;
+};
+
 /// A transfer of the plan, or a step of one; without places a meeting point only.
 struct Movement {
   int rank = 0;
@@ -71,10 +81,7 @@ struct Movement {
   /// The first destination is memory of its own that nobody reads: only there where a NIC needs it.
   bool staged = false;
   bool swaps = false;  ///< two sources, two destinations, each of one to that of the same number
-  struct After {
-    int rank = 0;
-    std::int32_t stream = 0;
-    std::int64_t index = 0;   ///< in Movements
+  struct After : MovementId {
     bool loads_only = false;  ///< only what that one has read is overwritten: no fence is needed
   };
   std::vector<After> after;
@@ -85,26 +92,63 @@ struct Movement {
   std::int64_t level = -1;    ///< when it runs if every movement takes one step
 
   bool reduces() const { return sources.size() > 1 && !swaps; }
+  /// Sources, then destinations.
+  std::vector<const Place*> places() const;
+  bool by_switch() const {
+    return std::ranges::any_of(places(), [](const Place* place) { return place->group >= 0; });
+  }
 };
 /// Whether one writes what the other reads or writes.
 bool conflict(const Movement& a, const Movement& b);
 using Movements = std::vector<std::vector<std::vector<Movement>>>;  ///< by rank, stream, order
 
-/// Visits what movements write on the ranks below `period`: visit(rank, place, movement).
-template <class Visit>
-void each_written(const plan::Plan& plan, const Movements& movements, int period, Visit&& visit) {
-  for (const auto& streams : movements) {
-    for (const auto& stream : streams) {
-      for (const Movement& movement : stream) {
-        for (const Place& place : movement.destinations) {
-          const std::vector<int> one{place.rank};
-          for (const int rank : place.group < 0 ? one : plan.groups[index(place.group)])
-            if (rank < period) visit(rank, place, movement);
-        }
-      }
+inline Movement& at(Movements& movements, const MovementId& id) {
+  return movements[index(id.rank)][index(id.stream)][index(id.index)];
+}
+inline const Movement& at(const Movements& movements, const MovementId& id) {
+  return movements[index(id.rank)][index(id.stream)][index(id.index)];
+}
+/// visit(id, movement), by rank, stream and order. `movements` may be const.
+template <class Movements, class Visit>
+void each_movement(Movements& movements, Visit&& visit) {
+  MovementId id;
+  for (id.rank = 0; id.rank < std::ssize(movements); ++id.rank) {
+    auto& streams = movements[index(id.rank)];
+    for (id.stream = 0; id.stream < std::ssize(streams); ++id.stream) {
+      auto& stream = streams[index(id.stream)];
+      for (id.index = 0; id.index < std::ssize(stream); ++id.index)
+        visit(std::as_const(id), stream[index(id.index)]);
     }
   }
 }
+/// visit(rank) of the ranks whose memory a place is.
+template <class Visit>
+void each_rank(const plan::Plan& plan, const Place& place, Visit&& visit) {
+  if (place.group < 0) return visit(place.rank);
+  for (const int rank : plan.groups[index(place.group)]) visit(rank);
+}
+/// Visits what movements write on the ranks below `period`: visit(rank, place, movement).
+template <class Visit>
+void each_written(const plan::Plan& plan, const Movements& movements, int period, Visit&& visit) {
+  each_movement(movements, [&](const MovementId&, const Movement& movement) {
+    for (const Place& place : movement.destinations)
+      each_rank(plan, place, [&](int rank) {
+        if (rank < period) visit(rank, place, movement);
+      });
+  });
+}
+
+/// Those that movements name in `after`.
+std::set<MovementId> awaited_by_others(const Movements& movements);
+
+/// Movements that are taken out, and which of the others is waited for in their place; index -1:
+/// nobody waits.
+using Gone = std::map<MovementId, MovementId>;
+/// Takes them out, and puts each of the others into the stream that `stream_of` says, in the order
+/// there is; `streams`: how many there are then, by rank. Without these two streams stay.
+void rearrange(Movements& movements, const Gone& gone,
+               const std::function<std::int32_t(const MovementId&)>& stream_of = {},
+               const std::vector<std::size_t>& streams = {});
 
 /// Transfers one by one; groups as stores and loads of every member, or through the switch;
 /// collectives as exchanges between a meeting of all members and another. Behind the streams of a

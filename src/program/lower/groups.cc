@@ -64,16 +64,12 @@ class GroupMaker {
                  [&](int rank, const Place& place, const Movement&) {
                    written_[{rank, place.area.tensor}].push_back(place.area);
                  });
-    for (const auto& streams : movements_) {
-      for (const auto& stream : streams) {
-        for (const Movement& movement : stream) {
-          for (const auto& [rank, area] : movement.computed) {
-            const Memory memory{symmetry_.representative(rank), area.tensor};
-            awaited_[memory].push_back(symmetry_.turned(area, -symmetry_.image(rank)));
-          }
-        }
+    each_movement(movements_, [&](const MovementId&, const Movement& movement) {
+      for (const auto& [rank, area] : movement.computed) {
+        const Memory memory{symmetry_.representative(rank), area.tensor};
+        awaited_[memory].push_back(symmetry_.turned(area, -symmetry_.image(rank)));
       }
-    }
+    });
     for (auto* users : {&written_, &awaited_}) {
       for (auto& [memory, areas] : *users) {
         std::ranges::sort(areas, {}, [](const auto& one) { return one.rects; });

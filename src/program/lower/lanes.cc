@@ -89,9 +89,7 @@ void Lanes::each_memory(const LaneJob& job, Visit&& visit) const {
   for (std::size_t p = 0; p < job.sources.size() + job.destinations.size(); ++p) {
     const bool writes = p >= job.sources.size();
     const Place& place = writes ? *job.destinations[p - job.sources.size()] : *job.sources[p];
-    const std::vector<int> one{place.rank};
-    for (const int rank : place.group < 0 ? one : plan_.groups[index(place.group)])
-      visit(rank, p, writes);
+    each_rank(plan_, place, [&](int rank) { visit(rank, p, writes); });
   }
 }
 

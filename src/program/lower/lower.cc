@@ -248,6 +248,22 @@ Operand operand_at(const plan::Region& region, const Affine& rank) {
   return {.rank = rank, .buffer = region.tensor, .chunk = region.first(), .chunks = region.count()};
 }
 
+OpKind kind_of(const Does& does) {
+  const bool pulls = does.pulls, pushes = does.pushes, arrives = does.arrives;
+  if (does.group_loads)
+    return does.group_stores ? OpKind::group_load_reduce_store : OpKind::group_load_reduce;
+  if (does.group_stores) return OpKind::group_store;
+  if (does.reduces && (arrives || does.leaves))
+    return pushes ? OpKind::reduce_send_packets : OpKind::reduce_packets;
+  if (does.reduces && pulls) return pushes ? OpKind::read_reduce_send : OpKind::read_reduce;
+  if (does.reduces) return pushes ? OpKind::reduce_send : OpKind::reduce;
+  if (arrives) return does.leaves ? OpKind::read_put_packets : OpKind::unpack_packets;
+  return pulls         ? OpKind::get
+         : does.leaves ? OpKind::put_packets
+         : pushes      ? OpKind::put
+                       : OpKind::copy;
+}
+
 bool is_in_place(const Program& program, const plan::Transfer& copy) {
   const auto place = [&](const plan::Region& region, const Indices& at) {
     std::int64_t chunk = region.first()(at);

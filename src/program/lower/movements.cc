@@ -51,12 +51,8 @@ class MovementMaker {
   };
   enum class Mark : std::uint8_t { begin, data, end };
   struct Link {
-    int rank;
-    std::int32_t stream;
-    std::int64_t movement;
-    int of_rank;
-    std::int32_t of_stream;
-    std::int64_t transfer;
+    MovementId of;
+    MovementId to;  ///< by the number of its transfer
     Mark mark;
   };
 
@@ -74,12 +70,11 @@ class MovementMaker {
   }
 
   void resolve(const Link& link) {
-    const Marks& marks = marks_[index(link.of_rank)][index(link.of_stream)][index(link.transfer)];
+    const Marks& marks = marks_[index(link.to.rank)][index(link.to.stream)][index(link.to.index)];
     const std::int64_t at = link.mark == Mark::begin  ? marks.begin
                             : link.mark == Mark::data ? marks.data
                                                       : marks.end;
-    movements_[index(link.rank)][index(link.stream)][index(link.movement)].after.push_back(
-        {link.of_rank, link.of_stream, at});
+    general::at(movements_, link.of).after.push_back({{link.to.rank, link.to.stream, at}});
   }
 
   Place place(int rank, const plan::Region& region, const Indices& at) const {
@@ -112,8 +107,8 @@ class MovementMaker {
   void link(const Indices& at, std::int32_t stream, int rank, std::int32_t of_stream,
             std::int64_t transfer, Mark mark) {
     const int own = static_cast<int>(at.rank);
-    const auto last = static_cast<std::int64_t>(movements_[index(own)][index(stream)].size()) - 1;
-    links_.push_back({own, stream, last, rank, of_stream, transfer, mark});
+    const std::int64_t last = std::ssize(movements_[index(own)][index(stream)]) - 1;
+    links_.push_back({{own, stream, last}, {rank, of_stream, transfer}, mark});
   }
 
   void add_dependencies(const Transfer& transfer, const Indices& at, std::int32_t stream) {
@@ -337,6 +332,51 @@ class MovementMaker {
 };
 
 }  // namespace
+
+std::vector<const Place*> Movement::places() const {
+  std::vector<const Place*> all;
+  for (const std::vector<Place>* some : {&sources, &destinations})
+    for (const Place& place : *some) all.push_back(&place);
+  return all;
+}
+
+std::set<MovementId> awaited_by_others(const Movements& movements) {
+  std::set<MovementId> awaited;
+  each_movement(movements, [&](const MovementId&, const Movement& movement) {
+    awaited.insert(movement.after.begin(), movement.after.end());
+  });
+  return awaited;
+}
+
+void rearrange(Movements& movements, const Gone& gone,
+               const std::function<std::int32_t(const MovementId&)>& stream_of,
+               const std::vector<std::size_t>& streams) {
+  if (gone.empty() && !stream_of) return;
+  Movements arranged(movements.size());
+  std::vector<std::vector<std::vector<MovementId>>> now(movements.size());
+  for (std::size_t rank = 0; rank < arranged.size(); ++rank) {
+    arranged[rank].resize(streams.empty() ? movements[rank].size() : streams[rank]);
+    now[rank].resize(movements[rank].size());
+  }
+  each_movement(movements, [&](const MovementId& id, Movement& movement) {
+    MovementId& there = now[index(id.rank)][index(id.stream)].emplace_back();
+    if (gone.contains(id)) return;
+    there = {id.rank, stream_of ? stream_of(id) : id.stream};
+    auto& list = arranged[index(id.rank)][index(there.stream)];
+    there.index = std::ssize(list);
+    list.push_back(std::move(movement));
+    list.back().stream = there.stream;
+  });
+  movements = std::move(arranged);
+  each_movement(movements, [&](const MovementId& id, Movement& movement) {
+    for (MovementId& after : movement.after) {
+      for (auto other = gone.find(after); other != gone.end(); other = gone.find(after))
+        after = other->second;
+      after = now[index(after.rank)][index(after.stream)][index(after.index)];
+    }
+    std::erase_if(movement.after, [&](const MovementId& after) { return after == id; });
+  });
+}
 
 bool conflict(const Movement& a, const Movement& b) {
   const auto any = [](const std::vector<Place>& x, const std::vector<Place>& y) {

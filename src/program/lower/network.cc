@@ -35,7 +35,7 @@ class Rewriter {
     later_.resize(index(plan_.ranks));
     for (std::size_t rank = 0; rank < later_.size(); ++rank)
       later_[rank].resize(movements_[rank].size());
-    for (const Crossing& crossing : crossing_) replace(crossing);
+    for (const MovementId& id : crossing_) replace(id);
     keep_order_in_streams();
     put_in_streams();
     transit.shape = {std::max<std::int64_t>(1, *std::ranges::max_element(used_))};
@@ -43,16 +43,10 @@ class Rewriter {
   }
 
  private:
-  struct Crossing {
-    int rank;
-    std::int32_t stream;
-    std::int64_t index;
-    bool operator==(const Crossing&) const = default;
-  };
   /// A movement of an extra stream. Those of one level that wait for nothing of that level come
   /// first: in this order nobody waits for what stands behind it.
   struct Added {
-    Crossing of;
+    MovementId of;
     Movement movement;
     Extra stream;
     bool last;                       ///< waits for a movement of its own level
@@ -67,25 +61,13 @@ class Rewriter {
   bool crosses(int from, int to) const {
     return from != to && machine_.reach(from, to) == machine::Reach::network;
   }
-  static bool through_switch(const Movement& movement) {
-    const auto is_group = [](const Place& place) { return place.group >= 0; };
-    return std::ranges::any_of(movement.sources, is_group) ||
-           std::ranges::any_of(movement.destinations, is_group);
-  }
 
   void find_crossing() {
-    for (int rank = 0; rank < plan_.ranks; ++rank) {
-      for (std::size_t s = 0; s < movements_[index(rank)].size(); ++s) {
-        const auto& stream = movements_[index(rank)][s];
-        for (std::size_t i = 0; i < stream.size(); ++i) {
-          const auto far = [&](const Place& place) { return crosses(rank, place.rank); };
-          const Movement& m = stream[i];
-          if (through_switch(m)) continue;
-          if (std::ranges::any_of(m.sources, far) || std::ranges::any_of(m.destinations, far))
-            crossing_.push_back({rank, static_cast<std::int32_t>(s), static_cast<std::int64_t>(i)});
-        }
-      }
-    }
+    each_movement(movements_, [&](const MovementId& id, const Movement& movement) {
+      const auto far = [&](const Place* place) { return crosses(id.rank, place->rank); };
+      if (!movement.by_switch() && std::ranges::any_of(movement.places(), far))
+        crossing_.push_back(id);
+    });
   }
 
   /// Memory of its own for what `place` holds, on `rank`.
@@ -97,10 +79,10 @@ class Rewriter {
     return made;
   }
 
-  std::size_t add(const Crossing& at, Extra stream, bool last, int rank, std::vector<Place> sources,
-                  Place destination) {
-    const Movement& of = original_[index(at.rank)][index(at.stream)][index(at.index)];
-    Added added{at, {}, stream, last, {}};
+  std::size_t add(const MovementId& id, Extra stream, bool last, int rank,
+                  std::vector<Place> sources, Place destination) {
+    const Movement& of = at(original_, id);
+    Added added{id, {}, stream, last, {}};
     added.movement.rank = rank;
     added.movement.stream =
         static_cast<std::int32_t>(original_[index(rank)].size()) + (stream == posts ? 0 : 1);
@@ -123,26 +105,25 @@ class Rewriter {
   /// What the movement may rely on where it stands, if it touches these places only: all that its
   /// stream has waited for, and movements of the stream that conflict with it. One to transit does
   /// not wait for tiles that its sum is to be added to: each would tell it through a NIC.
-  void rely_as(Movement& moved, const Crossing& at, bool to_transit = false) const {
-    const auto& stream = original_[index(at.rank)][index(at.stream)];
+  void rely_as(Movement& moved, const MovementId& id, bool to_transit = false) const {
     std::map<std::pair<int, std::int32_t>, std::int64_t> last;
-    const auto note = [&](int rank, std::int32_t of, std::int64_t i) {
-      std::int64_t& latest = last.try_emplace({rank, of}, i).first->second;
-      latest = std::max(latest, i);
+    const auto note = [&](const MovementId& other) {
+      std::int64_t& latest =
+          last.try_emplace({other.rank, other.stream}, other.index).first->second;
+      latest = std::max(latest, other.index);
     };
-    for (std::int64_t i = 0; i <= at.index; ++i) {
-      const Movement& earlier = stream[index(i)];
-      for (const Movement::After& after : earlier.after)
-        note(after.rank, after.stream, after.index);
+    for (MovementId one{id.rank, id.stream, 0}; one.index <= id.index; ++one.index) {
+      const Movement& earlier = at(original_, one);
+      for (const MovementId& after : earlier.after) note(after);
       for (const auto& computed : earlier.computed) {
         if (to_transit && !reads(moved, computed.first, computed.second)) continue;
         if (std::ranges::find(moved.computed, computed) == moved.computed.end())
           moved.computed.push_back(computed);
       }
       moved.launches.insert(moved.launches.end(), earlier.launches.begin(), earlier.launches.end());
-      if (i < at.index && conflict(earlier, moved)) note(at.rank, at.stream, i);
+      if (one < id && conflict(earlier, moved)) note(one);
     }
-    for (const auto& [of, i] : last) moved.after.push_back({of.first, of.second, i});
+    for (const auto& [of, i] : last) moved.after.push_back({{of.first, of.second, i}});
   }
 
   /// A sum comes after the messages that it adds, and so after what they have waited for: nobody
@@ -159,9 +140,9 @@ class Rewriter {
     });
   }
 
-  void replace(const Crossing& at) {
-    Movement& m = movements_[index(at.rank)][index(at.stream)][index(at.index)];
-    auto& later = later_[index(at.rank)][index(at.stream)];
+  void replace(const MovementId& id) {
+    Movement& m = at(movements_, id);
+    auto& later = later_[index(id.rank)][index(id.stream)];
     if (m.reduces() && adds_beyond(m)) {
       const int owner = m.destinations.front().rank;
       std::vector<std::size_t> sent;
@@ -172,29 +153,29 @@ class Rewriter {
           continue;
         }
         const Place arrived = transit(source, owner);
-        sent.push_back(add(at, posts, false, m.rank, {source}, arrived));
-        rely_as(added_.back().movement, at, true);
+        sent.push_back(add(id, posts, false, m.rank, {source}, arrived));
+        rely_as(added_.back().movement, id, true);
         sources.push_back(arrived);
       }
       const std::size_t sum =
-          add(at, sums, false, owner, std::move(sources), m.destinations.front());
-      rely_as(added_.back().movement, at);
+          add(id, sums, false, owner, std::move(sources), m.destinations.front());
+      rely_as(added_.back().movement, id);
       for (const std::size_t message : sent)
         leave_out(added_.back().movement, added_[message].movement);
       added_.back().after = std::move(sent);
-      later.push_back({at.index, sum});
+      later.push_back({id.index, sum});
       m.sources.clear();
       m.destinations.clear();
-      taken_out_.push_back(at);
+      taken_out_.push_back(id);
       return;
     }
     std::vector<std::size_t> fetched;
     for (Place& source : m.sources) {
       if (!crosses(m.rank, source.rank)) continue;
       const Place arrived = transit(source, m.rank);
-      const std::size_t sent = add(at, posts, false, source.rank, {source}, arrived);
-      rely_as(added_.back().movement, at);
-      awaited_.push_back({at, sent});
+      const std::size_t sent = add(id, posts, false, source.rank, {source}, arrived);
+      rely_as(added_.back().movement, id);
+      awaited_.push_back({id, sent});
       fetched.push_back(sent);
       source = arrived;
     }
@@ -205,14 +186,14 @@ class Rewriter {
     const Place result = m.reduces() ? near.front() : m.sources.front();
     for (Place& destination : far) {
       const std::size_t sent =
-          add(at, posts, m.reduces() || !fetched.empty(), m.rank, {result}, destination);
+          add(id, posts, m.reduces() || !fetched.empty(), m.rank, {result}, destination);
       if (m.reduces()) {
-        added_.back().movement.after.push_back({at.rank, at.stream, at.index});
+        added_.back().movement.after.push_back({id});
       } else {
-        rely_as(added_.back().movement, at);
+        rely_as(added_.back().movement, id);
         added_.back().after = fetched;
       }
-      later.push_back({at.index, sent});
+      later.push_back({id.index, sent});
     }
     if (near.empty()) m.sources.clear();
     m.destinations = std::move(near);
@@ -247,7 +228,7 @@ class Rewriter {
   }
 
   /// Whoever waits for a movement waits for what it and its stream's earlier ones left to others.
-  void complete(Movement& movement, const Crossing& of = {-1, 0, 0}) const {
+  void complete(Movement& movement, const MovementId& of = {-1, 0, 0}) const {
     std::map<std::pair<int, std::int32_t>, std::int64_t> last;
     for (const Movement::After& after : movement.after) {
       const auto& streams = later_[index(after.rank)];
@@ -260,21 +241,20 @@ class Rewriter {
         place = std::max(place, added.place);
       }
     }
-    for (const auto& [of, place] : last) movement.after.push_back({of.first, of.second, place});
+    for (const auto& [of, place] : last) movement.after.push_back({{of.first, of.second, place}});
   }
 
   /// What is left of a movement that was taken out waits for nothing: the next one of its stream
   /// does. Else tiles beyond a NIC would tell it one by one that they are there to be added to.
   void pass_on_waits() {
-    for (const Crossing& at : taken_out_) {  // in the order of their streams
-      auto& stream = movements_[index(at.rank)][index(at.stream)];
-      const Movement from = stream[index(at.index)];
-      Movement& left = stream[index(at.index)];
+    for (const MovementId& id : taken_out_) {  // in the order of their streams
+      Movement& left = at(movements_, id);
+      const Movement from = left;
       left.after.clear();
       left.computed.clear();
       left.launches.clear();
-      if (index(at.index) + 1 == stream.size()) continue;
-      Movement& next = stream[index(at.index) + 1];
+      if (id.index + 1 == std::ssize(movements_[index(id.rank)][index(id.stream)])) continue;
+      Movement& next = at(movements_, {id.rank, id.stream, id.index + 1});
       next.after.insert(next.after.end(), from.after.begin(), from.after.end());
       next.computed.insert(next.computed.end(), from.computed.begin(), from.computed.end());
       next.launches.insert(next.launches.end(), from.launches.begin(), from.launches.end());
@@ -296,19 +276,15 @@ class Rewriter {
       added_[i].place = next[index(added_[i].movement.rank)][added_[i].stream]++;
     const auto place_of = [&](std::size_t added) {
       const Movement& m = added_[added].movement;
-      return Movement::After{m.rank, m.stream, added_[added].place};
+      return Movement::After{{m.rank, m.stream, added_[added].place}};
     };
-    for (auto& streams : movements_)
-      for (auto& stream : streams)
-        std::for_each(stream.begin(), stream.end(), [&](auto& m) { complete(m); });
+    each_movement(movements_, [&](const MovementId&, Movement& m) { complete(m); });
     for (Added& added : added_) {
       complete(added.movement, added.of);
       for (const std::size_t other : added.after) added.movement.after.push_back(place_of(other));
     }
     pass_on_waits();
-    for (const auto& [at, added] : awaited_)
-      movements_[index(at.rank)][index(at.stream)][index(at.index)].after.push_back(
-          place_of(added));
+    for (const auto& [id, added] : awaited_) at(movements_, id).after.push_back(place_of(added));
     for (auto& streams : movements_) streams.resize(streams.size() + 2);
     for (const std::size_t i : order) {
       Movement& m = added_[i].movement;
@@ -322,10 +298,10 @@ class Rewriter {
   std::int32_t transit_ = 0;
   std::vector<std::int64_t> used_;  // units of transit memory, by rank
   Movements original_;
-  std::vector<Crossing> crossing_, taken_out_;
+  std::vector<MovementId> crossing_, taken_out_;
   std::vector<Added> added_;
   std::vector<std::vector<std::vector<Later>>> later_;  // by rank, stream
-  std::vector<std::pair<Crossing, std::size_t>> awaited_;
+  std::vector<std::pair<MovementId, std::size_t>> awaited_;
 };
 
 }  // namespace

@@ -67,9 +67,7 @@ void place_tensors(const plan::Plan& plan, Ordered& list, Program& program) {
 }  // namespace
 
 std::vector<Row> Ordered::rows_of(const Movement& movement) const {
-  std::vector<const Place*> places;
-  for (const Place& at : movement.sources) places.push_back(&at);
-  for (const Place& at : movement.destinations) places.push_back(&at);
+  const std::vector<const Place*> places = movement.places();
   std::vector<Row> rows;
   for (const Strip& strip : movement.strips) {
     for (std::int64_t r = 0; r < strip.rows; ++r) {
@@ -107,12 +105,9 @@ Ordered ordered(const plan::Plan& plan, const LowerOptions& options, Program& pr
   place_tensors(plan, list, program);
   list.in_place = options.in_place;
   if (list.in_place) share_memory(program, plan);
-  for (const auto& streams : list.movements) {
-    for (const auto& stream : streams) {
-      for (const Movement& movement : stream)
-        if (!movement.strips.empty()) list.order.push_back(&movement);
-    }
-  }
+  each_movement(list.movements, [&](const MovementId&, const Movement& movement) {
+    if (!movement.strips.empty()) list.order.push_back(&movement);
+  });
   std::ranges::stable_sort(
       list.order, [](const Movement* a, const Movement* b) { return a->level < b->level; });
   return list;

@@ -1,7 +1,9 @@
 // What the ways of lowering share. Private to lower/.
 #pragma once
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "program/lower/lower.h"
@@ -34,6 +36,32 @@ Affine seen_from(const Affine& value, std::int64_t distance, std::int64_t step, 
 
 /// `region` in the program's buffers, on `rank`.
 Operand operand_at(const plan::Region& region, const Affine& rank);
+
+/// What a movement does, as far as it says which operation that is.
+struct Does {
+  bool reduces = false;
+  bool pulls = false, pushes = false;              ///< from, to memory of other ranks
+  bool arrives = false, leaves = false;            ///< packets
+  bool group_loads = false, group_stores = false;  ///< through the switch
+};
+OpKind kind_of(const Does& does);
+
+/// add(part): the operation with at most so many of its semaphores, and their targets, at a time.
+template <class Add>
+void split_semaphores(const Op& op, std::size_t most, Add&& add) {
+  for (std::size_t begin = 0; begin < op.semaphores.size(); begin += most) {
+    Op part = op;
+    const std::size_t end = std::min(begin + most, op.semaphores.size());
+    const auto cut = [&](auto& list) {
+      if (list.empty()) return;
+      list.erase(list.begin() + static_cast<std::ptrdiff_t>(end), list.end());
+      list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(begin));
+    };
+    cut(part.semaphores);
+    cut(part.targets);
+    add(std::move(part));
+  }
+}
 
 /// Input and output share memory as in nccl-tests: the smaller one is this rank's part of the
 /// larger. Failure for a plan that is not safe in place, which those that only swap are.

@@ -112,8 +112,7 @@ class Pruner {
   void learn(const MovementId& id) {
     KnownMoves& known = known_[id];
     if (id.index > 0) known = known_.at(before(id));
-    for (const Movement::After& after : at(movements_, id).after)
-      known.learn(known_.at({after.rank, after.stream, after.index}));
+    for (const Movement::After& after : at(movements_, id).after) known.learn(known_.at(after));
     known.learn({id.rank, id.stream}, id.index);
   }
 
@@ -137,12 +136,12 @@ class Pruner {
           kind->second = kind->second && loads;
           return;
         }
-        if (known_.at({after.rank, after.stream, after.index}).knows(stream, last)) through = a;
+        if (known_.at(after).knows(stream, last)) through = a;
       }
       if (through == movement.after.size()) return;  // the plan does not order them
       kept[through] = false;
       const Movement::After& after = movement.after[through];
-      needs_[{after.rank, after.stream, after.index}].stores.learn(stream, last);
+      needs_[after].stores.learn(stream, last);
     };
     for (const auto& [stream, last] : needs.stores) need(stream, last, false);
     for (const auto& [stream, last] : needs.loads) need(stream, last, true);

@@ -174,45 +174,32 @@ void cut_into_strips(Movements& movements) {
       if (places[p]->packets && strip.rows > 1 && strip.pitch[p] != strip.run) return true;
     return false;
   };
-  for (auto& streams : movements) {
-    for (auto& stream : streams) {
-      for (Movement& movement : stream) {
-        std::vector<const Place*> places;
-        for (const Place& place : movement.sources) places.push_back(&place);
-        for (const Place& place : movement.destinations) places.push_back(&place);
-        movement.strips.clear();
-        for (Strip& strip : strips_of(places)) {
-          if (!rows_of_packets(places, strip)) {
-            movement.strips.push_back(std::move(strip));
-            continue;
-          }
-          for (std::int64_t row = 0; row < strip.rows; ++row) {
-            Strip one{strip.offset, {}, strip.run, 1};
-            one.pitch.assign(places.size(), strip.run);
-            for (std::size_t p = 0; p < places.size(); ++p) one.offset[p] += row * strip.pitch[p];
-            movement.strips.push_back(std::move(one));
-          }
-        }
+  each_movement(movements, [&](const MovementId&, Movement& movement) {
+    const std::vector<const Place*> places = movement.places();
+    movement.strips.clear();
+    for (Strip& strip : strips_of(places)) {
+      if (!rows_of_packets(places, strip)) {
+        movement.strips.push_back(std::move(strip));
+        continue;
+      }
+      for (std::int64_t row = 0; row < strip.rows; ++row) {
+        Strip one{strip.offset, {}, strip.run, 1};
+        one.pitch.assign(places.size(), strip.run);
+        for (std::size_t p = 0; p < places.size(); ++p) one.offset[p] += row * strip.pitch[p];
+        movement.strips.push_back(std::move(one));
       }
     }
-  }
+  });
 }
 
 DistinctRows::DistinctRows(const plan::Plan& plan, const Movements& movements)
     : memories_(plan.tensors.size() + 1) {  // and packets
   if (!plan.of_elements()) return;
   const auto each_strip = [&](const auto& visit) {
-    for (const auto& streams : movements) {
-      for (const auto& stream : streams) {
-        for (const Movement& movement : stream) {
-          for (const auto* places : {&movement.sources, &movement.destinations}) {
-            for (const Place& place : *places)
-              for (const Strip& strip : place.rows)
-                visit(memories_[index(place.area.tensor)], strip);
-          }
-        }
-      }
-    }
+    each_movement(movements, [&](const MovementId&, const Movement& movement) {
+      for (const Place* place : movement.places())
+        for (const Strip& strip : place->rows) visit(memories_[index(place->area.tensor)], strip);
+    });
   };
   std::map<const Memory*, std::int64_t> most;
   each_strip([&](Memory& memory, const Strip& strip) {

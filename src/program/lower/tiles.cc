@@ -105,8 +105,7 @@ class TileMaker {
   bool assign(Movement& movement, std::int64_t before) const {
     std::int64_t level = before;
     for (const Movement::After& after : movement.after) {
-      const std::int64_t other =
-          movements_[index(after.rank)][index(after.stream)][index(after.index)].level;
+      const std::int64_t other = at(movements_, after).level;
       if (other < 0) return false;
       level = std::max(level, other);
     }
@@ -169,10 +168,7 @@ class TileMaker {
   }
 
   void assign_levels() {
-    for (auto& streams : movements_) {
-      for (auto& stream : streams)
-        for (Movement& movement : stream) movement.level = -1;
-    }
+    each_movement(movements_, [](const MovementId&, Movement& movement) { movement.level = -1; });
     std::map<std::pair<std::size_t, std::size_t>, std::size_t> next;
     bool progress = true;
     bool complete = false;
@@ -212,22 +208,17 @@ class TileMaker {
 
   /// What leaves first is made first.
   void find_wanted() {
-    for (const auto& streams : movements_) {
-      for (const auto& stream : streams) {
-        for (const Movement& movement : stream) {
-          for (const auto& [rank, area] : movement.computed) {
-            if (rank >= symmetry_.period) continue;
-            for (TileGroup& group : tiles_[index(rank)].groups) {
-              const bool takes = movement.level < group.wanted &&
-                                 std::ranges::any_of(group.made, [&](const plan::Area& made) {
-                                   return overlap(made, area);
-                                 });
-              if (takes) group.wanted = movement.level;
-            }
-          }
-        }
+    each_movement(movements_, [&](const MovementId&, const Movement& movement) {
+      for (const auto& [rank, area] : movement.computed) {
+        if (rank >= symmetry_.period) continue;
+        const auto overlaps = [&, &part = area](const plan::Area& made) {
+          return overlap(made, part);
+        };
+        for (TileGroup& group : tiles_[index(rank)].groups)
+          if (movement.level < group.wanted && std::ranges::any_of(group.made, overlaps))
+            group.wanted = movement.level;
       }
-    }
+    });
   }
 
   void put_in_order(int rank) {
