@@ -22,7 +22,7 @@ Blocks keys_and_values(const TemplateArguments& arguments, const Plan& plan) {
   return {place, place, 2 * split};
 }
 
-template <Gather gather>
+template <GatherBlocks gather>
 Plan make_attention(const TemplateArguments& arguments) {
   const DataType type = data_type_of(arguments);
   const std::int64_t heads = positive(arguments, "heads"), depth = positive(arguments, "head");

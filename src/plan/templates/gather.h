@@ -39,7 +39,7 @@ Transfer exchanged(const TemplateArguments& arguments, const Affine& peer,
                    const std::function<Region(const Affine& owner)>& into);
 
 /// A way to bring all blocks to all ranks: the codes and streams of the plan.
-using Gather = void (*)(const TemplateArguments& arguments, Plan& plan, const Blocks& blocks);
+using GatherBlocks = void (*)(const TemplateArguments& arguments, Plan& plan, const Blocks& blocks);
 
 /// Every rank exchanges with all others directly, in the "order" and by the "transfer" of the
 /// parameters: transfers (ranks - 1) x parts, in this order.

@@ -11,7 +11,7 @@ namespace {
 
 // AG-GEMM: c[m, n / ranks] = a[m, k] b[k, n / ranks]; a is divided along m at the start.
 
-template <Gather gather>
+template <GatherBlocks gather>
 Plan make_ag_gemm(const TemplateArguments& arguments) {
   const DataType type = data_type_of(arguments);
   const std::int64_t m = positive(arguments, "m"), k = positive(arguments, "k");

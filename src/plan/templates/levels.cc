@@ -9,7 +9,7 @@ namespace hemiola::plan {
 namespace {
 
 /// What a rank has itself goes to its output last.
-template <Gather gather>
+template <GatherBlocks gather>
 Plan make_all_gather(const TemplateArguments& arguments) {
   const std::int64_t parts = split_of(arguments), all = arguments.ranks * parts;
   Plan plan = start_plan(arguments, all);
