@@ -115,10 +115,10 @@ class PlanCheck {
       for (const plan::Postcondition& promise : postconditions_.of[index(rank)]) {
         const auto& from = inputs[index(promise.input)];
         const auto& to = outputs[index(promise.output)];
+        Value wanted = interpreter_.contributions(promise.first, promise.ranks);
         for (std::size_t i = 0; i < to.size(); ++i) {
-          const Contribution wanted{from[i], promise.first, promise.ranks, 1};
-          if (!interpreter_.cell(rank, to[i]).value.is(wanted))
-            return wrong(rank, to[i], Contributions(wanted));
+          wanted.shift = from[i];
+          if (interpreter_.cell(rank, to[i]).value != wanted) return wrong(rank, to[i], wanted);
         }
       }
     }
@@ -136,8 +136,8 @@ class PlanCheck {
       for (const plan::Expectation& expectation : plan_.code(rank).expected) {
         any = true;
         for (const auto& [atom, meaning] : interpreter_.meanings(expectation, rank)) {
-          const Contributions& value = interpreter_.cell(rank, atom).value;
-          const Contributions& owners = interpreter_.owners(meaning.source);
+          const Value value = interpreter_.cell(rank, atom).value;
+          const Value owners = interpreter_.owners(meaning.source);
           if (!value.defined()) return wrong(rank, atom, owners);
           if (!owners.defined()) {
             unknown[index(atoms_.tensor(atom))] = true;
@@ -158,7 +158,7 @@ class PlanCheck {
     return true;
   }
 
-  bool wrong(int rank, std::int32_t atom, const Contributions& wanted) {
+  bool wrong(int rank, std::int32_t atom, Value wanted) {
     const PlanCell& cell = interpreter_.cell(rank, atom);
     PlanFinding finding{"wrong result: " + interpreter_.describe(rank, atom) + " holds " +
                             interpreter_.describe(cell.value) + ", not " +

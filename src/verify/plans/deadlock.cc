@@ -116,19 +116,16 @@ std::string PlanInterpreter::describe(int rank, std::int32_t atom) const {
   return to_string(plan_, atoms_.area(atom)) + " of rank " + std::to_string(rank);
 }
 
-std::string PlanInterpreter::describe(const Contributions& value) const {
+std::string PlanInterpreter::describe(Value value) const {
   if (!value.defined()) return "nothing";
   std::string text;
-  for (const Contribution& run : value.runs()) {
-    const std::int32_t maker = run.source / atoms_.count();  // see computed()
-    const bool computed = maker > 0;
-    const std::int32_t atom = run.source % atoms_.count();
-    text += (text.empty() ? "" : " + ") + std::string(computed ? "computed " : "") +
-            to_string(plan_, atoms_.area(atom)) + " of rank" + (run.ranks > 1 ? "s " : " ") +
-            std::to_string(run.first);
-    if (run.ranks > 1) text += " to " + std::to_string(run.first + run.ranks - 1);
-    if (maker > 1) text += " by " + name_of_compute(run.first, maker - 2);
-    if (run.count > 1) text += " (" + std::to_string(run.count) + " times)";
+  for (const Term& term : values_.terms(value)) {
+    const auto maker = static_cast<std::int32_t>(term.delta / atoms_.count());  // see computed()
+    const auto atom = static_cast<std::int32_t>(term.delta % atoms_.count());
+    text += (text.empty() ? "" : " + ") + std::string(maker > 0 ? "computed " : "") +
+            to_string(plan_, atoms_.area(atom)) + " of " + sources_of(term);
+    if (maker > 1) text += " by " + name_of_compute(term.source, maker - 2);
+    if (term.count > 1) text += " (" + std::to_string(term.count) + " times)";
   }
   return text;
 }

@@ -54,10 +54,11 @@ PlanInterpreter::PlanInterpreter(const Unrolled& unrolled, const Atoms& atoms)
 void PlanInterpreter::initialise() {
   std::vector<std::int32_t> atoms;
   for (int rank = 0; rank < plan_.ranks; ++rank) {
+    of_rank_.push_back(contributions(rank, 1));
     atoms.clear();
     for (const plan::Area& area : residents(plan_, rank)) atoms_.append(area, atoms);
     for (const std::int32_t atom : atoms)
-      cells_[cell_index(rank, atom)].value = Contributions({atom, rank, 1, 1});
+      cells_[cell_index(rank, atom)].value = {of_rank_.back().terms, atom};
   }
   if (plan::states_result(plan_) || !tiles_.empty()) find_owners();
   if (!tiles_.empty()) find_meanings();

@@ -12,8 +12,8 @@
 
 #include "core/monitor.h"
 #include "verify/plans/atoms.h"
-#include "verify/plans/contributions.h"
 #include "verify/plans/order.h"
+#include "verify/values.h"
 #include "verify/verify.h"
 
 namespace hemiola::verify {
@@ -26,9 +26,9 @@ struct PlanFinding {
 
 /// One atom of one rank.
 struct PlanCell {
-  Contributions value;  ///< undefined until somebody writes it, unless it is resident
-  Event writer;         ///< the last transfer or the last writing tile; actor -1: initial contents
-  Event reader;         ///< the last one since then; actor -1: none
+  Value value = kUndefined;  ///< until somebody writes it, unless it is resident
+  Event writer;  ///< the last transfer or the last writing tile; actor -1: initial contents
+  Event reader;  ///< the last one since then; actor -1: none
   std::unique_ptr<std::vector<Event>> readers;  ///< those before `reader`
 };
 
@@ -55,8 +55,11 @@ class PlanInterpreter {
 
   const PlanCell& cell(int rank, std::int32_t atom) const { return cells_[cell_index(rank, atom)]; }
   /// One contribution from each rank that holds or computes the atom; undefined: none.
-  const Contributions& owners(std::int32_t atom) const { return owners_[index(atom)]; }
-  /// Whether it is what one rank held or computed of this atom.
+  Value owners(std::int32_t atom) const { return owners_[index(atom)]; }
+  /// One contribution of atom 0 from each of several ranks.
+  Value contributions(std::int32_t first, std::int32_t ranks) {
+    return values_.contributions(first, ranks, 0);
+  }
   /// What a cell should hold: what owners of an atom had, all together or one of them.
   struct Meaning {
     std::int32_t source = 0;  ///< atom
@@ -66,11 +69,12 @@ class PlanInterpreter {
   /// Of the atoms of an expectation, in order.
   std::vector<std::pair<std::int32_t, Meaning>> meanings(const plan::Expectation& expectation,
                                                          int rank) const;
-  bool is_right(const Contributions& value, const Meaning& meaning) const;
+  /// Whether it is that.
+  bool is_right(Value value, const Meaning& meaning) const;
 
   // Words.
   std::string describe(int rank, std::int32_t atom) const;
-  std::string describe(const Contributions& value) const;
+  std::string describe(Value value) const;
   std::string describe(TransferId id) const;
   Witness witness(Event event, std::string text) const;
 
@@ -158,7 +162,7 @@ class PlanInterpreter {
   void check_overlap(const AtomMovement& movement);
   void check_read(int rank, std::int32_t atom, Event now);
   void read(int rank, std::int32_t atom, Event now);
-  void write(int rank, std::int32_t atom, Event now, Contributions value);
+  void write(int rank, std::int32_t atom, Event now, Value value);
   void write_tile(int rank, std::int32_t atom, std::int32_t tile, plan::Use use);
   void check_sum(int rank, std::int32_t atom, std::int32_t tile);
   void forward(int rank, std::int32_t atom, Event now);
@@ -171,7 +175,7 @@ class PlanInterpreter {
   void create_tiles();
   void find_arrivals();
   void find_owners();
-  Contributions made_of(int rank, std::int32_t atom, Contributions own, const TileCell& cell) const;
+  Value made_of(int rank, std::int32_t atom, Value own, const TileCell& cell);
   void find_meanings();
 
   // plans/launches.cc
@@ -183,7 +187,7 @@ class PlanInterpreter {
     return launch_of_[index(rank)][index(compute)];
   }
   /// What a compute makes of an atom; of those that add, each something of its own.
-  Contributions computed(std::int32_t atom, int rank, std::int32_t compute, bool adds) const;
+  Value computed(std::int32_t atom, int rank, std::int32_t compute, bool adds) const;
 
   // plans/deadlock.cc
   struct Wait {
@@ -199,10 +203,12 @@ class PlanInterpreter {
   const plan::Plan& plan_;
   const Atoms& atoms_;
   Order order_;
+  ValueTable values_;
+  std::vector<Value> of_rank_;  ///< what each rank held of atom 0
   std::vector<PlanCell> cells_;
   std::vector<char> in_transit_;  ///< by atom
   std::vector<bool> reduced_tensors_;
-  std::vector<Contributions> owners_;
+  std::vector<Value> owners_;
   std::unordered_map<std::size_t, Meaning> meanings_;  ///< by cell: what is expected there
   std::vector<StreamState> streams_;
   std::vector<std::int32_t> arrived_;  ///< by meeting: members that came
@@ -215,7 +221,7 @@ class PlanInterpreter {
   std::deque<std::int32_t> ready_;  ///< streams, and from streams() on launches
   std::deque<std::int32_t> ready_tiles_;
   std::vector<AtomMovement> movements_;  ///< scratch
-  std::vector<Contributions> values_;    ///< scratch
+  std::vector<Value> moved_;             ///< scratch
   std::set<std::int32_t> unknown_inputs_;
   std::optional<PlanFinding> fault_;
   std::optional<PlanFinding> first_repeated_;

@@ -77,13 +77,10 @@ bool PlanInterpreter::launch_done(std::int32_t number, std::int32_t stream) {
   return false;
 }
 
-Contributions PlanInterpreter::computed(std::int32_t atom, int rank, std::int32_t compute,
-                                        bool adds) const {
-  const std::int64_t source = atom + (adds ? compute + std::int64_t{2} : 1) * atoms_.count();
-  if (source > INT32_MAX)
-    throw Failure("plan '" + plan_.name + "' adds up too many computes of too many pieces", {},
-                  "fewer computes, larger tiles, or fewer ranks");
-  return Contributions({static_cast<std::int32_t>(source), rank, 1, 1});
+Value PlanInterpreter::computed(std::int32_t atom, int rank, std::int32_t compute,
+                                bool adds) const {
+  return {of_rank_[index(rank)].terms,
+          atom + (adds ? compute + std::int64_t{2} : 1) * atoms_.count()};
 }
 
 }  // namespace hemiola::verify

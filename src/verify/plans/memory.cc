@@ -48,27 +48,26 @@ void PlanInterpreter::convert(TransferId id, AtomMovement& out) const {
 
 /// All reads come before all writes: a collective may work in place.
 void PlanInterpreter::perform(std::vector<AtomMovement>& movements, std::size_t count) {
-  values_.clear();
+  moved_.clear();
   for (std::size_t m = 0; m < count; ++m) {
     const AtomMovement& movement = movements[m];
     check_overlap(movement);
     for (std::size_t i = 0; i < movement.destination.size() && !fault_; ++i) {
-      Contributions value;
+      Value value = kUndefined;
       for (const auto& [rank, atoms] : movement.sources) {
         check_read(rank, atoms[i], movement.event);
         if (fault_) return;
         read(rank, atoms[i], movement.event);
-        const Contributions& part = cells_[cell_index(rank, atoms[i])].value;
-        value = value.defined() ? Contributions::sum(value, part) : part;
+        value = values_.sum(value, cells_[cell_index(rank, atoms[i])].value);
       }
-      values_.push_back(std::move(value));
+      moved_.push_back(value);
     }
   }
   std::size_t next = 0;
   for (std::size_t m = 0; m < count; ++m) {
     for (const std::int32_t atom : movements[m].destination) {
       if (fault_) return;
-      write(movements[m].rank, atom, movements[m].event, std::move(values_[next++]));
+      write(movements[m].rank, atom, movements[m].event, moved_[next++]);
     }
   }
 }
@@ -187,7 +186,7 @@ void PlanInterpreter::forward(int rank, std::int32_t atom, Event now) {
   last = cell.writer.number;
 }
 
-void PlanInterpreter::write(int rank, std::int32_t atom, Event now, Contributions value) {
+void PlanInterpreter::write(int rank, std::int32_t atom, Event now, Value value) {
   const std::size_t where = cell_index(rank, atom);
   PlanCell& cell = cells_[where];
   expect_order(cell.writer, true, now, true, rank, atom);
@@ -214,7 +213,7 @@ void PlanInterpreter::write(int rank, std::int32_t atom, Event now, Contribution
       }
     }
   }
-  cell.value = std::move(value);
+  cell.value = value;
   cell.writer = now;
   cell.reader = {};
   if (cell.readers != nullptr) cell.readers->clear();
@@ -248,10 +247,10 @@ void PlanInterpreter::write_tile(int rank, std::int32_t atom, std::int32_t tile,
   }
   if (fault_) return;
   if (first) {
-    Contributions made = computed(atom, rank, self.compute, use == plan::Use::add);
+    const Value made = computed(atom, rank, self.compute, use == plan::Use::add);
     // What the persistent kernel accumulates in may be the caller's, and goes on there.
     const bool goes_on = use == plan::Use::add || (use == plan::Use::accumulate && self.launch < 0);
-    cell.value = goes_on && cell.value.defined() ? Contributions::sum(cell.value, made) : made;
+    cell.value = goes_on ? values_.sum(cell.value, made) : made;
     // Whoever comes after a tile of this launch comes after these.
     if (all_before) beside.wrote.clear();
   }
@@ -264,7 +263,7 @@ void PlanInterpreter::write_tile(int rank, std::int32_t atom, std::int32_t tile,
 void PlanInterpreter::check_tile_input(int rank, std::int32_t atom, std::int32_t tile) {
   check_read(rank, atom, event_of(tile));
   if (fault_) return;
-  const Contributions& value = cells_[cell_index(rank, atom)].value;
+  const Value value = cells_[cell_index(rank, atom)].value;
   Meaning meaning{atom, reduced_tensors_[index(atoms_.tensor(atom))], -1};
   if (const auto found = meanings_.find(cell_index(rank, atom)); found != meanings_.end())
     meaning = found->second;

@@ -6,10 +6,10 @@
 #include <map>
 
 #include "verify/execute.h"
-#include "verify/plans/contributions.h"
 #include "verify/plans/data.h"
 #include "verify/testing/interleave.h"
 #include "verify/testing/plans.h"
+#include "verify/values.h"
 
 namespace hemiola::verify {
 namespace {
@@ -17,33 +17,31 @@ namespace {
 using plan::Role;
 using plan::Transfer;
 
-using Counts = std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t>;  // source, rank
+using Counts = std::map<std::pair<std::int64_t, std::int32_t>, std::int64_t>;  // atom, rank
 
-Counts counts_of(const Contributions& value) {
-  Counts counts;
-  for (const Contribution& run : value.runs())
-    for (std::int32_t rank = run.first; rank < run.first + run.ranks; ++rank)
-      counts[{run.source, rank}] += run.count;
-  return counts;
+void count(const std::vector<Term>& terms, Counts& counts) {
+  for (const Term& term : terms)
+    for (std::int32_t rank = term.source; rank < term.source + term.sources; ++rank)
+      counts[{term.delta, rank}] += term.count;
 }
 
-RC_GTEST_PROP(Contributions, sums_count_every_contribution_and_have_one_form, ()) {
-  Contributions sum, reversed;
-  Counts expected;
-  std::vector<Contributions> parts;
+RC_GTEST_PROP(ValueTable, sums_count_every_contribution_and_have_one_form, ()) {
+  ValueTable values;
+  Counts counts, expected;
+  std::vector<Value> parts;
   for (int i = *rc::gen::inRange(1, 12); i > 0; --i) {
-    const Contribution run{*rc::gen::inRange(0, 3), *rc::gen::inRange(0, 8),
-                           *rc::gen::inRange(1, 5), *rc::gen::inRange(1, 3)};
-    parts.emplace_back(run);
-    for (std::int32_t rank = run.first; rank < run.first + run.ranks; ++rank)
-      expected[{run.source, rank}] += run.count;
+    const Term term{*rc::gen::inRange(0, 8), *rc::gen::inRange(1, 5), *rc::gen::inRange(0, 3),
+                    *rc::gen::inRange(1, 3)};
+    parts.push_back(values.of({term}));
+    count({term}, expected);
   }
+  Value sum = kUndefined, reversed = kUndefined;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    sum = sum.defined() ? Contributions::sum(sum, parts[i]) : parts[i];
-    const Contributions& other = parts[parts.size() - 1 - i];
-    reversed = reversed.defined() ? Contributions::sum(reversed, other) : other;
+    sum = values.sum(sum, parts[i]);
+    reversed = values.sum(reversed, parts[parts.size() - 1 - i]);
   }
-  RC_ASSERT(counts_of(sum) == expected);
+  count(values.terms(sum), counts);
+  RC_ASSERT(counts == expected);
   RC_ASSERT(sum == reversed);
 }
 

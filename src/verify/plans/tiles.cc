@@ -79,8 +79,7 @@ void PlanInterpreter::find_arrivals() {
 
 /// What the computes of a rank leave of an atom: what the last of those that write it makes, or
 /// what the caller left, and what all that add to it make.
-Contributions PlanInterpreter::made_of(int rank, std::int32_t atom, Contributions own,
-                                       const TileCell& cell) const {
+Value PlanInterpreter::made_of(int rank, std::int32_t atom, Value own, const TileCell& cell) {
   std::set<std::int32_t> adders;
   std::int32_t last = -1;
   for (const std::int32_t number : cell.writers) {
@@ -92,24 +91,19 @@ Contributions PlanInterpreter::made_of(int rank, std::int32_t atom, Contribution
     else
       own = computed(atom, rank, tile.compute, false);
   }
-  for (const std::int32_t adder : adders) {
-    const Contributions more = computed(atom, rank, adder, true);
-    own = own.defined() ? Contributions::sum(own, more) : more;
-  }
+  for (const std::int32_t adder : adders) own = values_.sum(own, computed(atom, rank, adder, true));
   return own;
 }
 
 void PlanInterpreter::find_owners() {
-  owners_.resize(index(atoms_.count()));
+  owners_.resize(index(atoms_.count()), kUndefined);
   for (int rank = 0; rank < plan_.ranks; ++rank) {
     for (std::int32_t atom = 0; atom < atoms_.count(); ++atom) {
       const auto tile = tile_cells_.find(cell_index(rank, atom));
       const bool computes = tile != tile_cells_.end() && !tile->second.writers.empty();
-      Contributions own = cells_[cell_index(rank, atom)].value;
+      Value own = cells_[cell_index(rank, atom)].value;
       if (computes) own = made_of(rank, atom, own, tile->second);
-      if (!own.defined()) continue;
-      Contributions& all = owners_[index(atom)];
-      all = all.defined() ? Contributions::sum(all, own) : own;
+      owners_[index(atom)] = values_.sum(owners_[index(atom)], own);
     }
   }
 }
@@ -138,19 +132,19 @@ std::vector<std::pair<std::int32_t, PlanInterpreter::Meaning>> PlanInterpreter::
   return all;
 }
 
-bool PlanInterpreter::is_right(const Contributions& value, const Meaning& meaning) const {
-  const Contributions& all = owners(meaning.source);
+bool PlanInterpreter::is_right(Value value, const Meaning& meaning) const {
+  const Value all = owners(meaning.source);
   if (meaning.reduced) return value == all;
-  const std::vector<Contribution> runs = value.runs();
-  if (runs.empty()) return false;
-  const std::int32_t one = runs.front().first;
+  if (!value.defined()) return false;
+  const std::vector<Term> terms = values_.terms(value);
+  const std::int32_t one = terms.front().source;
   if (meaning.holder >= 0 && one != meaning.holder) return false;
   // All that this owner had, and nothing else.
-  std::vector<Contribution> wanted;
-  for (const Contribution& owner : all.runs())
-    if (owner.first <= one && one < owner.first + owner.ranks)
-      wanted.push_back({owner.source, one, 1, 1});
-  return runs == wanted;
+  std::vector<Term> wanted;
+  for (const Term& owner : values_.terms(all))
+    if (owner.source <= one && one < owner.source + owner.sources)
+      wanted.push_back({one, 1, owner.delta, 1});
+  return terms == wanted;
 }
 
 }  // namespace hemiola::verify

@@ -68,10 +68,8 @@ std::string describe(const Bound& program, const Memory& memory, const std::vect
               " of rank " + std::to_string(origin.rank) + " from byte " +
               std::to_string(program::memory_offset(begin + term.delta, origin.access)) + " on)";
     } else {
-      text += "input of rank" + std::string(term.sources > 1 ? "s " : " ") +
-              std::to_string(term.source);
-      if (term.sources > 1) text += " to " + std::to_string(term.source + term.sources - 1);
-      text += " from byte " + std::to_string(begin + term.delta) + " on";
+      text += "input of " + sources_of(term) + " from byte " + std::to_string(begin + term.delta) +
+              " on";
       if (term.call != call) text += " of call " + std::to_string(term.call + 1);
     }
     if (term.count > 1) text += " (" + std::to_string(term.count) + " times)";

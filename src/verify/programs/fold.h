@@ -8,7 +8,7 @@
 #include "program/bind/bound.h"
 #include "program/walk/rotation.h"
 #include "verify/programs/memory.h"
-#include "verify/programs/values.h"
+#include "verify/values.h"
 
 namespace hemiola::verify {
 

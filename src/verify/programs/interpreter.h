@@ -17,7 +17,7 @@
 #include "verify/programs/fold.h"
 #include "verify/programs/memory.h"
 #include "verify/programs/semaphores.h"
-#include "verify/programs/values.h"
+#include "verify/values.h"
 
 namespace hemiola::verify {
 

@@ -15,7 +15,7 @@
 #include "program/bind/bound.h"
 #include "program/semantics/primitive.h"
 #include "verify/programs/clock.h"
-#include "verify/programs/values.h"
+#include "verify/values.h"
 
 namespace hemiola::verify {
 

@@ -1,17 +1,19 @@
-// Symbolic values: which input bytes of which ranks a byte of memory holds.
+// Symbolic values: which inputs of which ranks were added up in a place of memory.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
 namespace hemiola::verify {
 
-/// `count` contributions from each of the ranks source .. source + sources - 1: the input byte that
-/// stands `delta` bytes after the byte's own place, as it was in one call of the program. Sources
-/// below 0 are memory that nobody wrote, far below what a rank computed.
+/// `count` contributions from each of the ranks source .. source + sources - 1. In programs it is
+/// the input byte that stands `delta` bytes after the byte's own place, as it was in one call;
+/// sources below 0 are memory that nobody wrote, far below what a rank computed. In plans `delta`
+/// is the atom, held or computed.
 struct Term {
   std::int32_t source = 0;
   std::int32_t sources = 1;
@@ -21,13 +23,20 @@ struct Term {
   bool operator==(const Term&) const = default;
 };
 
+/// "rank 2", "ranks 2 to 5"
+std::string sources_of(const Term& term);
+
 /// A multiset of contributions, the same for every byte of an interval. Values of a table are equal
 /// exactly if their fields are; moving bytes up by d is `shift - d`.
 struct Value {
   std::int32_t terms = 0;  ///< in its table
   std::int64_t shift = 0;  ///< added to the delta of every term
   bool operator==(const Value&) const = default;
+  bool defined() const { return terms >= 0; }
 };
+
+/// That of memory which nobody wrote, where memory is not told apart.
+inline constexpr Value kUndefined{-1, 0};
 
 /// Interns multisets, so that values are cheap to copy, compare and add. A count saturates at 2^30,
 /// far beyond the 1 that is right.
@@ -54,6 +63,7 @@ class ValueTable {
   static std::int32_t computed_by(const Term& term) { return (term.source - kComputed) / 2; }
   static std::int32_t unwritten_memory(const Term& term) { return -term.source / 2 - 1; }
 
+  /// Of what is undefined and a value: that value.
   Value sum(Value a, Value b);
   /// Any terms, in any order.
   Value of(std::vector<Term> terms);

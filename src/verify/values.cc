@@ -1,4 +1,6 @@
-#include "verify/programs/values.h"
+#include "verify/values.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -41,6 +43,11 @@ void add_runs(std::span<const Term> terms, std::vector<Term>& out) {
 }
 
 }  // namespace
+
+std::string sources_of(const Term& term) {
+  if (term.sources == 1) return fmt::format("rank {}", term.source);
+  return fmt::format("ranks {} to {}", term.source, term.source + term.sources - 1);
+}
 
 std::size_t ValueTable::Hash::operator()(const SumKey& key) const {
   return mix_into(mix_into(static_cast<std::size_t>(key.a), static_cast<std::uint64_t>(key.b)),
@@ -96,6 +103,7 @@ Value ValueTable::of(std::vector<Term> terms) {
 
 Value ValueTable::sum(Value a, Value b) {
   if (a.terms > b.terms) std::swap(a, b);
+  if (!a.defined()) return b;
   const SumKey key{a.terms, b.terms, b.shift - a.shift};
   auto known = sums_.find(key);
   if (known == sums_.end()) {
