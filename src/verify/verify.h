@@ -32,6 +32,12 @@ struct Witness {
   std::string_view part = "workgroup";  ///< what was counted; plans: "stream", "compute"
 };
 
+/// What a check found: one line and the steps behind it.
+struct Finding {
+  std::string summary;
+  std::vector<Witness> steps;
+};
+
 struct Proof {
   Verdict verdict = Verdict::proven;
   std::string summary;  ///< one line for the terminal
@@ -47,6 +53,11 @@ struct Proof {
   int calls = 0;  ///< programs: calls in a row that were looked at, the one that went wrong too
   std::string executor;  ///< programs: whose rules were followed (program/semantics/executor.h)
   std::string rules;     ///< ... in words; of programs that are for no executor: ""
+
+  /// Something is wrong: the verdict, and why.
+  void found(Verdict verdict, Finding finding);
+  /// Nothing is: proven, unless there are reasons why not.
+  void conclude();
 };
 
 struct CheckOptions {

@@ -239,9 +239,8 @@ verify::Proof proof_of(const std::string& file, const std::string& text, const M
 
 verify::Proof not_proven(std::string reason) {
   verify::Proof proof;
-  proof.verdict = verify::Verdict::partial;
-  proof.summary = "nothing wrong found, but not proven: " + reason;
   proof.reasons = {std::move(reason)};
+  proof.conclude();
   return proof;
 }
 

@@ -22,27 +22,21 @@ class PlanCheck {
     const PlanInterpreter::End end = interpreter_.run(monitor);
     proof_.operations = interpreter_.operations();
     if (end == PlanInterpreter::End::wrong)
-      found(Verdict::wrong, *interpreter_.fault());
+      proof_.found(Verdict::wrong, *interpreter_.fault());
     else if (end == PlanInterpreter::End::stuck)
-      found(Verdict::deadlock, interpreter_.explain_deadlock());
+      proof_.found(Verdict::deadlock, interpreter_.explain_deadlock());
     else if (const auto left = interpreter_.left_in_transit())
-      found(Verdict::wrong, *left);
+      proof_.found(Verdict::wrong, *left);
     else if (const auto mixed = look_at_transfers())
-      found(Verdict::wrong, *mixed);
+      proof_.found(Verdict::wrong, *mixed);
     else if (plan::states_result(plan_) ? check_expectations() : check_promises())
       conclude();
     return std::move(proof_);
   }
 
  private:
-  void found(Verdict verdict, const PlanFinding& finding) {
-    proof_.verdict = verdict;
-    proof_.summary = finding.summary;
-    proof_.counterexample = finding.steps;
-  }
-
   /// One operator makes up a collective, and it leaves the caller's input as it is.
-  std::optional<PlanFinding> look_at_transfers() {
+  std::optional<Finding> look_at_transfers() {
     std::vector<bool> seen(plan_.codes.size());
     std::optional<Event> first, other, overwrites;
     for (int rank = 0; rank < plan_.ranks; ++rank) {
@@ -73,9 +67,9 @@ class PlanCheck {
       proof_.reasons.push_back(what + ": which of them is expected where is not said");
       return std::nullopt;
     }
-    return PlanFinding{what + " in one " + std::string(name_of(plan_.collective)),
-                       {interpreter_.witness(*first, "reduces with " + word_of(*first)),
-                        interpreter_.witness(*other, "reduces with " + word_of(*other))}};
+    return Finding{what + " in one " + std::string(name_of(plan_.collective)),
+                   {interpreter_.witness(*first, "reduces with " + word_of(*first)),
+                    interpreter_.witness(*other, "reduces with " + word_of(*other))}};
   }
 
   plan::Role role_of(const plan::Region& region) const {
@@ -160,10 +154,10 @@ class PlanCheck {
 
   bool wrong(int rank, std::int32_t atom, Value wanted) {
     const PlanCell& cell = interpreter_.cell(rank, atom);
-    PlanFinding finding{"wrong result: " + interpreter_.describe(rank, atom) + " holds " +
-                            interpreter_.describe(cell.value) + ", not " +
-                            interpreter_.describe(wanted),
-                        {}};
+    Finding finding{"wrong result: " + interpreter_.describe(rank, atom) + " holds " +
+                        interpreter_.describe(cell.value) + ", not " +
+                        interpreter_.describe(wanted),
+                    {}};
     if (cell.writer.actor >= 0) {
       finding.steps.push_back(interpreter_.witness(
           cell.writer, "is the last to write " + interpreter_.describe(rank, atom)));
@@ -174,7 +168,7 @@ class PlanCheck {
       nobody.text = "no transfer writes " + interpreter_.describe(rank, atom);
       finding.steps.push_back(nobody);
     }
-    found(Verdict::wrong, finding);
+    proof_.found(Verdict::wrong, finding);
     return false;
   }
 
@@ -186,15 +180,12 @@ class PlanCheck {
                                "', which no rank holds or computes at the start: what belongs "
                                "there is not known");
     if (interpreter_.repeated() > 0) {
-      const PlanFinding& first = *interpreter_.first_repeated();
+      const Finding& first = *interpreter_.first_repeated();
       proof_.warnings.warning(
           first.summary + " (" + std::to_string(interpreter_.repeated()) + " such in all)",
           {plan_.name, 0, 0, first.steps.front().where}, "leave the transfer out");
     }
-    proof_.verdict = proof_.reasons.empty() ? Verdict::proven : Verdict::partial;
-    proof_.summary = proof_.reasons.empty()
-                         ? "proven"
-                         : "nothing wrong found, but not proven: " + proof_.reasons.front();
+    proof_.conclude();
   }
 
   const plan::Plan& plan_;

@@ -87,7 +87,7 @@ Witness PlanInterpreter::stuck(std::int32_t actor, std::string text) const {
   return witness({actor, number}, std::move(text));
 }
 
-PlanFinding PlanInterpreter::explain_deadlock() const {
+Finding PlanInterpreter::explain_deadlock() const {
   std::int32_t actor = -1;
   for (std::int32_t s = 0; s < unrolled_.streams() && actor < 0; ++s)
     if (streams_[index(s)].position < unrolled_.transfers(s)) actor = s;

@@ -10,20 +10,6 @@
 
 namespace hemiola::verify {
 
-std::string_view name_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::right:
-      return "right";
-    case Outcome::wrong:
-      return "wrong";
-    case Outcome::hang:
-      return "hang";
-    case Outcome::race:
-      return "race";
-  }
-  return "?";
-}
-
 namespace {
 
 constexpr std::int64_t kMostElements = std::int64_t{1} << 26;

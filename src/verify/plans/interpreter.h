@@ -18,12 +18,6 @@
 
 namespace hemiola::verify {
 
-/// One line and the steps behind it.
-struct PlanFinding {
-  std::string summary;
-  std::vector<Witness> steps;
-};
-
 /// One atom of one rank.
 struct PlanCell {
   Value value = kUndefined;  ///< until somebody writes it, unless it is resident
@@ -40,18 +34,18 @@ class PlanInterpreter {
 
   /// Interrupted when the monitor (which may be null) says so.
   End run(const Monitor* monitor);
-  const std::optional<PlanFinding>& fault() const { return fault_; }
+  const std::optional<Finding>& fault() const { return fault_; }
   std::int64_t operations() const { return operations_; }
 
   /// After the end: chunks in transit that nobody forwarded.
-  std::optional<PlanFinding> left_in_transit() const;
+  std::optional<Finding> left_in_transit() const;
   /// Why nothing moves any more.
-  PlanFinding explain_deadlock() const;
+  Finding explain_deadlock() const;
   /// Tensors that tiles read and nobody holds or computes: what belongs there is not said.
   const std::set<std::int32_t>& unknown_inputs() const { return unknown_inputs_; }
   /// Cells that got the value they had already.
   std::int64_t repeated() const { return repeated_; }
-  const std::optional<PlanFinding>& first_repeated() const { return first_repeated_; }
+  const std::optional<Finding>& first_repeated() const { return first_repeated_; }
 
   const PlanCell& cell(int rank, std::int32_t atom) const { return cells_[cell_index(rank, atom)]; }
   /// One contribution from each rank that holds or computes the atom; undefined: none.
@@ -223,8 +217,8 @@ class PlanInterpreter {
   std::vector<AtomMovement> movements_;  ///< scratch
   std::vector<Value> moved_;             ///< scratch
   std::set<std::int32_t> unknown_inputs_;
-  std::optional<PlanFinding> fault_;
-  std::optional<PlanFinding> first_repeated_;
+  std::optional<Finding> fault_;
+  std::optional<Finding> first_repeated_;
   std::int64_t repeated_ = 0;
   std::int64_t operations_ = 0;
   const Monitor* monitor_ = nullptr;

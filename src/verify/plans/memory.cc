@@ -199,8 +199,8 @@ void PlanInterpreter::write(int rank, std::int32_t atom, Event now, Value value)
                 {witness(cell.writer, "sends it"), witness(now, "overwrites it")});
   }
   if (cell.value.defined() && cell.value == value && repeated_++ == 0) {
-    first_repeated_ = PlanFinding{describe(rank, atom) + " arrives again, with the value it has",
-                                  {witness(now, "writes it")}};
+    first_repeated_ = Finding{describe(rank, atom) + " arrives again, with the value it has",
+                              {witness(now, "writes it")}};
   }
   if (!tile_cells_.empty()) {
     if (const auto found = tile_cells_.find(where); found != tile_cells_.end()) {
@@ -281,21 +281,21 @@ void PlanInterpreter::check_tile_input(int rank, std::int32_t atom, std::int32_t
        std::move(steps));
 }
 
-std::optional<PlanFinding> PlanInterpreter::left_in_transit() const {
+std::optional<Finding> PlanInterpreter::left_in_transit() const {
   for (int rank = 0; rank < plan_.ranks; ++rank) {
     for (std::int32_t atom = 0; atom < atoms_.count(); ++atom) {
       if (in_transit_[index(atom)] == 0) continue;
       const PlanCell& cell = cells_[cell_index(rank, atom)];
       if (cell.writer.actor < 0 || cell.reader.actor >= 0) continue;
-      return PlanFinding{describe(rank, atom) + " is in transit, and never forwarded",
-                         {witness(cell.writer, "sends it")}};
+      return Finding{describe(rank, atom) + " is in transit, and never forwarded",
+                     {witness(cell.writer, "sends it")}};
     }
   }
   return std::nullopt;
 }
 
 void PlanInterpreter::fail(std::string summary, std::vector<Witness> steps) {
-  if (!fault_) fault_ = PlanFinding{std::move(summary), std::move(steps)};
+  if (!fault_) fault_ = Finding{std::move(summary), std::move(steps)};
 }
 
 }  // namespace hemiola::verify

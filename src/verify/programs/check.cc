@@ -86,15 +86,13 @@ class Check {
     }
     proof_.by_place = memory_.by_place();
     check_repeated();
-    conclude();
+    if (proof_.verdict != Verdict::wrong) proof_.conclude();
     return std::move(proof_);
   }
 
  private:
   void found(Verdict verdict, Finding finding) {
-    proof_.verdict = verdict;
-    proof_.summary = std::move(finding.summary);
-    proof_.counterexample = std::move(finding.steps);
+    proof_.found(verdict, std::move(finding));
     if (proof_.calls < 2) return;
     proof_.summary = "in call " + std::to_string(proof_.calls) + ": " + proof_.summary;
     // What one call leaves behind is why the next one goes wrong.
@@ -207,9 +205,7 @@ class Check {
     std::string more;
     if (left_.more_disturb > 0)
       more = " (and " + std::to_string(left_.more_disturb) + " more semaphores or FIFOs)";
-    proof_.verdict = Verdict::wrong;
-    proof_.summary = left_.disturbs->summary + more;
-    proof_.counterexample = left_.disturbs->steps;
+    proof_.found(Verdict::wrong, {left_.disturbs->summary + more, left_.disturbs->steps});
   }
 
   void warn_of(const Finding& finding, std::int64_t more, const std::string& others,
@@ -221,17 +217,6 @@ class Check {
     if (more > 0)
       proof_.warnings.warning(std::to_string(more) + " more: " + others + " of the same kind",
                               {program_.source(), 0, 0, ""});
-  }
-
-  void conclude() {
-    if (proof_.verdict == Verdict::wrong) return;
-    if (proof_.reasons.empty()) {
-      proof_.verdict = Verdict::proven;
-      proof_.summary = "proven";
-    } else {
-      proof_.verdict = Verdict::partial;
-      proof_.summary = "nothing wrong found, but not proven: " + proof_.reasons.front();
-    }
   }
 
   const Bound& program_;

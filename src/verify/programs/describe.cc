@@ -4,20 +4,6 @@ namespace hemiola::verify {
 
 using program::Bound;
 
-std::string_view name_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::proven:
-      return "proven";
-    case Verdict::partial:
-      return "partial";
-    case Verdict::wrong:
-      return "wrong";
-    case Verdict::deadlock:
-      return "deadlock";
-  }
-  return "unknown";
-}
-
 std::string describe(const Bound& program, const Region& where) {
   const std::int64_t begin = program::memory_offset(where.begin, where.access);
   const std::int64_t end = begin + program::memory_size(where.end - where.begin, where.access);

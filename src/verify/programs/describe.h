@@ -8,12 +8,6 @@
 
 namespace hemiola::verify {
 
-/// What a check found: one line and the steps behind it.
-struct Finding {
-  std::string summary;
-  std::vector<Witness> steps;
-};
-
 /// "bytes [0, 4096) of scratch of rank 1" in bytes of memory; packets say so.
 std::string describe(const program::Bound& program, const Region& where);
 /// "channel 3 of rank 1"
