@@ -20,6 +20,15 @@ std::vector<std::vector<int>> children_of(const Tree& tree) {
   return children;
 }
 
+/// The tree with rank `rank_at(place)` at every place.
+template <class RankAt>
+Tree renumbered(const Tree& tree, RankAt rank_at) {
+  Tree result(tree.size());
+  for (std::size_t place = 0; place < tree.size(); ++place)
+    result[index(rank_at(static_cast<int>(place)))] = tree[place] < 0 ? -1 : rank_at(tree[place]);
+  return result;
+}
+
 /// Ranks so that parents stand before their children.
 std::vector<int> from_root(const Tree& tree, const std::vector<std::vector<int>>& children) {
   std::vector<int> order;
@@ -52,7 +61,8 @@ Plan make_all_reduce_double_binary_tree(const TemplateArguments& arguments) {
   plan.in_place_safe = true;
   RankByRank code(plan.ranks);
   const Tree first = binary_tree(plan.ranks);
-  const Tree second = plan.ranks % 2 == 0 ? mirrored_tree(first) : shifted_tree(first, 1);
+  const Tree second =
+      renumbered(first, [&](int place) { return place_in_second_tree(place, plan.ranks); });
   std::int64_t number = 0;
   for (const Tree& tree : trees_of(arguments, {0, 1}, {first, second})) {
     const Flow flow{
@@ -140,19 +150,11 @@ Tree binary_tree(int ranks) {
 
 Tree shifted_tree(const Tree& tree, int shift) {
   const auto ranks = static_cast<int>(tree.size());
-  Tree shifted(tree.size());
-  for (int place = 0; place < ranks; ++place) {
-    const int parent = tree[index(place)];
-    shifted[index((place + shift) % ranks)] = parent < 0 ? -1 : (parent + shift) % ranks;
-  }
-  return shifted;
+  return renumbered(tree, [&](int place) { return (place + shift) % ranks; });
 }
 
-Tree mirrored_tree(const Tree& tree) {
-  Tree mirrored;
-  for (auto parent = tree.rbegin(); parent != tree.rend(); ++parent)
-    mirrored.push_back(*parent < 0 ? -1 : static_cast<int>(tree.size()) - 1 - *parent);
-  return mirrored;
+int place_in_second_tree(int place, int ranks) {
+  return ranks % 2 == 0 ? ranks - 1 - place : (place + 1) % ranks;
 }
 
 std::vector<Dependency> reduce_along(RankByRank& code, const Tree& tree, const Flow& flow) {

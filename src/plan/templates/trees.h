@@ -1,4 +1,4 @@
-// Trees over ranks, and what flows along them. Private to the layer.
+// Trees over ranks, and what flows along them.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,11 @@ using Tree = std::vector<int>;
 /// The in-order binary tree of NCCL (src/graph/trees.cc): 0 is the root with one child; odd numbers
 /// are leaves, a number is as high as its lowest set bit.
 Tree binary_tree(int ranks);
-/// The same with rank (place + shift) mod ranks at every place; `mirrored`: with rank
-/// ranks - 1 - place.
+/// The same with rank (place + shift) mod ranks at every place.
 Tree shifted_tree(const Tree& tree, int shift);
-Tree mirrored_tree(const Tree& tree);
+/// The rank at a place of a second tree that (almost) nobody is inner node of together with the
+/// first one: mirrored, or shifted if the number of ranks is odd (trees.cc, ncclGetDtree).
+int place_in_second_tree(int place, int ranks);
 
 /// Which chunks of which tensors a flow moves.
 struct Flow {

@@ -108,8 +108,9 @@ class NvlsWriter : public ProgramWriter {
   /// Heads of the same number on all nodes are a tree, every other channel in the other one.
   std::vector<TreePlace> places_of(int channel) const {
     std::vector<TreePlace> places(index(ranks()));
+    const std::vector<TreePlace> tree = node_places(nodes_.count, channel % 2 == 1);
     for (int node = 0; node < nodes_.count; ++node) {
-      const TreePlace across = tree_place(node, nodes_.count, channel % 2 == 1);
+      const TreePlace& across = tree[index(node)];
       for (const int head : heads_) {
         const auto rank_at = [&](int other) { return other * nodes_.size + head; };
         TreePlace& place = places[index(rank_at(node))];

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "plan/node_paths.h"
+#include "plan/templates/trees.h"
 #include "program/kernels/nccl.h"
 #include "program/kernels/nccl_tree.h"
 #include "program/kernels/rccl_tuner.h"
@@ -16,25 +17,6 @@
 
 namespace hemiola::program {
 namespace {
-
-/// Leaves and inner nodes alternate: the parent has the lowest set bit moved up by one place, where
-/// that node exists (trees.cc, ncclGetBtree).
-int parent_of(int node, int nodes) {
-  const int bit = node & -node;
-  const int up = (node ^ bit) | bit << 1;
-  return up < nodes ? up : node ^ bit;
-}
-
-TreePlace binary_tree(int node, int nodes) {
-  TreePlace place;
-  if (node > 0) {
-    place.up = parent_of(node, nodes);
-    place.second = node > place.up;
-  }
-  for (int other = 1; other < nodes; ++other)
-    if (parent_of(other, nodes) == node) place.down.push_back(other);
-  return place;
-}
 
 /// Places of all ranks in the tree of a channel. A node's chain begins at a GPU with a NIC, its
 /// head, which speaks with the parent node and with the second child node; the next one speaks with
@@ -46,12 +28,9 @@ TreePlace binary_tree(int node, int nodes) {
 std::vector<TreePlace> rank_places(const NcclNodes& nodes, int channel, const NcclChoice& choice,
                                    const std::vector<std::vector<int>>& paths) {
   const int turn = channel % (2 * choice.trees);
-  const bool mirrored = turn >= choice.trees;
   const std::vector<int> heads = nodes.heads.empty() ? std::vector{0} : nodes.heads;
   const auto at = [](const auto& list, int i) { return list[index(i)]; };
-  std::vector<TreePlace> across;
-  for (int node = 0; node < nodes.count; ++node)
-    across.push_back(tree_place(node, nodes.count, mirrored));
+  const std::vector<TreePlace> across = node_places(nodes.count, turn >= choice.trees);
   std::vector<int> begins(index(nodes.count),
                           TreePlace::kNone);  // by node: number of a chain
   const auto inner = [&](int begin, int position) {
@@ -223,16 +202,19 @@ class TreeWriter : public ProgramWriter {
 
 }  // namespace
 
-/// The second tree is the mirrored first one, or for an odd number of nodes the shifted one, so
-/// that (almost) nobody is inner node of both (trees.cc, ncclGetDtree).
-TreePlace tree_place(int node, int nodes, bool mirrored) {
-  if (!mirrored) return binary_tree(node, nodes);
-  const bool odd = nodes % 2 == 1;
-  const auto other = [&](int n) { return odd ? (n + 1) % nodes : nodes - 1 - n; };
-  TreePlace place = binary_tree(odd ? (node - 1 + nodes) % nodes : nodes - 1 - node, nodes);
-  if (place.up != TreePlace::kNone) place.up = other(place.up);
-  for (int& child : place.down) child = other(child);
-  return place;
+std::vector<TreePlace> node_places(int nodes, bool second) {
+  const plan::Tree tree = plan::binary_tree(nodes);
+  const auto node_at = [&](int place) {
+    return second ? plan::place_in_second_tree(place, nodes) : place;
+  };
+  std::vector<TreePlace> places(tree.size());
+  for (int place = 1; place < nodes; ++place) {
+    TreePlace& child = places[index(node_at(place))];
+    child.up = node_at(tree[index(place)]);
+    child.second = place > tree[index(place)];
+    places[index(child.up)].down.push_back(node_at(place));
+  }
+  return places;
 }
 
 std::vector<TreeRole> tree_roles(const std::vector<TreePlace>& places, int channel,

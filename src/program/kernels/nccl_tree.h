@@ -17,8 +17,8 @@ struct TreePlace {
   bool second = false;
 };
 
-/// Of a node in one of the two trees over `nodes` nodes, or in the other (`mirrored`).
-TreePlace tree_place(int node, int nodes, bool mirrored);
+/// By node, in one of the two trees over `nodes` nodes, or in the other.
+std::vector<TreePlace> node_places(int nodes, bool second);
 
 /// Ends of connections, numbered by rank.
 class TreeConnections {
