@@ -33,6 +33,19 @@ struct ParameterInfo {
 using Parameters =
     std::vector<std::pair<std::string, std::string>>;  ///< name, value; the last one wins
 
+/// Of the parameters that `of` declares the one of that name. Failure, with a suggestion: it has
+/// none.
+const ParameterInfo& declared_parameter(const std::string& of,
+                                        const std::vector<ParameterInfo>& declared,
+                                        const std::string& name);
+/// Values of all that `of` declares: what is given, checked, and the defaults of the rest.
+Parameters complete(const std::string& of, const std::vector<ParameterInfo>& declared,
+                    const Parameters& given);
+/// The number that a text is. Failure, of "parameter 'split'": it is not one from `least` to
+/// `most`.
+std::int64_t number_of(const std::string& what, const std::string& text, std::int64_t least,
+                       std::int64_t most);
+
 /// For templates that choose among plans: the time at `size`, better known than by estimate().
 /// Nothing where it is not.
 using Judge = std::function<std::optional<Time>(const Plan&, Bytes size)>;
@@ -48,7 +61,9 @@ struct TemplateArguments {
   Monitor* monitor = nullptr;                 ///< of templates that take long; null: nobody watches
 
   const std::string& word(std::string_view parameter) const;
-  std::int64_t number(std::string_view parameter) const;
+  /// Failure: not from `least` to `most`.
+  std::int64_t number(std::string_view parameter, std::int64_t least = 0,
+                      std::int64_t most = INT64_MAX) const;
 };
 
 struct TemplateInfo {

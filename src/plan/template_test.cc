@@ -225,7 +225,7 @@ TEST(Templates, parameters_are_checked) {
   EXPECT_THAT(test::message_of([] {
                 make("broadcast/ring", 4, {{"root", "-1"}});
               }),
-              HasSubstr("is not a count"));
+              HasSubstr("cannot be '-1'"));
   EXPECT_THAT(test::message_of([] {
                 make("broadcast/ring", 4, {{"root", "99999999999"}});
               }),

@@ -30,34 +30,6 @@ std::vector<TemplateInfo> make_table() {
   return all;
 }
 
-void set_value(const TemplateInfo& info, Parameters& parameters, const std::string& name,
-               const std::string& value) {
-  const SourceLocation& where = kOption;
-  const ParameterInfo* known = info.parameter(name);
-  if (known == nullptr) {
-    const std::vector<std::string> names = names_of(info.parameters);
-    throw Failure(
-        "'" + info.name + "' has no parameter '" + name + "'", where,
-        suggest(name, names,
-                names.empty() ? "it has no parameters" : "its parameters are " + joined(names)));
-  }
-  if (known->is_text()) {
-    // Its template reads it.
-  } else if (known->choices.empty()) {
-    const auto number = parse_count(value);
-    if (!number || *number < 0) {
-      throw Failure(
-          "parameter '" + name + "' of '" + info.name + "' is not a count: '" + value + "'", where,
-          "write an integer from 0 on");
-    }
-  } else if (std::ranges::find(known->choices, value) == known->choices.end()) {
-    throw Failure("parameter '" + name + "' of '" + info.name + "' cannot be '" + value + "'",
-                  where, suggest(value, known->choices, "it takes " + joined(known->choices)));
-  }
-  const auto at = index(known - info.parameters.data());
-  parameters[at].second = value;
-}
-
 }  // namespace
 
 std::vector<TemplateInfo> of_collectives(std::vector<TemplateInfo> rows) {
@@ -78,6 +50,46 @@ bool ParameterInfo::is_text() const {
   return choices.empty() && !parse_count(default_value);
 }
 
+const ParameterInfo& declared_parameter(const std::string& of,
+                                        const std::vector<ParameterInfo>& declared,
+                                        const std::string& name) {
+  const auto found = std::ranges::find(declared, name, &ParameterInfo::name);
+  if (found != declared.end()) return *found;
+  const std::vector<std::string> names = names_of(declared);
+  throw Failure(
+      "'" + of + "' has no parameter '" + name + "'", kOption,
+      suggest(name, names,
+              names.empty() ? "it has no parameters" : "its parameters are " + joined(names)));
+}
+
+std::int64_t number_of(const std::string& what, const std::string& text, std::int64_t least,
+                       std::int64_t most) {
+  const auto number = parse_count(text);
+  if (number && *number >= least && *number <= most) return *number;
+  throw Failure(what + " cannot be '" + text + "'", kOption,
+                "it is a number from " + std::to_string(least) +
+                    (most == INT64_MAX ? " on" : " to " + std::to_string(most)));
+}
+
+Parameters complete(const std::string& of, const std::vector<ParameterInfo>& declared,
+                    const Parameters& given) {
+  Parameters all;
+  for (const ParameterInfo& parameter : declared)
+    all.emplace_back(parameter.name, parameter.default_value);
+  for (const auto& [name, value] : given) {
+    const ParameterInfo& known = declared_parameter(of, declared, name);
+    const std::string what = "parameter '" + name + "' of '" + of + "'";
+    if (known.choices.empty()) {
+      if (!known.is_text()) number_of(what, value, 0, INT64_MAX);
+    } else if (std::ranges::find(known.choices, value) == known.choices.end()) {
+      throw Failure(what + " cannot be '" + value + "'", kOption,
+                    suggest(value, known.choices, "it takes " + joined(known.choices)));
+    }
+    all[index(&known - declared.data())].second = value;
+  }
+  return all;
+}
+
 const ParameterInfo* TemplateInfo::parameter(std::string_view wanted) const {
   const auto found = std::ranges::find(parameters, wanted, &ParameterInfo::name);
   return found == parameters.end() ? nullptr : &*found;
@@ -91,8 +103,10 @@ const std::string& TemplateArguments::word(std::string_view parameter) const {
                 {}, {}, ExitCode::internal);
 }
 
-std::int64_t TemplateArguments::number(std::string_view parameter) const {
-  return *parse_count(word(parameter));
+std::int64_t TemplateArguments::number(std::string_view parameter, std::int64_t least,
+                                       std::int64_t most) const {
+  return number_of("parameter '" + std::string(parameter) + "' of '" + name + "'", word(parameter),
+                   least, most);
 }
 
 Plan start_plan(const TemplateArguments& arguments, std::int64_t chunks_per_size) {
@@ -137,12 +151,8 @@ Plan make(std::string_view name, int ranks, const Parameters& parameters,
     throw Failure("'" + info->name + "' derives its plan from a machine, and none is given", where,
                   "name one with --machine");
   }
-  TemplateArguments arguments{info->name, info->collective, ranks, {}, machine, judge, monitor};
-  for (const ParameterInfo& parameter : info->parameters)
-    arguments.parameters.emplace_back(parameter.name, parameter.default_value);
-  for (const auto& [parameter, value] : parameters)
-    set_value(*info, arguments.parameters, parameter, value);
-  return info->make(arguments);
+  return info->make({info->name, info->collective, ranks,
+                     complete(info->name, info->parameters, parameters), machine, judge, monitor});
 }
 
 }  // namespace hemiola::plan

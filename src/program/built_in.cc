@@ -17,48 +17,44 @@
 namespace hemiola::program {
 namespace {
 
-[[noreturn]] void bad_value(const std::string& name, const std::string& value,
-                            const std::string& hint) {
-  throw Failure(fmt::format("parameter '{}' cannot be '{}'", name, value), kOption, hint);
-}
+/// A value of a parameter, read as what it should be. Failure: it is not.
+struct Given {
+  const std::string& name;
+  const std::string& value;
 
-int positive(const std::string& name, const std::string& value, std::int64_t most) {
-  const auto number = parse_count(value);
-  if (!number || *number < 1 || *number > most)
-    bad_value(name, value, fmt::format("it is a number from 1 to {}", most));
-  return static_cast<int>(*number);
-}
-
-bool yes_or_no(const std::string& name, const std::string& value) {
-  if (value != "0" && value != "1") bad_value(name, value, "write 0 or 1");
-  return value == "1";
-}
-
-Protocol protocol_named(const std::string& name, const std::string& value) {
-  if (value == "simple") return Protocol::simple;
-  if (value == "ll") return Protocol::ll;
-  if (value == "ll128") return Protocol::ll128;
-  bad_value(name, value, suggest(value, {"simple", "ll", "ll128"}, "it is simple, ll or ll128"));
-}
-
-Bytes bytes(const std::string& name, const std::string& value) {
-  const auto parsed = parse_size(value);
-  if (!parsed || parsed->count < 16)
-    bad_value(name, value, "it is a size such as 512KiB, at least 16B");
-  return *parsed;
-}
-
-/// The value that is called `value`; name_of() knows all of them, of which `last` is the last.
-template <class Choice>
-Choice choice_named(const std::string& name, const std::string& value, Choice last) {
-  std::vector<std::string> names;
-  for (int i = 0; i <= static_cast<int>(last); ++i) {
-    const auto choice = static_cast<Choice>(i);
-    names.emplace_back(name_of(choice));
-    if (value == names.back()) return choice;
+  [[noreturn]] void refuse(const std::string& hint) const {
+    throw Failure(fmt::format("parameter '{}' cannot be '{}'", name, value), kOption, hint);
   }
-  bad_value(name, value, suggest(value, names, "it is " + joined(names)));
-}
+  int count(std::int64_t most) const {
+    return static_cast<int>(plan::number_of(fmt::format("parameter '{}'", name), value, 1, most));
+  }
+  bool yes() const {
+    if (value != "0" && value != "1") refuse("write 0 or 1");
+    return value == "1";
+  }
+  Protocol protocol() const {
+    if (value == "simple") return Protocol::simple;
+    if (value == "ll") return Protocol::ll;
+    if (value == "ll128") return Protocol::ll128;
+    refuse(suggest(value, {"simple", "ll", "ll128"}, "it is simple, ll or ll128"));
+  }
+  Bytes bytes() const {
+    const auto parsed = parse_size(value);
+    if (!parsed || parsed->count < 16) refuse("it is a size such as 512KiB, at least 16B");
+    return *parsed;
+  }
+  /// The one that is called so; name_of() knows all of them, of which `last` is the last.
+  template <class Choice>
+  Choice choice(Choice last) const {
+    std::vector<std::string> names;
+    for (int i = 0; i <= static_cast<int>(last); ++i) {
+      const auto choice = static_cast<Choice>(i);
+      names.emplace_back(name_of(choice));
+      if (value == names.back()) return choice;
+    }
+    refuse(suggest(value, names, "it is " + joined(names)));
+  }
+};
 
 /// Shapes of plans, to be combined.
 enum PlanShape : unsigned { chain = 1, exchange = 2, general = 4, any = 7 };
@@ -71,22 +67,18 @@ PlanShape shape_of(const plan::Plan& plan) {
 struct LowerParameter {
   unsigned shapes;
   plan::ParameterInfo info;
-  void (*set)(LowerOptions& options, const std::string& name, const std::string& value);
+  void (*set)(LowerOptions& options, const Given& given);
 };
 
 std::vector<LowerParameter> lower_parameters() {
-  const auto set_workgroups = [](LowerOptions& o, const std::string& n, const std::string& v) {
-    o.workgroups = positive(n, v, 4096);
-  };
+  const auto set_workgroups = [](LowerOptions& o, const Given& v) { o.workgroups = v.count(4096); };
   return {
       {any,
        {"protocol",
         "simple",
         {"simple", "ll", "ll128"},
         "simple: data, then a flag; ll, ll128: flags inside the data"},
-       [](LowerOptions& o, const std::string& n, const std::string& v) {
-         o.protocol = protocol_named(n, v);
-       }},
+       [](LowerOptions& o, const Given& v) { o.protocol = v.protocol(); }},
       {chain,
        {"channels",
         "24, or as few as the size feeds",
@@ -105,54 +97,44 @@ std::vector<LowerParameter> lower_parameters() {
         "132 less workgroups",
         {},
         "workgroups per rank that compute; 132 with copy-engine and co-located"},
-       [](LowerOptions& o, const std::string& n, const std::string& v) {
-         o.compute_workgroups = positive(n, v, 4096);
-       }},
+       [](LowerOptions& o, const Given& v) { o.compute_workgroups = v.count(4096); }},
       {general,
        {"stages",
         "the device's gemm.stages",
         {},
         "steps along k whose operands a workgroup holds: in use, or on their way"},
-       [](LowerOptions& o, const std::string& n, const std::string& v) {
-         o.stages = positive(n, v, 64);
-       }},
+       [](LowerOptions& o, const Given& v) { o.stages = v.count(64); }},
       {any,
        {"realization",
         "load-store",
         {"load-store", "bulk", "copy-engine", "co-located", "multicast"},
         "who moves data: workgroups by loads and stores or in bulk, copy engines, the workgroups "
         "that compute; groups through the switch"},
-       [](LowerOptions& o, const std::string& n, const std::string& v) {
-         o.realization = choice_named(n, v, Realization::multicast);
-       }},
+       [](LowerOptions& o, const Given& v) { o.realization = v.choice(Realization::multicast); }},
       {any,
        {"command",
         "copy",
         {"copy", "broadcast", "swap"},
         "copy-engine: what engines are told; broadcast: one place to two others; swap (all-to-all "
         "in place): both ways at once"},
-       [](LowerOptions& o, const std::string& n, const std::string& v) {
-         o.copies.command = choice_named(n, v, CopyCommand::swap);
-       }},
+       [](LowerOptions& o, const Given& v) { o.copies.command = v.choice(CopyCommand::swap); }},
       {any,
        {"queues",
         "stream",
         {"stream", "peer"},
         "copy-engine: copies of a stream one after the other, or those to all peers at once"},
-       [](LowerOptions& o, const std::string& n, const std::string& v) {
-         o.copies.queues = choice_named(n, v, CopyQueues::peer);
-       }},
+       [](LowerOptions& o, const Given& v) { o.copies.queues = v.choice(CopyQueues::peer); }},
       {any,
        {"batch",
         "1",
         {},
         "copy-engine: copies in one submission, on one engine and with one completion; all: as "
         "many as follow each other"},
-       [](LowerOptions& o, const std::string& n, const std::string& v) {
-         const auto number = parse_count(v);
-         if (v != "all" && (!number || *number < 1 || *number > 4096))
-           bad_value(n, v, "it is a number from 1 to 4096, or all");
-         o.copies.batch = v == "all" ? 0 : static_cast<int>(*number);
+       [](LowerOptions& o, const Given& v) {
+         const auto number = parse_count(v.value);
+         if (v.value != "all" && (!number || *number < 1 || *number > 4096))
+           v.refuse("it is a number from 1 to 4096, or all");
+         o.copies.batch = v.value == "all" ? 0 : static_cast<int>(*number);
        }},
       {any,
        {"prelaunch",
@@ -160,45 +142,33 @@ std::vector<LowerParameter> lower_parameters() {
         {"0", "1"},
         "copy-engine: commands are in the queues before, behind a poll that ends when it is their "
         "turn"},
-       [](LowerOptions& o, const std::string& n, const std::string& v) {
-         o.copies.prelaunch = yes_or_no(n, v);
-       }},
+       [](LowerOptions& o, const Given& v) { o.copies.prelaunch = v.yes(); }},
       {any,
        {"sync",
         "own",
         {"own", "channels", "connections"},
         "who waits for whom: as the plan's shape does, in the words of MSCCL++ plans, or of MSCCL "
         "XML (docs/plans.md, export)"},
-       [](LowerOptions& o, const std::string& n, const std::string& v) {
-         o.sync = choice_named(n, v, Sync::connections);
-       }},
+       [](LowerOptions& o, const Given& v) { o.sync = v.choice(Sync::connections); }},
       {any,
        {"threads", "512", {}, "threads per workgroup; 640 with ll128"},
-       [](LowerOptions& o, const std::string& n, const std::string& v) {
-         o.threads = positive(n, v, 1024);
-       }},
+       [](LowerOptions& o, const Given& v) { o.threads = v.count(1024); }},
       {chain,
        {"piece",
         "one slot",
         {},
         "data that a workgroup passes on at a time: a multiple of 16 B; a slot is 512 KiB, 32 KiB "
         "with ll, 576000 B with ll128"},
-       [](LowerOptions& o, const std::string& n, const std::string& v) { o.piece = bytes(n, v); }},
+       [](LowerOptions& o, const Given& v) { o.piece = v.bytes(); }},
       {general,
        {"alignment", "16", {}, "bytes that chunks and slices of workgroups are multiples of"},
-       [](LowerOptions& o, const std::string& n, const std::string& v) {
-         o.alignment = positive(n, v, 1 << 20);
-       }},
+       [](LowerOptions& o, const Given& v) { o.alignment = v.count(1 << 20); }},
       {exchange | general,
        {"barrier", "1", {"0", "1"}, "begin with a barrier among all ranks; 0 with ll"},
-       [](LowerOptions& o, const std::string& n, const std::string& v) {
-         o.barrier = yes_or_no(n, v);
-       }},
+       [](LowerOptions& o, const Given& v) { o.barrier = v.yes(); }},
       {any,
        {"in_place", "0", {"0", "1"}, "input and output share memory"},
-       [](LowerOptions& o, const std::string& n, const std::string& v) {
-         o.in_place = yes_or_no(n, v);
-       }},
+       [](LowerOptions& o, const Given& v) { o.in_place = v.yes(); }},
   };
 }
 
@@ -228,13 +198,6 @@ std::vector<plan::ParameterInfo> lower_parameters_of(const plan::TemplateInfo& i
     infos.push_back(std::move(parameter.info));
   }
   return infos;
-}
-
-[[noreturn]] void unknown_parameter(const std::string& of, const std::string& name,
-                                    const std::vector<plan::ParameterInfo>& parameters) {
-  const std::vector<std::string> names = names_of(parameters);
-  throw Failure(fmt::format("'{}' has no parameter '{}'", of, name), kOption,
-                suggest(name, names, "its parameters are " + joined(names)));
 }
 
 /// Parameters of a general plan for one that took another shape: a synthesised plan may be that of
@@ -284,9 +247,7 @@ std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadO
   std::vector<plan::ParameterInfo> known;
   if (!for_lowering.empty()) known = parameters_of(name);
   for (const auto& [parameter, value] : for_lowering)
-    if (std::ranges::none_of(known,
-                             [&, &wanted = parameter](const auto& p) { return p.name == wanted; }))
-      unknown_parameter(name, parameter, known);
+    plan::declared_parameter(name, known, parameter);
   if (pushes) prefer_push(*info, for_template);
   BuiltInPlan made{plan::make(name, options.ranks, for_template, options.machine.get(),
                               judge_of_plans(options, for_lowering), monitor),
@@ -356,6 +317,8 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
                    const machine::Machine* machine) {
   const PlanShape shape = shape_of(plan);
   const std::vector<LowerParameter> known = lower_parameters_of(shape);
+  std::vector<plan::ParameterInfo> infos;
+  for (const LowerParameter& one : known) infos.push_back(one.info);
   LowerOptions options{.machine = machine};
   // What the plan itself proposes may be for another shape, or way to synchronise, and gives way;
   // but what a switch does is part of the algorithm.
@@ -372,21 +335,14 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
     const bool by_switch = parameter == "realization" && value == "multicast";
     for (const LowerParameter& own : known)
       if (own.info.name == parameter && (by_switch || !for_export))
-        own.set(options, parameter, value);
+        own.set(options, {parameter, value});
   }
   for (const auto& [parameter, value] : parameters) {
-    const auto found = std::ranges::find_if(
-        known, [&, &wanted = parameter](const auto& p) { return p.info.name == wanted; });
-    if (found != known.end()) {
-      found->set(options, parameter, value);
-      if (parameter == "in_place" && !options.in_place && plan::is_in_place(plan))
-        throw Failure(fmt::format("plan '{}' is one in place", plan.name), kOption,
-                      "its transfers know one memory only: leave in_place out");
-      continue;
-    }
-    std::vector<plan::ParameterInfo> infos;
-    for (const LowerParameter& other : known) infos.push_back(other.info);
-    unknown_parameter(plan.name, parameter, infos);
+    const auto which = &plan::declared_parameter(plan.name, infos, parameter) - infos.data();
+    known[index(which)].set(options, {parameter, value});
+    if (parameter == "in_place" && !options.in_place && plan::is_in_place(plan))
+      throw Failure(fmt::format("plan '{}' is one in place", plan.name), kOption,
+                    "its transfers know one memory only: leave in_place out");
   }
   check_switches(plan, options);
   if (options.realization == Realization::copy_engine && machine != nullptr)

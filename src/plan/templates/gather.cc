@@ -207,12 +207,7 @@ bool is_clockwise(const TemplateArguments& arguments) {
 }
 
 std::int64_t parts_of(const TemplateArguments& arguments, const std::string& parameter) {
-  constexpr std::int64_t kMost = 4096;
-  const std::int64_t parts = arguments.number(parameter);
-  if (parts >= 1 && parts <= kMost) return parts;
-  throw Failure("parameter '" + parameter + "' of '" + arguments.name + "' cannot be " +
-                    std::to_string(parts),
-                kOption, "it is a number from 1 to " + std::to_string(kMost));
+  return arguments.number(parameter, 1, 4096);
 }
 
 std::int64_t split_of(const TemplateArguments& arguments) {

@@ -32,12 +32,7 @@ DataType data_type_of(const TemplateArguments& arguments) {
 }
 
 std::int64_t positive(const TemplateArguments& arguments, const char* parameter) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 24;
-  const std::int64_t value = arguments.number(parameter);
-  if (value >= 1 && value <= kMost) return value;
-  throw Failure("parameter '" + std::string(parameter) + "' of '" + arguments.name +
-                    "' cannot be " + std::to_string(value),
-                kOption, "it is a number from 1 to " + std::to_string(kMost));
+  return arguments.number(parameter, 1, std::int64_t{1} << 24);
 }
 
 std::int64_t divided(const TemplateArguments& arguments, const char* what, std::int64_t value,

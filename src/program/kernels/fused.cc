@@ -180,11 +180,7 @@ std::vector<plan::ParameterInfo> fused_parameters(std::vector<plan::ParameterInf
 }
 
 std::int64_t size_of_parameter(const KernelArguments& arguments, const char* name) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  const std::int64_t value = arguments.number(name);
-  if (value >= 1 && value <= kMost) return value;
-  throw Failure(fmt::format("parameter '{}' of '{}' cannot be {}", name, arguments.name, value),
-                kOption, fmt::format("it is a number from 1 to {}", kMost));
+  return arguments.number(name, 1, std::int64_t{1} << 31);
 }
 
 std::int64_t divided(const KernelArguments& arguments, const char* name, std::int64_t value,
@@ -197,19 +193,13 @@ std::int64_t divided(const KernelArguments& arguments, const char* name, std::in
 }
 
 std::int64_t workgroups_of(const KernelArguments& arguments) {
-  const std::int64_t given = arguments.number("workgroups");
-  if (given > 4096)
-    throw Failure(fmt::format("parameter 'workgroups' cannot be {}", given), kOption,
-                  "it is a number up to 4096");
+  const std::int64_t given = arguments.number("workgroups", 0, 4096);
   if (given > 0) return given;
   return arguments.machine == nullptr ? kUsualUnits : arguments.machine->model(0).cu_count;
 }
 
 std::int64_t threads_of(const KernelArguments& arguments) {
-  const std::int64_t threads = size_of_parameter(arguments, "threads");
-  if (threads >= kWaitsInOperation && threads <= 1024) return threads;
-  throw Failure(fmt::format("parameter 'threads' cannot be {}", threads), kOption,
-                fmt::format("it is a number from {} to 1024", kWaitsInOperation));
+  return arguments.number("threads", kWaitsInOperation, 1024);
 }
 
 Dealing::Order order_of(const KernelArguments& arguments) {
@@ -224,10 +214,7 @@ DataType element_of(const KernelArguments& arguments) {
 }
 
 std::int64_t collective_workgroups(const KernelArguments& arguments, std::int64_t bytes) {
-  const std::int64_t given = arguments.number("collective_workgroups");
-  if (given > 4096)
-    throw Failure(fmt::format("parameter 'collective_workgroups' cannot be {}", given), kOption,
-                  "it is a number up to 4096");
+  const std::int64_t given = arguments.number("collective_workgroups", 0, 4096);
   if (given > 0) return given;
   constexpr std::int64_t kShare = 8192, kMost = 36;
   return std::clamp<std::int64_t>((bytes + kShare - 1) / kShare, 1, kMost);

@@ -1,7 +1,6 @@
 #include "program/kernels/kernel.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -13,46 +12,16 @@ namespace hemiola::program {
 #include "program/kernels/kernel_list.h"
 #undef HEMIOLA_KERNELS
 
-namespace {
-
-/// What the caller gave, checked, and the defaults of the rest.
-plan::Parameters complete(const KernelInfo& info, const plan::Parameters& given) {
-  plan::Parameters all;
-  std::vector<std::string> names;
-  for (const plan::ParameterInfo& parameter : info.parameters) {
-    all.emplace_back(parameter.name, parameter.default_value);
-    names.push_back(parameter.name);
-  }
-  for (const auto& [name, value] : given) {
-    const auto at = std::ranges::find(names, name);
-    if (at == names.end()) {
-      throw Failure(fmt::format("'{}' has no parameter '{}'", info.name, name), kOption,
-                    suggest(name, names, "its parameters are " + joined(names)));
-    }
-    const auto which = index(at - names.begin());
-    const std::vector<std::string>& choices = info.parameters[which].choices;
-    if (!choices.empty() && std::ranges::find(choices, value) == choices.end())
-      throw Failure(fmt::format("parameter '{}' cannot be '{}'", name, value), kOption,
-                    fmt::format("it is {}", fmt::join(choices, ", ")));
-    all[which].second = value;
-  }
-  return all;
-}
-
-}  // namespace
-
 const std::string& KernelArguments::word(std::string_view parameter) const {
   const auto at =
       std::ranges::find_if(parameters, [&](const auto& p) { return p.first == parameter; });
   return at->second;
 }
 
-std::int64_t KernelArguments::number(std::string_view parameter) const {
-  const auto value = parse_count(word(parameter));
-  if (!value || *value < 0)
-    throw Failure(fmt::format("parameter '{}' cannot be '{}'", parameter, word(parameter)), kOption,
-                  "it is a number");
-  return *value;
+std::int64_t KernelArguments::number(std::string_view parameter, std::int64_t least,
+                                     std::int64_t most) const {
+  return plan::number_of(fmt::format("parameter '{}' of '{}'", parameter, name), word(parameter),
+                         least, most);
 }
 
 Bytes KernelArguments::bytes(std::string_view parameter) const {
@@ -89,11 +58,12 @@ std::optional<Program> make_kernel(const std::string& name, const LoadOptions& o
     throw Failure(
         fmt::format("'{}' needs at least {} ranks, not {}", name, info->least_ranks, options.ranks),
         kOption);
-  KernelArguments arguments{.name = name,
-                            .ranks = options.ranks,
-                            .machine = options.machine,
-                            .collective = options.collective,
-                            .parameters = complete(*info, options.parameters)};
+  KernelArguments arguments{
+      .name = name,
+      .ranks = options.ranks,
+      .machine = options.machine,
+      .collective = options.collective,
+      .parameters = plan::complete(name, info->parameters, options.parameters)};
   arguments.size = MiB(1);  // for what does not depend on it
   Program program = info->make(arguments);
   if (!info->by_size) return program;
@@ -112,7 +82,7 @@ Program make_other(const std::string& name, KernelArguments arguments) {
     return std::ranges::none_of(info.parameters,
                                 [&](const auto& known) { return known.name == given.first; });
   });
-  arguments.parameters = complete(info, arguments.parameters);
+  arguments.parameters = plan::complete(name, info.parameters, arguments.parameters);
   arguments.name = name;
   return info.make(arguments);
 }

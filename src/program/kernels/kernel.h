@@ -26,8 +26,10 @@ struct KernelArguments {
   plan::Parameters parameters;
 
   const std::string& word(std::string_view parameter) const;
-  std::int64_t number(std::string_view parameter) const;  ///< Failure: not a number >= 0
-  Bytes bytes(std::string_view parameter) const;          ///< Failure: not a size
+  /// Failure: not from `least` to `most`.
+  std::int64_t number(std::string_view parameter, std::int64_t least = 0,
+                      std::int64_t most = INT64_MAX) const;
+  Bytes bytes(std::string_view parameter) const;  ///< Failure: not a size
 };
 
 struct KernelInfo {

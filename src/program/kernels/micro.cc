@@ -49,18 +49,9 @@ std::vector<Op> repeated(std::int64_t count, std::vector<Op> ops) {
   return ops;
 }
 
-std::int64_t number_from(const KernelArguments& arguments, std::string_view parameter,
-                         std::int64_t least, std::int64_t most) {
-  const std::int64_t value = arguments.number(parameter);
-  if (value < least || value > most)
-    throw Failure(fmt::format("parameter '{}' cannot be {}", parameter, value), kOption,
-                  fmt::format("it is from {} to {}", least, most));
-  return value;
-}
-
 int blocks_of(const KernelArguments& arguments) {
   constexpr int kUsual = 132;
-  const auto given = static_cast<int>(number_from(arguments, "blocks", 0, 4096));
+  const auto given = static_cast<int>(arguments.number("blocks", 0, 4096));
   if (given > 0) return given;
   return arguments.machine == nullptr ? kUsual
                                       : static_cast<int>(arguments.machine->model(0).cu_count);

@@ -25,9 +25,6 @@ class MicroWriter : public ProgramWriter {
 /// `count` times the operations.
 std::vector<Op> repeated(std::int64_t count, std::vector<Op> ops);
 
-/// Failure unless the parameter is from `least` to `most`.
-std::int64_t number_from(const KernelArguments& arguments, std::string_view parameter,
-                         std::int64_t least, std::int64_t most);
 /// Its blocks; 0: a workgroup for each compute unit of the machine.
 int blocks_of(const KernelArguments& arguments);
 /// Failure for a single rank: this parameter's value needs two.

@@ -27,7 +27,7 @@ Program chase(const KernelArguments& arguments) {
   if (start >= footprint)
     throw Failure(fmt::format("'start' is behind the footprint of {}", to_string(Bytes{footprint})),
                   kOption);
-  const std::int64_t hops = number_from(arguments, "hops", 0, kMostLoads);
+  const std::int64_t hops = arguments.number("hops", 0, kMostLoads);
   MicroWriter writer(arguments);
   const std::int32_t list = writer.fixed("list", {footprint});
   Op load{.kind = OpKind::load,
@@ -104,8 +104,8 @@ Program copy(const KernelArguments& arguments) {
     for (const std::int32_t body : numbers)
       streams.push_back({{.kind = StreamItem::Kind::engine, .index = body}});
   } else {
-    const auto threads = static_cast<int>(number_from(arguments, "threads", 1, 1024));
-    const auto unroll = static_cast<int>(number_from(arguments, "unroll", 0, 64));
+    const auto threads = static_cast<int>(arguments.number("threads", 1, 1024));
+    const auto unroll = static_cast<int>(arguments.number("unroll", 0, 64));
     streams.push_back(writer.kernel(std::move(numbers), threads, unroll));
   }
   for (int rank = 0; rank < taking_part; ++rank) writer.run_on(rank, streams);
@@ -119,10 +119,10 @@ std::vector<KernelInfo> micro_memory_kernels() {
   return on_one_rank({{"micro/pointer-chase",
                        "rank 0 loads, each load once the one before has returned",
                        {{"memory", "own", memories, "whose: of rank 0, or of rank 1"},
-                        {"footprint", "0", {}, "bytes that are visited in a circle; 0: --size"},
+                        {"footprint", "0B", {}, "bytes that are visited in a circle; 0: --size"},
                         {"hops", "0", {}, "loads; 0: once around"},
-                        {"stride", "128", {}, "bytes from one load to the next"},
-                        {"start", "0", {}, "byte of the first load"},
+                        {"stride", "128B", {}, "bytes from one load to the next"},
+                        {"start", "0B", {}, "byte of the first load"},
                         {"cache", "l1", {"l1", "l2"}, "l2: loads that bypass the L1"},
                         {"first",
                          "none",

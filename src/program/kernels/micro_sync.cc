@@ -9,7 +9,7 @@ constexpr std::int64_t kMostRounds = 1'000'000;
 constexpr int kSyncThreads = 32;
 
 std::int64_t rounds_of(const KernelArguments& arguments) {
-  return number_from(arguments, "rounds", 1, kMostRounds);
+  return arguments.number("rounds", 1, kMostRounds);
 }
 
 // Two workgroups, of one GPU or of two, set each other's flag in turn. Each polls in its own
@@ -46,7 +46,7 @@ Program ping_pong(const KernelArguments& arguments) {
 // Workgroups pass a turn round: each spins with atomicCAS until it finds its own number, and leaves
 // the next one's with the same access.
 Program hand_over(const KernelArguments& arguments) {
-  const std::int64_t blocks = number_from(arguments, "blocks", 2, 1024);
+  const std::int64_t blocks = arguments.number("blocks", 2, 1024);
   const std::int64_t rounds = rounds_of(arguments);
   MicroWriter writer(arguments);
   const std::int32_t turn = writer.semaphore("turn");
@@ -83,7 +83,7 @@ Program barrier(const KernelArguments& arguments) {
   writer.program().barriers = 1;
   const std::int32_t body = writer.body(
       repeated(rounds_of(arguments), {{.kind = OpKind::barrier, .workgroups = blocks}}));
-  const auto threads = static_cast<int>(number_from(arguments, "threads", 1, 1024));
+  const auto threads = static_cast<int>(arguments.number("threads", 1, 1024));
   writer.run_on(0, {writer.kernel(std::vector<std::int32_t>(index(blocks), body), threads)});
   return writer.finish();
 }
@@ -91,8 +91,8 @@ Program barrier(const KernelArguments& arguments) {
 Program launch(const KernelArguments& arguments) {
   MicroWriter writer(arguments);
   const std::int32_t body = writer.body({});
-  const auto blocks = index(number_from(arguments, "blocks", 1, 1'000'000));
-  const auto threads = static_cast<int>(number_from(arguments, "threads", 1, 1024));
+  const auto blocks = index(arguments.number("blocks", 1, 1'000'000));
+  const auto threads = static_cast<int>(arguments.number("threads", 1, 1024));
   writer.run_on(0, {writer.kernel(std::vector<std::int32_t>(blocks, body), threads)});
   return writer.finish();
 }

@@ -388,7 +388,7 @@ TEST(NcclKernels, grouped_sends_over_nodes_have_few_channels_and_small_slots) {
 
 TEST(NcclKernels, what_is_not_there_is_said) {
   EXPECT_THAT(nccl_failure("all-reduce/nccl", 2, {{"protocol", "ll256"}}),
-              HasSubstr("parameter 'protocol' cannot be 'll256'"));
+              HasSubstr("parameter 'protocol' of 'all-reduce/nccl' cannot be 'll256'"));
   EXPECT_THAT(nccl_failure("all-reduce/nccl", 2, {{"channels", "65"}}),
               HasSubstr("parameter 'channels' cannot be 65"));
   EXPECT_THAT(nccl_failure("all-reduce/nccl", 2, {{"threads", "32"}}), HasSubstr("cannot be 32"));

@@ -38,8 +38,7 @@ struct TokenShape {
 TokenShape token_shape_of(const KernelArguments& arguments) {
   const std::int64_t elements =
       std::max<std::int64_t>(1, arguments.size.count / size_of(arguments.type));
-  const std::int64_t hidden = arguments.number("hidden");
-  if (hidden < 1) throw Failure("parameter 'hidden' cannot be 0", kOption, "it is a number from 1");
+  const std::int64_t hidden = arguments.number("hidden", 1);
   if (elements <= hidden) return {1, elements};
   return {(elements + hidden - 1) / hidden, hidden};
 }

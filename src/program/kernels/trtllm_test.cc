@@ -92,7 +92,7 @@ TEST(AutoKernels, nccl_does_the_collective_that_is_asked_for) {
       [] {
         chosen("auto/nccl", 2, 64 * kKiB, {.parameters = {{"collective", "sort"}}});
       },
-      testing::ThrowsMessage<Failure>(HasSubstr("'collective' cannot be 'sort'")));
+      testing::ThrowsMessage<Failure>(HasSubstr("'collective' of 'auto/nccl' cannot be 'sort'")));
   EXPECT_THAT(
       [] {
         chosen("all-reduce/trtllm", 2, 64 * kKiB, {.parameters = {{"hidden", "0"}}});
