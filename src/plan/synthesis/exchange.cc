@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <numeric>
-#include <queue>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -127,110 +126,69 @@ class Exchange {
  public:
   Exchange(Fabric& fabric, const SynthesisOptions& options)
       : options_(options),
-        steps_(fabric, options.chunk_bytes, false),
-        ranks_(fabric.ranks()),
-        paths_(steps_, ranks_, options.parts, fabric.trunks().size()) {
+        timetable_(fabric, options.chunk_bytes, false),
+        steps_(timetable_.steps()),
+        paths_(steps_, fabric.ranks(), options.parts, fabric.trunks().size()) {
     waiting_.resize(steps_.all().size());
-    is_due_.assign(index(ranks_), false);
-    for (int rank = 0; rank < ranks_; ++rank) next_.push_back(rank + 1);
-    for (std::int64_t chunk = 0; chunk < options.parts * ranks_ * ranks_; ++chunk) {
+    taken_.resize(index(options.parts * fabric.ranks() * fabric.ranks()));
+    for (std::int64_t chunk = 0; chunk < std::ssize(taken_); ++chunk) {
       total_ += std::ssize(paths_.path(chunk));
-      arrive(chunk, 0);
+      arrive(chunk);
     }
   }
 
   std::vector<Move> run() {
-    moves_.reserve(index(total_));
-    while (true) {
-      std::vector<int> due = std::exchange(due_, {});
-      std::ranges::sort(due);
-      for (const int rank : due) is_due_[index(rank)] = false;
-      for (const int rank : due) serve(rank);
-      if (std::ssize(moves_) == total_) return std::move(moves_);
-      now_ = events_.top().when;
-      while (!events_.empty() && events_.top().when == now_) {
-        const Event event = events_.top();
-        events_.pop();
-        if (event.trunk >= 0) {
-          for (const std::int32_t step : steps_.over(event.trunk))
-            if (!waiting_[index(step)].empty()) mark(steps_[step].to);
-        } else {
-          arrive(event.chunk, event.position);
-        }
-      }
-    }
+    return timetable_.run(
+        total_, [&](int rank) { serve(rank); },
+        [&](std::int32_t step) {
+          if (!waiting_[index(step)].empty()) timetable_.mark(steps_[step].to);
+        },
+        [&](int, std::int64_t chunk) { arrive(chunk); });
   }
 
  private:
-  struct Event {
-    Time when{0};
-    std::int32_t trunk = -1;  // that becomes free; -1: a chunk arrives
-    std::int64_t chunk = 0;
-    std::int32_t position = 0;  // on its path
-    bool operator>(const Event& other) const {
-      return std::tie(when, trunk, chunk) > std::tie(other.when, other.trunk, other.chunk);
-    }
-  };
-
-  void mark(int rank) {
-    if (is_due_[index(rank)]) return;
-    is_due_[index(rank)] = true;
-    due_.push_back(rank);
-  }
-
-  /// The chunk is where its path's step number `position` begins.
-  void arrive(std::int64_t chunk, std::int32_t position) {
+  /// The chunk is where its path's next step begins, or at the end.
+  void arrive(std::int64_t chunk) {
     const auto& path = paths_.path(chunk);
-    if (position == std::ssize(path)) return;
+    const std::size_t position = taken_[index(chunk)];
+    if (position == path.size()) return;
     Time left{0};
-    for (auto i = index(position); i < path.size(); ++i)
+    for (std::size_t i = position; i < path.size(); ++i)
       left += steps_[path[i]].busy + steps_[path[i]].latency;
     // The part first: early parts of all pairs before late ones.
-    waiting_[index(path[index(position)])].insert(
-        {{-left.fs}, chunk % options_.parts, chunk, position});
-    mark(steps_[path[index(position)]].to);
+    waiting_[index(path[position])].insert({{-left.fs}, chunk % options_.parts, chunk});
+    timetable_.mark(steps_[path[position]].to);
   }
 
   /// Lets chunks start towards a rank, those with the longest way to go first, senders in turn.
   void serve(int rank) {
     std::vector<std::tuple<Time, int, std::int32_t>> free;
     for (const std::int32_t number : steps_.into(rank)) {
-      if (waiting_[index(number)].empty() || !steps_.is_free(number, now_)) continue;
-      const int turn = (steps_[number].from - next_[index(rank)] + 2 * ranks_) % ranks_;
-      free.emplace_back(std::get<0>(*waiting_[index(number)].begin()), turn, number);
+      if (waiting_[index(number)].empty() || !timetable_.is_free(number)) continue;
+      free.emplace_back(std::get<0>(*waiting_[index(number)].begin()),
+                        timetable_.turn(steps_[number]), number);
     }
     std::ranges::sort(free);
     for (const auto& [left, turn, number] : free)
-      if (steps_.is_free(number, now_)) start(number);
+      if (timetable_.is_free(number)) start(number);
   }
 
   void start(std::int32_t number) {
-    const Step& step = steps_[number];
     const auto first = waiting_[index(number)].begin();
-    const auto [left, part, chunk, position] = *first;
+    const std::int64_t chunk = std::get<2>(*first);
     waiting_[index(number)].erase(first);
-    next_[index(step.to)] = step.from + 1;
-    steps_.take(number, now_, [&](std::int32_t trunk, Time when) {
-      events_.push({when, trunk, 0, 0});
-    });
-    const Time end = now_ + step.busy + step.latency;
-    moves_.push_back({chunk, step.from, step.to, now_, end});
-    events_.push({end, -1, chunk, position + 1});
+    ++taken_[index(chunk)];
+    timetable_.start(number, chunk);
   }
 
   const SynthesisOptions& options_;
-  Steps steps_;
-  int ranks_;
+  Timetable timetable_;
+  const Steps& steps_;
   Paths paths_;
-  /// By step: time left (negative: most first), part, chunk, position.
-  std::vector<std::set<std::tuple<Time, std::int64_t, std::int64_t, std::int32_t>>> waiting_;
-  std::vector<int> next_;  // by rank: whose turn it is to send to it
-  std::vector<int> due_;   // ranks to be served now
-  std::vector<bool> is_due_;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  Time now_{0};
+  /// By step: time left (negative: most first), part, chunk.
+  std::vector<std::set<std::tuple<Time, std::int64_t, std::int64_t>>> waiting_;
+  std::vector<std::size_t> taken_;  // by chunk: steps of its path
   std::int64_t total_ = 0;
-  std::vector<Move> moves_;
 };
 
 }  // namespace

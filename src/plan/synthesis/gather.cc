@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <bit>
-#include <queue>
 #include <tuple>
 #include <utility>
 
@@ -24,7 +23,8 @@ class Gather {
   Gather(Fabric& fabric, const SynthesisOptions& options, bool against)
       : fabric_(fabric),
         options_(options),
-        steps_(fabric, options.chunk_bytes, against),
+        timetable_(fabric, options.chunk_bytes, against),
+        steps_(timetable_.steps()),
         ranks_(fabric.ranks()),
         chunks_(ranks_ * options.parts) {
     const std::size_t words = index((chunks_ + 63) / 64);
@@ -32,11 +32,8 @@ class Gather {
     coming_ = has_;
     to_island_ = has_;
     copies_.assign(index(chunks_), 1);
-    next_.assign(index(ranks_), 0);
-    is_due_.assign(index(ranks_), true);
     for (int rank = 0; rank < ranks_; ++rank) {
-      due_.push_back(rank);
-      next_[index(rank)] = rank + 1;
+      timetable_.mark(rank);
       for (std::int64_t chunk = rank * options.parts; chunk < (rank + 1) * options.parts; ++chunk) {
         insert(has_[index(rank)], chunk);
         insert(coming_[index(rank)], chunk);
@@ -46,54 +43,16 @@ class Gather {
   }
 
   std::vector<Move> run() {
-    const std::int64_t wanted = chunks_ * (ranks_ - 1);
-    moves_.reserve(index(wanted));
-    while (true) {
-      for (const int rank : due_) is_due_[index(rank)] = false;
-      const std::vector<int> due = std::exchange(due_, {});
-      for (const int rank : due) serve(rank);
-      if (std::ssize(moves_) == wanted) return std::move(moves_);
-      if (events_.empty())
-        throw Failure("machine '" + fabric_.machine().name + "': not every rank has a way to all",
-                      {}, {}, ExitCode::internal);
-      now_ = events_.top().when;
-      while (!events_.empty() && events_.top().when == now_) {
-        const Event event = events_.top();
-        events_.pop();
-        happen(event);
-      }
-      // Whoever lacks most comes first.
-      std::ranges::sort(due_);
-    }
+    return timetable_.run(
+        chunks_ * (ranks_ - 1), [&](int rank) { serve(rank); },
+        [&](std::int32_t step) { timetable_.mark(steps_[step].to); },
+        [&](int rank, std::int64_t chunk) {
+          insert(has_[index(rank)], chunk);
+          for (const std::int32_t step : steps_.out_of(rank)) timetable_.mark(steps_[step].to);
+        });
   }
 
  private:
-  struct Event {
-    Time when{0};
-    std::int32_t trunk = -1;  // that becomes free; -1: a chunk arrives
-    int rank = 0;
-    std::int64_t chunk = 0;
-    bool operator>(const Event& other) const {
-      return std::tie(when, trunk, rank, chunk) >
-             std::tie(other.when, other.trunk, other.rank, other.chunk);
-    }
-  };
-
-  void mark(int rank) {
-    if (is_due_[index(rank)]) return;
-    is_due_[index(rank)] = true;
-    due_.push_back(rank);
-  }
-
-  void happen(const Event& event) {
-    if (event.trunk >= 0) {
-      for (const std::int32_t step : steps_.over(event.trunk)) mark(steps_[step].to);
-    } else {
-      insert(has_[index(event.rank)], event.chunk);
-      for (const std::int32_t step : steps_.out_of(event.rank)) mark(steps_[step].to);
-    }
-  }
-
   /// What a step could bring now, 64 chunks at a time.
   std::uint64_t useful(const Step& step, std::size_t word) const {
     std::uint64_t bits = has_[index(step.from)][word] & ~coming_[index(step.to)][word];
@@ -119,18 +78,17 @@ class Gather {
     };
     std::vector<Choice> free;
     for (const std::int32_t number : steps_.into(rank)) {
-      if (!steps_.is_free(number, now_)) continue;
+      if (!timetable_.is_free(number)) continue;
       const Step& step = steps_[number];
       const std::int64_t choices = count_useful(step);
       if (choices == 0) continue;
-      const int turn = static_cast<int>((step.from - next_[index(rank)] + 2 * ranks_) % ranks_);
-      free.push_back({shares_trunks(rank) ? 0 : choices, turn, number});
+      free.push_back({shares_trunks(rank) ? 0 : choices, timetable_.turn(step), number});
     }
     std::ranges::sort(free, [](const Choice& a, const Choice& b) {
       return std::tie(a.choices, a.turn, a.step) < std::tie(b.choices, b.turn, b.step);
     });
     for (const Choice& choice : free) {
-      if (!steps_.is_free(choice.step, now_)) continue;
+      if (!timetable_.is_free(choice.step)) continue;
       const std::int64_t chunk = choose(steps_[choice.step]);
       if (chunk >= 0) start(choice.step, chunk);
     }
@@ -168,28 +126,17 @@ class Gather {
     insert(coming_[index(step.to)], chunk);
     insert(to_island_[index(fabric_.island(step.to))], chunk);
     ++copies_[index(chunk)];
-    next_[index(step.to)] = step.from + 1;
-    steps_.take(number, now_, [&](std::int32_t trunk, Time when) {
-      events_.push({when, trunk, 0, 0});
-    });
-    const Time end = now_ + step.busy + step.latency;
-    moves_.push_back({chunk, step.from, step.to, now_, end});
-    events_.push({end, -1, step.to, chunk});
+    timetable_.start(number, chunk);
   }
 
   Fabric& fabric_;
   const SynthesisOptions& options_;
-  Steps steps_;
+  Timetable timetable_;
+  const Steps& steps_;
   std::int64_t ranks_, chunks_;
   std::vector<Bits> has_, coming_;    // by rank
   std::vector<Bits> to_island_;       // by the number of an island: has or will have
   std::vector<std::int64_t> copies_;  // by chunk: ranks that have it or will
-  std::vector<int> next_;             // by rank: whose turn it is to send to it
-  std::vector<int> due_;              // ranks to be served now
-  std::vector<bool> is_due_;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  Time now_{0};
-  std::vector<Move> moves_;
 };
 
 }  // namespace

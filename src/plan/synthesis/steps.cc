@@ -9,7 +9,6 @@ namespace hemiola::plan {
 Steps::Steps(Fabric& fabric, std::int64_t chunk_bytes, bool against)
     : into_(index(fabric.ranks())), out_of_(index(fabric.ranks())) {
   over_.resize(fabric.trunks().size());
-  free_.resize(fabric.trunks().size());
   for (const auto& [from, to] : fabric.neighbours()) {
     const Way& way = fabric.way(from, to);
     Step step{.from = against ? to : from, .to = against ? from : to};
@@ -42,10 +41,47 @@ Steps::Steps(Fabric& fabric, std::int64_t chunk_bytes, bool against)
   }
 }
 
-bool Steps::is_free(std::int32_t step, Time now) const {
-  const auto& loads = (*this)[step].loads;
+Timetable::Timetable(Fabric& fabric, std::int64_t chunk_bytes, bool against)
+    : fabric_(fabric),
+      steps_(fabric, chunk_bytes, against),
+      free_(fabric.trunks().size()),
+      is_due_(index(fabric.ranks()), false) {
+  for (int rank = 0; rank < fabric.ranks(); ++rank) next_.push_back(rank + 1);
+}
+
+bool Timetable::is_free(std::int32_t step) const {
   return std::ranges::all_of(
-      loads, [&](const Step::Load& load) { return free_[index(load.trunk)] <= now; });
+      steps_[step].loads, [&](const Step::Load& load) { return free_[index(load.trunk)] <= now_; });
+}
+
+int Timetable::turn(const Step& step) const {
+  const int ranks = fabric_.ranks();
+  return (step.from - next_[index(step.to)] + 2 * ranks) % ranks;
+}
+
+void Timetable::mark(int rank) {
+  if (is_due_[index(rank)]) return;
+  is_due_[index(rank)] = true;
+  due_.push_back(rank);
+}
+
+void Timetable::start(std::int32_t number, std::int64_t chunk) {
+  const Step& step = steps_[number];
+  next_[index(step.to)] = step.from + 1;
+  for (const Step::Load& load : step.loads) {
+    free_[index(load.trunk)] = now_ + load.busy;
+    events_.push({now_ + load.busy, load.trunk, 0, 0});
+  }
+  const Time end = now_ + step.busy + step.latency;
+  moves_.push_back({chunk, step.from, step.to, now_, end});
+  events_.push({end, -1, step.to, chunk});
+}
+
+void Timetable::go_on() {
+  if (events_.empty())
+    throw Failure("machine '" + fabric_.machine().name + "': not every rank has a way to all", {},
+                  {}, ExitCode::internal);
+  now_ = events_.top().when;
 }
 
 }  // namespace hemiola::plan
