@@ -115,24 +115,18 @@ void Atoms::cut(const plan::Region& region, const Indices& at) {
 
 void Atoms::cut_everything(const Unrolled& unrolled, const Alignment& aligned) {
   const plan::Plan& plan = unrolled.plan();
-  for (std::int32_t s = 0; s < unrolled.streams(); ++s) {
-    for (TransferId id{s, 0}; id.number < unrolled.transfers(s); ++id.number) {
-      const plan::Transfer& transfer = unrolled.transfer(id);
-      const Indices at = unrolled.at(id);
-      cut(transfer.source, at);
-      cut(transfer.destination, at);
-      if (transfer.reduce != ReduceOp::none && transfer.group < 0) cut(transfer.operand, at);
-      for (const plan::Dependency& dependency : transfer.after)
-        if (dependency.computed) cut(*dependency.computed, at);
-    }
-  }
-  for (const Meeting& meeting : unrolled.meetings()) {
-    if (!unrolled.disagreement(meeting).empty()) continue;
-    if (std::ranges::any_of(meeting.members, [](TransferId id) { return id.stream < 0; })) continue;
-    for (const Movement& movement : unrolled.movements(meeting)) {
-      cut(movement.destination);
-      for (const auto& [rank, area] : movement.sources) cut(area);
-    }
+  unrolled.each_transfer([&](TransferId id) {
+    const plan::Transfer& transfer = unrolled.transfer(id);
+    const Indices at = unrolled.at(id);
+    cut(transfer.source, at);
+    cut(transfer.destination, at);
+    if (transfer.reduce != ReduceOp::none && transfer.group < 0) cut(transfer.operand, at);
+    for (const plan::Dependency& dependency : transfer.after)
+      if (dependency.computed) cut(*dependency.computed, at);
+  });
+  for (const Movement& movement : unrolled.movements_of_meetings()) {
+    cut(movement.destination);
+    for (const auto& [rank, area] : movement.sources) cut(area);
   }
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const plan::Code& code = plan.code(rank);
@@ -187,18 +181,12 @@ void Atoms::collect_pairs(const Unrolled& unrolled, const Alignment& aligned) {
         if (area.elements() > 1) pair(area, movement.destination);
     }
   };
-  for (std::int32_t s = 0; s < unrolled.streams(); ++s) {
-    for (TransferId id{s, 0}; id.number < unrolled.transfers(s); ++id.number) {
-      const plan::Transfer& transfer = unrolled.transfer(id);
-      if (transfer.kind != plan::TransferKind::collective && transfer.source.elements() > 1)
-        add(unrolled.movements(id));
-    }
-  }
-  for (const Meeting& meeting : unrolled.meetings()) {
-    const bool complete =
-        std::ranges::none_of(meeting.members, [](TransferId id) { return id.stream < 0; });
-    if (complete && unrolled.disagreement(meeting).empty()) add(unrolled.movements(meeting));
-  }
+  unrolled.each_transfer([&](TransferId id) {
+    const plan::Transfer& transfer = unrolled.transfer(id);
+    if (transfer.kind != plan::TransferKind::collective && transfer.source.elements() > 1)
+      add(unrolled.movements(id));
+  });
+  add(unrolled.movements_of_meetings());
   for (const auto& [a, b] : aligned)
     if (a.elements() > 1) pair(a, b);
   std::ranges::sort(pairs_);

@@ -77,15 +77,14 @@ void add_products(const Rect& box, const std::vector<TileOperand>& reads, TileOp
   }
 }
 
-/// What a tile does, on any memory: read(tensor, position), write(tensor, position, value),
-/// add(tensor, position, value).
-template <class Read, class Write, class Add>
+/// What a tile does to memory (by tensor), with what read(tensor, position) gives it.
+template <class Read>
 void run(const plan::Plan& plan, const plan::Compute& compute, int rank, std::int64_t tile,
-         Read read, Write write, Add add) {
+         Read read, std::vector<std::vector<float>>& memory) {
   const Rect box = tile_box(compute, tile);
   const auto store = [&](const plan::ComputeOperand& operand, std::int64_t position, float value) {
-    operand.use == plan::Use::write ? write(operand.tensor, position, value)
-                                    : add(operand.tensor, position, value);
+    float& place = memory[index(operand.tensor)][index(position)];
+    place = operand.use == plan::Use::write ? value : place + value;
   };
   const auto shape_of = [&](const plan::ComputeOperand& operand) {
     return plan.tensors[index(operand.tensor)].shape;
@@ -132,10 +131,15 @@ void run(const plan::Plan& plan, const plan::Compute& compute, int rank, std::in
   }
 }
 
-/// What all tiles of a compute touch of an operand on a rank.
-Area made_by(const plan::Plan& plan, const plan::ComputeOperand& operand,
-             const plan::Compute& compute, int rank) {
-  return operand_area(plan, operand, plan::whole_box(compute), rank);
+/// Before the first tile of a compute: what all its tiles accumulate in is empty.
+void clear_sums(const plan::Plan& plan, const plan::Compute& compute, int rank,
+                std::vector<std::vector<float>>& memory) {
+  for (const plan::ComputeOperand& operand : compute.operands) {
+    if (operand.use != plan::Use::accumulate) continue;
+    const Area made = operand_area(plan, operand, plan::whole_box(compute), rank);
+    for (const std::int64_t element : elements(plan, made))
+      memory[index(operand.tensor)][index(element)] = 0;
+  }
 }
 
 }  // namespace
@@ -240,23 +244,13 @@ void PlanData::begin(std::uint64_t seed) {
 }
 
 void PlanData::begin_launch(int rank, const plan::Compute& compute) {
-  for (const plan::ComputeOperand& operand : compute.operands) {
-    if (operand.use != plan::Use::accumulate) continue;
-    float* const tensor = this->tensor(rank, operand.tensor);
-    for (const std::int64_t element : elements(plan_, made_by(plan_, operand, compute, rank)))
-      tensor[element] = 0;
-  }
+  clear_sums(plan_, compute, rank, memory_[index(rank)]);
 }
 
 void PlanData::run_tile(int rank, const plan::Compute& compute, std::int64_t tile) {
   Tensors& memory = memory_[index(rank)];
-  const auto at = [&](std::int32_t tensor, std::int64_t position) -> float& {
-    return memory[index(tensor)][index(position)];
-  };
-  run(
-      plan_, compute, rank, tile, [&](std::int32_t t, std::int64_t p) { return at(t, p); },
-      [&](std::int32_t t, std::int64_t p, float value) { at(t, p) = value; },
-      [&](std::int32_t t, std::int64_t p, float value) { at(t, p) += value; });
+  const auto read = [&](std::int32_t t, std::int64_t p) { return memory[index(t)][index(p)]; };
+  run(plan_, compute, rank, tile, read, memory);
 }
 
 /// What a rank held or computed at the start.
@@ -307,9 +301,7 @@ void PlanData::compute_reference(int rank) {
     for (std::size_t e = 0; e < results[t].size(); ++e)
       results[t][e] = std::isnan(initial[e]) ? 0 : initial[e];
   }
-  const auto at = [&](std::int32_t t, std::int64_t p) -> float& {
-    return results[index(t)][index(p)];
-  };
+  const auto read = [&](std::int32_t t, std::int64_t p) { return right_input(rank, t, p); };
   const plan::Code& code = plan_.code(rank);
   std::vector<std::int32_t> order;
   for (std::size_t c = 0; c < code.computes.size(); ++c)
@@ -318,18 +310,9 @@ void PlanData::compute_reference(int rank) {
   order.insert(order.end(), launches.sorted().begin(), launches.sorted().end());
   for (const std::int32_t c : order) {
     const plan::Compute& compute = code.computes[index(c)];
-    for (const plan::ComputeOperand& operand : compute.operands) {
-      if (!compute.is_launch() || operand.use != plan::Use::accumulate) continue;
-      for (const std::int64_t element : elements(plan_, made_by(plan_, operand, compute, rank)))
-        at(operand.tensor, element) = 0;
-    }
-    for (std::int64_t tile = 0; tile < count_tiles(compute); ++tile) {
-      run(
-          plan_, compute, rank, tile,
-          [&](std::int32_t t, std::int64_t p) { return right_input(rank, t, p); },
-          [&](std::int32_t t, std::int64_t p, float value) { at(t, p) = value; },
-          [&](std::int32_t t, std::int64_t p, float value) { at(t, p) += value; });
-    }
+    if (compute.is_launch()) clear_sums(plan_, compute, rank, results);
+    for (std::int64_t tile = 0; tile < count_tiles(compute); ++tile)
+      run(plan_, compute, rank, tile, read, results);
   }
 }
 

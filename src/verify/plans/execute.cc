@@ -125,24 +125,13 @@ class PlanExecution {
   void find_arrivals(Kernel& kernel) {
     kernel.arrivals.resize(kernel.done.size());
     if (!kernel.waits_by_tiles()) return;
-    const auto arrives = [&](const plan::Area& area, TransferId id) {
+    unrolled_.each_arrival([&](int rank, const plan::Area& area, TransferId id) {
+      if (rank != kernel.rank) return;
       for (std::size_t tile = 0; tile < kernel.areas.size(); ++tile)
         if (std::ranges::any_of(kernel.areas[tile],
                                 [&](const plan::Area& read) { return overlap(read, area); }))
           kernel.arrivals[tile].push_back(id);
-    };
-    for (std::int32_t s = 0; s < unrolled_.streams(); ++s) {
-      for (TransferId id{s, 0}; id.number < unrolled_.transfers(s); ++id.number) {
-        const plan::Transfer& transfer = unrolled_.transfer(id);
-        if (transfer.kind == plan::TransferKind::collective) {
-          if (unrolled_.rank_of(s) == kernel.rank)
-            arrives(evaluate(transfer.destination, unrolled_.at(id)), id);
-          continue;
-        }
-        for (const Movement& movement : unrolled_.movements(id))
-          if (movement.rank == kernel.rank) arrives(movement.destination, id);
-      }
-    }
+    });
   }
 
   std::string who(int thread) const {

@@ -53,28 +53,16 @@ void PlanInterpreter::create_tiles() {
 }
 
 void PlanInterpreter::find_arrivals() {
-  const auto arrives = [&](int rank, const std::vector<std::int32_t>& atoms, TransferId id) {
-    for (const std::int32_t atom : atoms) {
+  unrolled_.each_arrival([&](int rank, const plan::Area& area, TransferId id) {
+    if (plan_.code(rank).computes.empty()) return;
+    for (const std::int32_t atom : atoms_.of(area)) {
       const auto found = tile_cells_.find(cell_index(rank, atom));
       if (found == tile_cells_.end() || found->second.readers.empty()) continue;
       found->second.arrivals.push_back(id);
       if (found->second.arriving++ > 0) continue;
       for (const std::int32_t tile : found->second.readers) ++tiles_[index(tile)].waiting;
     }
-  };
-  for (std::int32_t s = 0; s < unrolled_.streams(); ++s) {
-    for (TransferId id{s, 0}; id.number < unrolled_.transfers(s); ++id.number) {
-      const plan::Transfer& transfer = unrolled_.transfer(id);
-      if (transfer.kind == plan::TransferKind::collective) {
-        arrives(unrolled_.rank_of(s), atoms_.of(evaluate(transfer.destination, unrolled_.at(id))),
-                id);
-        continue;
-      }
-      for (const Movement& movement : unrolled_.movements(id))
-        if (!plan_.code(movement.rank).computes.empty())
-          arrives(movement.rank, atoms_.of(movement.destination), id);
-    }
-  }
+  });
 }
 
 /// What the computes of a rank leave of an atom: what the last of those that write it makes, or

@@ -54,21 +54,20 @@ void Unrolled::unroll(const std::vector<plan::Item>& items, Step& path, std::siz
 void Unrolled::find_meetings() {
   std::map<std::pair<std::int32_t, std::int64_t>, std::int32_t> known;  // group, count -> meeting
   std::map<std::pair<std::int32_t, int>, std::int64_t> counts;          // group, rank
-  for (std::int32_t s = 0; s < streams(); ++s) {
-    for (TransferId id{s, 0}; id.number < transfers(s); ++id.number) {
-      const Transfer& transfer = this->transfer(id);
-      if (transfer.kind != TransferKind::collective) continue;
-      const auto& group = plan_.groups[index(transfer.group)];
-      const std::int64_t count = counts[{transfer.group, rank_of(s)}]++;
-      const auto [entry, fresh] =
-          known.try_emplace({transfer.group, count}, static_cast<std::int32_t>(meetings_.size()));
-      if (fresh)
-        meetings_.push_back({transfer.group, std::vector<TransferId>(group.size(), {-1, -1})});
-      const auto member = std::ranges::find(group, rank_of(s)) - group.begin();
-      meetings_[index(entry->second)].members[index(member)] = id;
-      meeting_of_.emplace_back(id, entry->second);
-    }
-  }
+  each_transfer([&](TransferId id) {
+    const Transfer& transfer = this->transfer(id);
+    if (transfer.kind != TransferKind::collective) return;
+    const auto& group = plan_.groups[index(transfer.group)];
+    const int rank = rank_of(id.stream);
+    const std::int64_t count = counts[{transfer.group, rank}]++;
+    const auto [entry, fresh] =
+        known.try_emplace({transfer.group, count}, static_cast<std::int32_t>(meetings_.size()));
+    if (fresh)
+      meetings_.push_back({transfer.group, std::vector<TransferId>(group.size(), {-1, -1})});
+    const auto member = std::ranges::find(group, rank) - group.begin();
+    meetings_[index(entry->second)].members[index(member)] = id;
+    meeting_of_.emplace_back(id, entry->second);
+  });
 }
 
 std::int64_t Unrolled::transfers() const {
@@ -192,6 +191,17 @@ std::vector<bool> Unrolled::written_tensors() const {
   for (const std::vector<Step>& steps : steps_)
     for (const Step& step : steps) written[index(step.transfer->destination.tensor)] = true;
   return written;
+}
+
+std::vector<Movement> Unrolled::movements_of_meetings() const {
+  std::vector<Movement> all;
+  for (const Meeting& meeting : meetings_) {
+    const bool complete =
+        std::ranges::none_of(meeting.members, [](TransferId id) { return id.stream < 0; });
+    if (!complete || !disagreement(meeting).empty()) continue;
+    std::ranges::move(movements(meeting), std::back_inserter(all));
+  }
+  return all;
 }
 
 std::string Unrolled::place(TransferId id) const {

@@ -60,6 +60,22 @@ class Unrolled {
             static_cast<std::int32_t>(dependency.transfer(at))};
   }
 
+  /// Calls visit(id) for all transfers, stream by stream.
+  template <class Visit>
+  void each_transfer(Visit&& visit) const {
+    for (std::int32_t s = 0; s < streams(); ++s)
+      for (TransferId id{s, 0}; id.number < transfers(s); ++id.number) visit(id);
+  }
+  /// Calls visit(rank, area, id) for what each of them writes; of a collective its own member.
+  template <class Visit>
+  void each_arrival(Visit&& visit) const {
+    each_transfer([&](TransferId id) {
+      if (transfer(id).kind == plan::TransferKind::collective)
+        return visit(rank_of(id.stream), evaluate(transfer(id).destination, at(id)), id);
+      for (const Movement& movement : movements(id)) visit(movement.rank, movement.destination, id);
+    });
+  }
+
   /// Collectives; `meeting_of` is -1 for other transfers.
   const std::vector<Meeting>& meetings() const { return meetings_; }
   std::int32_t meeting_of(TransferId id) const;
@@ -69,6 +85,8 @@ class Unrolled {
   /// Of a whole collective. A broadcast goes out from the group's first rank. All members came and
   /// agree (see disagreement).
   std::vector<Movement> movements(const Meeting& meeting) const;
+  /// Those of all meetings that take place.
+  std::vector<Movement> movements_of_meetings() const;
   /// Why the members of a meeting do not run the same collective; empty: they do.
   std::string disagreement(const Meeting& meeting) const;
 

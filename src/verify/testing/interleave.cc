@@ -159,30 +159,15 @@ class Interleaving {
         }
       }
     }
-    for (std::int32_t s = 0; s < unrolled_.streams() && !tiles_.empty(); ++s) {
-      for (TransferId id{s, 0}; id.number < unrolled_.transfers(s); ++id.number) {
-        for (const auto& destination : destinations(id)) {
-          const auto& area = destination.second;
-          for (Tile& tile : tiles_)
-            if (tile.rank == destination.first && compute_of(tile).waits == plan::Waits::tiles &&
-                std::ranges::any_of(tile.areas, [&](const auto& used) {
-                  const bool reads = used.first == plan::Use::read || used.first == plan::Use::add;
-                  return reads && overlap(used.second, area);
-                }))
-              tile.arrivals.push_back(id);
-        }
-      }
-    }
-  }
-
-  std::vector<std::pair<int, plan::Area>> destinations(TransferId id) const {
-    const plan::Transfer& transfer = unrolled_.transfer(id);
-    if (transfer.kind == plan::TransferKind::collective)
-      return {{unrolled_.rank_of(id.stream), evaluate(transfer.destination, unrolled_.at(id))}};
-    std::vector<std::pair<int, plan::Area>> all;
-    for (const Movement& movement : unrolled_.movements(id))
-      all.emplace_back(movement.rank, movement.destination);
-    return all;
+    unrolled_.each_arrival([&](int rank, const plan::Area& area, TransferId id) {
+      for (Tile& tile : tiles_)
+        if (tile.rank == rank && compute_of(tile).waits == plan::Waits::tiles &&
+            std::ranges::any_of(tile.areas, [&](const auto& used) {
+              const bool reads = used.first == plan::Use::read || used.first == plan::Use::add;
+              return reads && overlap(used.second, area);
+            }))
+          tile.arrivals.push_back(id);
+    });
   }
 
   Tile& tile_of(std::int32_t actor) { return tiles_[index(actor - unrolled_.streams())]; }
