@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/index.h"
+
 namespace hemiola::verify {
 
 /// `count` contributions from each of the ranks source .. source + sources - 1. In programs it is
@@ -47,10 +49,16 @@ class ValueTable {
   ValueTable& operator=(const ValueTable&) = delete;
 
   /// From now on inputs are those of this call, 0 the first.
-  void begin_call(std::int32_t call) { call_ = call; }
+  void begin_call(std::int32_t call) {
+    call_ = call;
+    inputs_.clear();
+  }
   std::int32_t call() const { return call_; }
   Value input(std::int32_t rank, std::int64_t delta) {
-    return intern({{rank, 1, delta, 1, call_}});
+    if (index(rank) >= inputs_.size()) inputs_.resize(index(rank) + 1, kUndefined);
+    Value& first = inputs_[index(rank)];
+    if (!first.defined()) first = intern({{rank, 1, 0, 1, call_}});
+    return {first.terms, delta};
   }
   /// One contribution from each of several ranks, of the first call.
   Value contributions(std::int32_t first_rank, std::int32_t ranks, std::int64_t delta);
@@ -85,6 +93,7 @@ class ValueTable {
   static constexpr std::int32_t kComputed = INT32_MIN + 2;
 
   std::int32_t call_ = 0;
+  std::vector<Value> inputs_;  ///< by rank, of this call: byte 0
   std::vector<const std::vector<Term>*> by_index_;
   std::unordered_map<std::vector<Term>, std::int32_t, Hash> interned_;
   std::unordered_map<SumKey, Value, Hash> sums_;

@@ -82,11 +82,6 @@ PlanInterpreter::Wait PlanInterpreter::wait_of(std::int32_t actor) const {
   return {-1, "waits for nothing"};
 }
 
-Witness PlanInterpreter::stuck(std::int32_t actor, std::string text) const {
-  const std::int32_t number = actor < unrolled_.streams() ? streams_[index(actor)].position : 0;
-  return witness({actor, number}, std::move(text));
-}
-
 Finding PlanInterpreter::explain_deadlock() const {
   std::int32_t actor = -1;
   for (std::int32_t s = 0; s < unrolled_.streams() && actor < 0; ++s)
@@ -105,7 +100,8 @@ Finding PlanInterpreter::explain_deadlock() const {
     }
     path.push_back(actor);
     const Wait wait = wait_of(actor);
-    steps.push_back(stuck(actor, wait.text));
+    const std::int32_t number = actor < unrolled_.streams() ? streams_[index(actor)].position : 0;
+    steps.push_back(witness({actor, number}, wait.text));
     if (wait.actor < 0)
       return {"rank " + std::to_string(steps.back().rank) + " " + wait.text, {steps.back()}};
     actor = wait.actor;

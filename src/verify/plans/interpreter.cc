@@ -54,11 +54,10 @@ PlanInterpreter::PlanInterpreter(const Unrolled& unrolled, const Atoms& atoms)
 void PlanInterpreter::initialise() {
   std::vector<std::int32_t> atoms;
   for (int rank = 0; rank < plan_.ranks; ++rank) {
-    of_rank_.push_back(contributions(rank, 1));
     atoms.clear();
     for (const plan::Area& area : residents(plan_, rank)) atoms_.append(area, atoms);
     for (const std::int32_t atom : atoms)
-      cells_[cell_index(rank, atom)].value = {of_rank_.back().terms, atom};
+      cells_[cell_index(rank, atom)].value = values_.input(rank, atom);
   }
   if (plan::states_result(plan_) || !tiles_.empty()) find_owners();
   if (!tiles_.empty()) find_meanings();
@@ -110,7 +109,7 @@ void PlanInterpreter::advance(std::int32_t stream) {
       for (const Movement& movement : unrolled_.movements(id)) {
         if (movements_.size() == count) movements_.emplace_back();
         AtomMovement& out = movements_[count++];
-        out = {movement.rank, {stream, id.number}, atoms_.of(movement.destination), {}};
+        out = {movement.rank, {stream, id.number}, atoms_.of(movement.destination), {}, {}};
         for (const auto& [rank, area] : movement.sources)
           out.sources.emplace_back(rank, atoms_.of(area));
       }

@@ -114,6 +114,7 @@ class PlanInterpreter {
     Event event;
     std::vector<std::int32_t> destination;
     std::vector<std::pair<int, std::vector<std::int32_t>>> sources;
+    std::vector<Value> values;  ///< on their way
   };
   struct StreamState {
     std::int32_t position = 0;  ///< transfers done
@@ -181,7 +182,7 @@ class PlanInterpreter {
     return launch_of_[index(rank)][index(compute)];
   }
   /// What a compute makes of an atom; of those that add, each something of its own.
-  Value computed(std::int32_t atom, int rank, std::int32_t compute, bool adds) const;
+  Value computed(std::int32_t atom, int rank, std::int32_t compute, bool adds);
 
   // plans/deadlock.cc
   struct Wait {
@@ -190,7 +191,6 @@ class PlanInterpreter {
   };
   Wait wait_of(std::int32_t actor) const;
   Wait wait_of_launch(std::int32_t launch) const;
-  Witness stuck(std::int32_t actor, std::string text) const;
   std::string name_of_compute(int rank, std::int32_t compute) const;
 
   const Unrolled& unrolled_;
@@ -198,7 +198,6 @@ class PlanInterpreter {
   const Atoms& atoms_;
   Order order_;
   ValueTable values_;
-  std::vector<Value> of_rank_;  ///< what each rank held of atom 0
   std::vector<PlanCell> cells_;
   std::vector<char> in_transit_;  ///< by atom
   std::vector<bool> reduced_tensors_;
@@ -215,7 +214,6 @@ class PlanInterpreter {
   std::deque<std::int32_t> ready_;  ///< streams, and from streams() on launches
   std::deque<std::int32_t> ready_tiles_;
   std::vector<AtomMovement> movements_;  ///< scratch
-  std::vector<Value> moved_;             ///< scratch
   std::set<std::int32_t> unknown_inputs_;
   std::optional<Finding> fault_;
   std::optional<Finding> first_repeated_;

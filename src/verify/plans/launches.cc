@@ -77,10 +77,8 @@ bool PlanInterpreter::launch_done(std::int32_t number, std::int32_t stream) {
   return false;
 }
 
-Value PlanInterpreter::computed(std::int32_t atom, int rank, std::int32_t compute,
-                                bool adds) const {
-  return {of_rank_[index(rank)].terms,
-          atom + (adds ? compute + std::int64_t{2} : 1) * atoms_.count()};
+Value PlanInterpreter::computed(std::int32_t atom, int rank, std::int32_t compute, bool adds) {
+  return values_.input(rank, atom + (adds ? compute + std::int64_t{2} : 1) * atoms_.count());
 }
 
 }  // namespace hemiola::verify

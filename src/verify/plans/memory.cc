@@ -48,9 +48,9 @@ void PlanInterpreter::convert(TransferId id, AtomMovement& out) const {
 
 /// All reads come before all writes: a collective may work in place.
 void PlanInterpreter::perform(std::vector<AtomMovement>& movements, std::size_t count) {
-  moved_.clear();
   for (std::size_t m = 0; m < count; ++m) {
-    const AtomMovement& movement = movements[m];
+    AtomMovement& movement = movements[m];
+    movement.values.clear();
     check_overlap(movement);
     for (std::size_t i = 0; i < movement.destination.size() && !fault_; ++i) {
       Value value = kUndefined;
@@ -60,15 +60,13 @@ void PlanInterpreter::perform(std::vector<AtomMovement>& movements, std::size_t 
         read(rank, atoms[i], movement.event);
         value = values_.sum(value, cells_[cell_index(rank, atoms[i])].value);
       }
-      moved_.push_back(value);
+      movement.values.push_back(value);
     }
   }
-  std::size_t next = 0;
   for (std::size_t m = 0; m < count; ++m) {
-    for (const std::int32_t atom : movements[m].destination) {
-      if (fault_) return;
-      write(movements[m].rank, atom, movements[m].event, moved_[next++]);
-    }
+    const AtomMovement& movement = movements[m];
+    for (std::size_t i = 0; i < movement.destination.size() && !fault_; ++i)
+      write(movement.rank, movement.destination[i], movement.event, movement.values[i]);
   }
 }
 
