@@ -3,58 +3,29 @@
 #include <functional>
 #include <numeric>
 
+#include "core/names.h"
+
 namespace hemiola::plan {
 
 std::string_view name_of(Role role) {
-  switch (role) {
-    case Role::input:
-      return "input";
-    case Role::output:
-      return "output";
-    case Role::scratch:
-      return "scratch";
-    case Role::transit:
-      return "transit";
-  }
-  return "?";
+  constexpr auto kNames =
+      std::to_array<std::string_view>({"input", "output", "scratch", "transit"});
+  return name_in(kNames, role);
 }
 
 std::string_view name_of(TransferKind kind) {
-  switch (kind) {
-    case TransferKind::push:
-      return "push";
-    case TransferKind::pull:
-      return "pull";
-    case TransferKind::copy:
-      return "copy";
-    case TransferKind::collective:
-      return "collective";
-  }
-  return "?";
+  constexpr auto kNames = std::to_array<std::string_view>({"push", "pull", "copy", "collective"});
+  return name_in(kNames, kind);
 }
 
 std::string_view name_of(Use use) {
-  switch (use) {
-    case Use::read:
-      return "read";
-    case Use::write:
-      return "write";
-    case Use::accumulate:
-      return "accumulate";
-    case Use::add:
-      return "add";
-  }
-  return "?";
+  constexpr auto kNames = std::to_array<std::string_view>({"read", "write", "accumulate", "add"});
+  return name_in(kNames, use);
 }
 
 std::string_view name_of(Waits waits) {
-  switch (waits) {
-    case Waits::tiles:
-      return "tiles";
-    case Waits::launch:
-      return "launch";
-  }
-  return "?";
+  constexpr auto kNames = std::to_array<std::string_view>({"tiles", "launch"});
+  return name_in(kNames, waits);
 }
 
 std::int64_t Tensor::elements() const {

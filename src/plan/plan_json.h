@@ -7,6 +7,10 @@
 
 #include "plan/plan.h"
 
+namespace hemiola {
+class JsonValue;
+}
+
 namespace hemiola::plan {
 
 /// Reads and validates a plan. Failure for what is wrong first, with file, line, JSON pointer and a
@@ -22,5 +26,7 @@ bool is_plan(std::string_view content);
 
 /// "0-3,8": ranks as files list them, ascending.
 std::string ranks_text(const std::vector<int>& ranks);
+/// Back again, of so many ranks, which are "all". Failure: one that is not there, or stands twice.
+std::vector<int> ranks_of(const JsonValue& text, int ranks);
 
 }  // namespace hemiola::plan

@@ -200,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"rank_twice",
             "\"ranks\": \"all\"",
             "\"ranks\": \"0-1,1\"",
-            {"rank 1 has code 0 already"}},
+            {"'0-1,1' names a rank twice"}},
         Bad{"rank_missing", "\"ranks\": \"all\"", "\"ranks\": \"0\"", {"rank 1 has no code"}},
         Bad{"ranks_garbled", "\"ranks\": \"all\"", "\"ranks\": \"0-x\"", {"not a list of ranks"}},
         Bad{"absurd_mesh", "\"size\": 2", "\"size\": 1000000000000", {"/mesh/0/size", "range"}},

@@ -3,12 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/index.h"
 #include "core/json.h"
 #include "core/lists.h"
 #include "core/text.h"
+#include "core/units.h"
 #include "plan/budget.h"
 #include "plan/collective_shape.h"
 #include "plan/plan_json.h"
@@ -110,15 +110,18 @@ class Reader {
     plan_.tensors.push_back(std::move(tensor));
   }
 
+  /// The number of the one that is called so.
+  template <class Named>
+  static std::int32_t named(const JsonValue& value, const std::vector<Named>& all, const char* what,
+                            const std::string& hint) {
+    const auto found = std::ranges::find(all, value.text(), &Named::name);
+    if (found != all.end()) return static_cast<std::int32_t>(found - all.begin());
+    value.fail(fmt::format("there is no {} '{}'", what, value.text()),
+               suggest(value.text(), names_of(all), hint));
+  }
+
   std::int32_t tensor_named(const JsonValue& value) const {
-    const std::string name = value.text();
-    std::vector<std::string> names;
-    for (std::size_t t = 0; t < plan_.tensors.size(); ++t) {
-      if (plan_.tensors[t].name == name) return static_cast<std::int32_t>(t);
-      names.push_back(plan_.tensors[t].name);
-    }
-    value.fail(fmt::format("there is no tensor '{}'", name),
-               suggest(name, names, "tensors are " + joined(names)));
+    return named(value, plan_.tensors, "tensor", "tensors are " + joined(names_of(plan_.tensors)));
   }
 
   static Affine expression(const JsonValue& value) {
@@ -276,13 +279,9 @@ class Reader {
       compute.axes.push_back(std::move(read));
     }
     const auto axis_named = [&](const JsonValue& name) {
-      std::vector<std::string> names;
-      for (std::size_t i = 0; i < compute.axes.size(); ++i) {
-        if (compute.axes[i].name == name.text()) return static_cast<std::int32_t>(i);
-        names.push_back(compute.axes[i].name);
-      }
-      name.fail(fmt::format("there is no axis '{}'", name.text()),
-                fmt::format("axes are {}; * is all of a tensor's axis", fmt::join(names, ", ")));
+      return named(name, compute.axes, "axis",
+                   fmt::format("axes are {}; * is all of a tensor's axis",
+                               fmt::join(names_of(compute.axes), ", ")));
     };
     for (const JsonValue& given : value.at("operands").items()) {
       given.allow_keys({"tensor", "use", "axes", "begin", "wraps"});
@@ -349,7 +348,12 @@ class Reader {
         if (given.has("of")) expected.of = read_region(given.at("of"));
         if (given.has("rank")) expected.holder = expression(given.at("rank"));
       }
-      assign(value.at("ranks"), static_cast<std::int32_t>(plan_.codes.size()));
+      for (const int rank : ranks_of(value.at("ranks"), plan_.ranks)) {
+        std::int32_t& mine = plan_.code_of[index(rank)];
+        if (mine >= 0)
+          value.at("ranks").fail(fmt::format("rank {} has code {} already", rank, mine));
+        mine = static_cast<std::int32_t>(plan_.codes.size());
+      }
       plan_.codes.push_back(std::move(code));
     }
     const auto without = std::ranges::find(plan_.code_of, -1);
@@ -357,44 +361,6 @@ class Reader {
       root_.at("codes").fail(
           fmt::format("rank {} has no code", without - plan_.code_of.begin()),
           "a rank that does nothing still stands in the ranks of a code without streams");
-  }
-
-  /// "all", or "0-3,8".
-  void assign(const JsonValue& value, std::int32_t code) {
-    const std::string text = value.text();
-    const auto give = [&](std::int64_t rank) {
-      if (rank < 0 || rank >= plan_.ranks)
-        value.fail(fmt::format("rank {} is not one of {}", rank, plan_.ranks));
-      std::int32_t& mine = plan_.code_of[index(rank)];
-      if (mine >= 0) value.fail(fmt::format("rank {} has code {} already", rank, mine));
-      mine = code;
-    };
-    if (text == "all") {
-      for (int rank = 0; rank < plan_.ranks; ++rank) give(rank);
-      return;
-    }
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    const auto number = [&] {
-      std::int64_t parsed = -1;
-      const auto [next, error] = std::from_chars(at, end, parsed);
-      if (error != std::errc{} || parsed < 0)
-        value.fail(fmt::format("'{}' is not a list of ranks", text), "all, or such as 0-3,8");
-      at = next;
-      return std::min<std::int64_t>(parsed, kMostRanks);
-    };
-    for (;;) {
-      const std::int64_t first = number();
-      std::int64_t last = first;
-      if (at != end && *at == '-') {
-        ++at;
-        last = number();
-      }
-      for (std::int64_t rank = first; rank <= last; ++rank) give(rank);
-      if (at == end) return;
-      if (*at++ != ',' || last < first)
-        value.fail(fmt::format("'{}' is not a list of ranks", text), "all, or such as 0-3,8");
-    }
   }
 
   JsonValue root_;
@@ -423,6 +389,27 @@ Failure located(const Failure& failure, std::string_view json) {
 }
 
 }  // namespace
+
+std::vector<int> ranks_of(const JsonValue& value, int ranks) {
+  const std::string text = value.text();
+  std::vector<bool> named(index(ranks), text == "all");
+  for (const std::string& part : text == "all" ? std::vector<std::string>{} : split(text, ',')) {
+    const std::size_t dash = part.find('-');
+    const auto first = parse_count(part.substr(0, dash));
+    const auto last = dash == std::string::npos ? first : parse_count(part.substr(dash + 1));
+    if (!first || !last || *first > *last)
+      value.fail(fmt::format("'{}' is not a list of ranks", text), "all, or such as 0-3,8");
+    if (*last >= ranks) value.fail(fmt::format("rank {} is not one of {}", *last, ranks));
+    for (std::int64_t rank = *first; rank <= *last; ++rank) {
+      if (named[index(rank)]) value.fail(fmt::format("'{}' names a rank twice", text));
+      named[index(rank)] = true;
+    }
+  }
+  std::vector<int> all;
+  for (int rank = 0; rank < ranks; ++rank)
+    if (named[index(rank)]) all.push_back(rank);
+  return all;
+}
 
 Plan read_plan(std::string_view json, const std::string& file) {
   const JsonFile source{json, file};

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "core/affine.h"
-#include "core/lists.h"
 #include "core/text.h"
+#include "plan/plan_json.h"
 
 namespace hemiola::program {
 namespace {
@@ -25,7 +25,7 @@ class PromiseReader {
     std::vector<bool> has_code(rank_index(ranks_));
     for (const JsonValue& code : root.at("codes").items()) {
       code.allow_keys({"ranks", "output"});
-      for (const int rank : ranks_of(code.at("ranks"))) {
+      for (const int rank : plan::ranks_of(code.at("ranks"), ranks_)) {
         if (has_code[rank_index(rank)])
           code.at("ranks").fail(fmt::format("rank {} has a promise already", rank));
         has_code[rank_index(rank)] = true;
@@ -39,30 +39,6 @@ class PromiseReader {
 
  private:
   static std::size_t rank_index(int rank) { return index(rank); }
-
-  /// "all", or such as "0-3,8".
-  std::vector<int> ranks_of(const JsonValue& value) const {
-    std::vector<int> ranks;
-    const std::string text = value.text();
-    if (text == "all") {
-      for (int rank = 0; rank < ranks_; ++rank) ranks.push_back(rank);
-      return ranks;
-    }
-    for (const std::string& part : split(text, ',')) {
-      const std::size_t dash = part.find('-');
-      const auto first = parse_count(part.substr(0, dash));
-      const auto last = dash == std::string::npos ? first : parse_count(part.substr(dash + 1));
-      if (!first || !last || *first < 0 || *first > *last)
-        value.fail(fmt::format("'{}' is not a list of ranks", text), "all, or such as 0-3,8");
-      if (*last >= ranks_) value.fail(fmt::format("rank {} is not one of {}", *last, ranks_));
-      for (std::int64_t rank = *first; rank <= *last; ++rank)
-        ranks.push_back(static_cast<int>(rank));
-    }
-    std::ranges::sort(ranks);
-    if (std::ranges::adjacent_find(ranks) != ranks.end())
-      value.fail(fmt::format("'{}' names a rank twice", text));
-    return ranks;
-  }
 
   static std::int64_t number(const JsonValue& value, const Indices& at, std::int64_t most,
                              std::string_view what) {
@@ -104,7 +80,7 @@ class PromiseReader {
             {static_cast<std::int32_t>(number(from.at("rank"), at, ranks_ - 1, "rank")), 1}};
       } else {
         from.allow_keys({"ranks", "begin"});
-        for (const int source : ranks_of(from.at("ranks")))
+        for (const int source : plan::ranks_of(from.at("ranks"), ranks_))
           if (!region.from.empty() && region.from.back().first + region.from.back().ranks == source)
             ++region.from.back().ranks;
           else

@@ -2,36 +2,20 @@
 
 #include <utility>
 
+#include "core/names.h"
 #include "verify/execute.h"
 
 namespace hemiola::verify {
 
 std::string_view name_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::proven:
-      return "proven";
-    case Verdict::partial:
-      return "partial";
-    case Verdict::wrong:
-      return "wrong";
-    case Verdict::deadlock:
-      return "deadlock";
-  }
-  return "unknown";
+  constexpr auto kNames =
+      std::to_array<std::string_view>({"proven", "partial", "wrong", "deadlock"});
+  return name_in(kNames, verdict);
 }
 
 std::string_view name_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::right:
-      return "right";
-    case Outcome::wrong:
-      return "wrong";
-    case Outcome::hang:
-      return "hang";
-    case Outcome::race:
-      return "race";
-  }
-  return "?";
+  constexpr auto kNames = std::to_array<std::string_view>({"right", "wrong", "hang", "race"});
+  return name_in(kNames, outcome);
 }
 
 void Proof::found(Verdict wrong, Finding finding) {
