@@ -66,7 +66,7 @@ std::int64_t number_of(const std::string& what, const std::string& text, std::in
                        std::int64_t most) {
   const auto number = parse_count(text);
   if (number && *number >= least && *number <= most) return *number;
-  throw Failure(what + " cannot be '" + text + "'", kOption,
+  throw Failure(what + " cannot be " + (number ? text : "'" + text + "'"), kOption,
                 "it is a number from " + std::to_string(least) +
                     (most == INT64_MAX ? " on" : " to " + std::to_string(most)));
 }

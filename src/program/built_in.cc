@@ -21,6 +21,7 @@ namespace {
 struct Given {
   const std::string& name;
   const std::string& value;
+  const std::vector<std::string>& choices;
 
   [[noreturn]] void refuse(const std::string& hint) const {
     throw Failure(fmt::format("parameter '{}' cannot be '{}'", name, value), kOption, hint);
@@ -28,31 +29,17 @@ struct Given {
   int count(std::int64_t most) const {
     return static_cast<int>(plan::number_of(fmt::format("parameter '{}'", name), value, 1, most));
   }
-  bool yes() const {
-    if (value != "0" && value != "1") refuse("write 0 or 1");
-    return value == "1";
-  }
-  Protocol protocol() const {
-    if (value == "simple") return Protocol::simple;
-    if (value == "ll") return Protocol::ll;
-    if (value == "ll128") return Protocol::ll128;
-    refuse(suggest(value, {"simple", "ll", "ll128"}, "it is simple, ll or ll128"));
-  }
   Bytes bytes() const {
     const auto parsed = parse_size(value);
     if (!parsed || parsed->count < 16) refuse("it is a size such as 512KiB, at least 16B");
     return *parsed;
   }
-  /// The one that is called so; name_of() knows all of them, of which `last` is the last.
+  /// One of the parameter's choices, which are in the order of the enumeration.
   template <class Choice>
-  Choice choice(Choice last) const {
-    std::vector<std::string> names;
-    for (int i = 0; i <= static_cast<int>(last); ++i) {
-      const auto choice = static_cast<Choice>(i);
-      names.emplace_back(name_of(choice));
-      if (value == names.back()) return choice;
-    }
-    refuse(suggest(value, names, "it is " + joined(names)));
+  Choice choice() const {
+    const auto found = std::ranges::find(choices, value);
+    if (found == choices.end()) refuse(suggest(value, choices, "it is " + joined(choices)));
+    return static_cast<Choice>(found - choices.begin());
   }
 };
 
@@ -78,7 +65,7 @@ std::vector<LowerParameter> lower_parameters() {
         "simple",
         {"simple", "ll", "ll128"},
         "simple: data, then a flag; ll, ll128: flags inside the data"},
-       [](LowerOptions& o, const Given& v) { o.protocol = v.protocol(); }},
+       [](LowerOptions& o, const Given& v) { o.protocol = v.choice<Protocol>(); }},
       {chain,
        {"channels",
         "24, or as few as the size feeds",
@@ -110,20 +97,20 @@ std::vector<LowerParameter> lower_parameters() {
         {"load-store", "bulk", "copy-engine", "co-located", "multicast"},
         "who moves data: workgroups by loads and stores or in bulk, copy engines, the workgroups "
         "that compute; groups through the switch"},
-       [](LowerOptions& o, const Given& v) { o.realization = v.choice(Realization::multicast); }},
+       [](LowerOptions& o, const Given& v) { o.realization = v.choice<Realization>(); }},
       {any,
        {"command",
         "copy",
         {"copy", "broadcast", "swap"},
         "copy-engine: what engines are told; broadcast: one place to two others; swap (all-to-all "
         "in place): both ways at once"},
-       [](LowerOptions& o, const Given& v) { o.copies.command = v.choice(CopyCommand::swap); }},
+       [](LowerOptions& o, const Given& v) { o.copies.command = v.choice<CopyCommand>(); }},
       {any,
        {"queues",
         "stream",
         {"stream", "peer"},
         "copy-engine: copies of a stream one after the other, or those to all peers at once"},
-       [](LowerOptions& o, const Given& v) { o.copies.queues = v.choice(CopyQueues::peer); }},
+       [](LowerOptions& o, const Given& v) { o.copies.queues = v.choice<CopyQueues>(); }},
       {any,
        {"batch",
         "1",
@@ -142,14 +129,14 @@ std::vector<LowerParameter> lower_parameters() {
         {"0", "1"},
         "copy-engine: commands are in the queues before, behind a poll that ends when it is their "
         "turn"},
-       [](LowerOptions& o, const Given& v) { o.copies.prelaunch = v.yes(); }},
+       [](LowerOptions& o, const Given& v) { o.copies.prelaunch = v.choice<bool>(); }},
       {any,
        {"sync",
         "own",
         {"own", "channels", "connections"},
         "who waits for whom: as the plan's shape does, in the words of MSCCL++ plans, or of MSCCL "
         "XML (docs/plans.md, export)"},
-       [](LowerOptions& o, const Given& v) { o.sync = v.choice(Sync::connections); }},
+       [](LowerOptions& o, const Given& v) { o.sync = v.choice<Sync>(); }},
       {any,
        {"threads", "512", {}, "threads per workgroup; 640 with ll128"},
        [](LowerOptions& o, const Given& v) { o.threads = v.count(1024); }},
@@ -165,10 +152,10 @@ std::vector<LowerParameter> lower_parameters() {
        [](LowerOptions& o, const Given& v) { o.alignment = v.count(1 << 20); }},
       {exchange | general,
        {"barrier", "1", {"0", "1"}, "begin with a barrier among all ranks; 0 with ll"},
-       [](LowerOptions& o, const Given& v) { o.barrier = v.yes(); }},
+       [](LowerOptions& o, const Given& v) { o.barrier = v.choice<bool>(); }},
       {any,
        {"in_place", "0", {"0", "1"}, "input and output share memory"},
-       [](LowerOptions& o, const Given& v) { o.in_place = v.yes(); }},
+       [](LowerOptions& o, const Given& v) { o.in_place = v.choice<bool>(); }},
   };
 }
 
@@ -335,11 +322,11 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
     const bool by_switch = parameter == "realization" && value == "multicast";
     for (const LowerParameter& own : known)
       if (own.info.name == parameter && (by_switch || !for_export))
-        own.set(options, {parameter, value});
+        own.set(options, {parameter, value, own.info.choices});
   }
   for (const auto& [parameter, value] : parameters) {
-    const auto which = &plan::declared_parameter(plan.name, infos, parameter) - infos.data();
-    known[index(which)].set(options, {parameter, value});
+    const plan::ParameterInfo& info = plan::declared_parameter(plan.name, infos, parameter);
+    known[index(&info - infos.data())].set(options, {parameter, value, info.choices});
     if (parameter == "in_place" && !options.in_place && plan::is_in_place(plan))
       throw Failure(fmt::format("plan '{}' is one in place", plan.name), kOption,
                     "its transfers know one memory only: leave in_place out");

@@ -173,7 +173,7 @@ TEST(BuiltIn, bad_parameters_are_refused_with_a_suggestion) {
   EXPECT_THAT(built_in_failure("all-reduce/ring", 4, {{"piece", "12"}}),
               HasSubstr("it is a size such as 512KiB"));
   EXPECT_THAT(built_in_failure("all-gather/direct", 4, {{"barrier", "yes"}}),
-              HasSubstr("write 0 or 1"));
+              HasSubstr("it is 0, 1"));
   EXPECT_THAT(built_in_failure("all-gather/direct", 4, {{"transfer", "pul"}}),
               HasSubstr("did you mean 'pull'?"));
   EXPECT_THAT(built_in_failure("all-gather/direct", 0, {}), HasSubstr("needs at least 2 ranks"));

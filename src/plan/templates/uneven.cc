@@ -84,11 +84,7 @@ Code code_of(const Counts& counts, std::int64_t ranks, std::int64_t rank, bool i
 /// From 0 to 2 `mean` chunks for each pair, the own one too, all equally likely.
 Counts drawn_counts(const TemplateArguments& arguments) {
   constexpr std::int64_t kMost = 1'000;
-  const std::int64_t ranks = arguments.ranks, mean = arguments.number("mean");
-  if (mean < 1 || mean > kMost) {
-    throw Failure("parameter 'mean' of '" + arguments.name + "' cannot be " + std::to_string(mean),
-                  kOption, "it is a number from 1 to " + std::to_string(kMost));
-  }
+  const std::int64_t ranks = arguments.ranks, mean = arguments.number("mean", 1, kMost);
   const std::uint64_t start = splitmix64(static_cast<std::uint64_t>(arguments.number("seed")));
   return {ranks, [&](std::size_t from, std::size_t to) {
             const std::uint64_t drawn =

@@ -97,7 +97,7 @@ TEST(AutoKernels, nccl_does_the_collective_that_is_asked_for) {
       [] {
         chosen("all-reduce/trtllm", 2, 64 * kKiB, {.parameters = {{"hidden", "0"}}});
       },
-      testing::ThrowsMessage<Failure>(HasSubstr("'hidden' cannot be 0")));
+      testing::ThrowsMessage<Failure>(HasSubstr("cannot be 0")));
 }
 
 }  // namespace

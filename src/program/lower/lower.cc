@@ -103,16 +103,6 @@ std::string_view name_of(Sync sync) {
   return kNames.at(index(sync));
 }
 
-std::string_view name_of(CopyCommand command) {
-  constexpr std::array<std::string_view, 3> kNames{"copy", "broadcast", "swap"};
-  return kNames.at(index(command));
-}
-
-std::string_view name_of(CopyQueues queues) {
-  constexpr std::array<std::string_view, 2> kNames{"stream", "peer"};
-  return kNames.at(index(queues));
-}
-
 bool is_exchange(const plan::Plan& plan) {
   if (!is_simple(plan) || plan.codes.size() != 1 || is_chain(plan)) return false;
   if (plan.codes.front().streams.size() != 1) return false;

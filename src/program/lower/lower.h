@@ -43,14 +43,12 @@ enum class CopyCommand : std::uint8_t {
   broadcast,  ///< the same to two others, where two copies in a row have one source
   swap        ///< two places change their contents: a copy each way, in place
 };
-std::string_view name_of(CopyCommand command);
 
 /// Which copies of a rank follow each other.
 enum class CopyQueues : std::uint8_t {
   stream,  ///< those of a stream of the plan
   peer     ///< those of a stream with one peer: all peers at once
 };
-std::string_view name_of(CopyQueues queues);
 
 /// How copies are given to copy engines; all at its default where others move data.
 struct CopyOptions {
