@@ -99,7 +99,7 @@ TEST(FusedPrograms, that_do_not_divide_are_refused_with_what_does) {
   EXPECT_THAT(kernel_refusal("gemv-ar/fused", 4, {{"tile", "32"}}),
               HasSubstr("no parameter 'tile'"));
   EXPECT_THAT(kernel_refusal("embedding-a2a/fused", 4, {{"order", "spread"}}),
-              HasSubstr("it is remote-first, own-first"));
+              HasSubstr("it takes remote-first, own-first"));
 }
 
 /// How late each rank starts, us.
