@@ -91,7 +91,7 @@ ExitCode carry_out(int argc, char** argv, Session& session) {
                   "'hemiola --help' and 'hemiola VERB --help' show what there is");
   }
   reject_extras(*app);
-  take_standard_output(*app);
+  take_outputs(*app);
   if (!session.action) {
     std::cerr << app->help();
     return ExitCode::bad_input;

@@ -1,7 +1,6 @@
 #include "cli/options/inputs.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <iostream>
@@ -96,18 +95,14 @@ void add_engine_options(CLI::App& verb, EngineOptions& options, const char* iter
 }
 
 sim::Options engine_options(const EngineOptions& options, int least_iterations) {
-  constexpr std::int64_t kMostRepetitions = 1'000'000;
-  const std::string engine =
-      choice_value("--engine", options.engine, {"reference", "line", "sampled", "fluid"});
-  const bool graph = choice_value("--launch", options.launch, {"graph", "stream"}) == "graph";
-  return {.engine = engine == "line"      ? sim::Engine::line
-                    : engine == "sampled" ? sim::Engine::sampled
-                    : engine == "fluid"   ? sim::Engine::fluid
-                                          : sim::Engine::reference,
-          .launch = graph ? sim::Launch::graph : sim::Launch::stream,
-          .warmup = static_cast<int>(count_value("--warmup", options.warmup, 0, kMostRepetitions)),
-          .iterations = static_cast<int>(
-              count_value("--iterations", options.iterations, least_iterations, kMostRepetitions)),
+  constexpr int kMostRepetitions = 1'000'000;
+  using sim::Engine;
+  return {.engine = named_value("--engine", options.engine,
+                                {Engine::reference, Engine::line, Engine::sampled, Engine::fluid}),
+          .launch = launch_value(options.launch),
+          .warmup = int_value("--warmup", options.warmup, 0, kMostRepetitions),
+          .iterations =
+              int_value("--iterations", options.iterations, least_iterations, kMostRepetitions),
           .one_host = options.one_host,
           .fold = !options.no_fold};
 }
@@ -122,13 +117,11 @@ void add_search_timing(CLI::App& verb, SearchTimingOptions& options, const char*
 
 sim::Options search_options(const SearchTimingOptions& options) {
   sim::Options found;
-  found.launch = choice_value("--launch", options.launch, {"stream", "graph"}) == "graph"
-                     ? sim::Launch::graph
-                     : sim::Launch::stream;
-  found.warmup = static_cast<int>(count_value("--warmup", options.warmup, 0, 1000));
-  found.iterations = static_cast<int>(count_value("--iterations", options.iterations, 0, 1000));
+  found.launch = launch_value(options.launch);
+  found.warmup = int_value("--warmup", options.warmup, 0, 1000);
+  found.iterations = int_value("--iterations", options.iterations, 0, 1000);
   if (found.iterations == 0) found.warmup = 0;
-  found.threads = static_cast<int>(count_value("--threads", options.threads, 1, 4096));
+  found.threads = int_value("--threads", options.threads, 1, 4096);
   return found;
 }
 
@@ -206,22 +199,17 @@ bool is_job_file(const std::string& input) {
 void refuse_options_of_programs(const ProgramOptions& options, std::string_view of_what) {
   const ProgramOptions none;
   const bool is_job = of_what == "job";
-  const auto refuse = [&](const char* option, bool is_given) {
-    if (is_given)
-      throw Failure(fmt::format("the {} of a {} have sizes, types and parameters of their own",
-                                is_job ? "launches" : "calls", of_what),
-                    {.file = option},
-                    is_job
-                        ? "write it into the job's file"
-                        : "--call-sizes FILE has those that a trace does not say: docs/traces.md");
-  };
-  refuse("--size", !options.size.empty());
-  refuse("--round-size", options.round_size);
-  refuse("--dtype", options.dtype != none.dtype);
-  refuse("--op", options.op != none.op);
-  refuse("--param", !options.parameters.empty());
-  refuse("--promise", !options.promise.empty());
-  refuse("--executor", !options.executor.empty());
+  refuse_given({{"--size", !options.size.empty()},
+                {"--round-size", options.round_size},
+                {"--dtype", options.dtype != none.dtype},
+                {"--op", options.op != none.op},
+                {"--param", !options.parameters.empty()},
+                {"--promise", !options.promise.empty()},
+                {"--executor", !options.executor.empty()}},
+               fmt::format("the {} of a {} have sizes, types and parameters of their own",
+                           is_job ? "launches" : "calls", of_what),
+               is_job ? "write it into the job's file"
+                      : "--call-sizes FILE has those that a trace does not say: docs/traces.md");
 }
 
 std::optional<plan::Plan> read_plan_file(const std::string& name) {
@@ -247,23 +235,6 @@ study::Experiment experiment_of(const std::string& name, const ProgramOptions& o
           .type = data_type_value(options.dtype),
           .op = reduce_op_value(options.op),
           .promise = options.promise};
-}
-
-void check_output(const std::string& option, const std::string& file) {
-  if (file.empty()) return;
-  namespace fs = std::filesystem;
-  std::error_code error;
-  if (file == "-") return;
-  const auto fail = [&](const std::string& message) {
-    throw Failure("'" + file + "' " + message, SourceLocation{.file = option});
-  };
-  const fs::file_status status = fs::status(file, error);
-  if (fs::is_directory(status)) fail("is a folder, not a file");
-  if (fs::exists(status) && !fs::is_regular_file(status)) return;  // a pipe or a terminal
-  const fs::path parent = fs::path(file).parent_path();
-  const std::string folder = parent.empty() ? "." : parent.string();
-  if (!fs::is_directory(folder, error)) fail("is in a folder that is not there");
-  if (::access(folder.c_str(), W_OK) != 0) fail("is in a folder that cannot be written");
 }
 
 void write_or_print(const std::string& file, const std::string& text) {

@@ -102,9 +102,6 @@ Settings parameters_of(const ProgramOptions& options);
 /// size.
 study::Experiment experiment_of(const std::string& name, const ProgramOptions& options);
 
-/// Failure if an output cannot be written: found before a long run, not after it. Nothing is
-/// created; an empty name is no output.
-void check_output(const std::string& option, const std::string& file);
 /// To the file, or to standard output where none is named.
 void write_or_print(const std::string& file, const std::string& text);
 

@@ -8,11 +8,11 @@
 namespace hemiola::cli {
 namespace {
 
-constexpr std::int64_t kMostRanks = 1 << 20;
+constexpr int kMostRanks = 1 << 20;
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
 
 int ranks_of(const char* option, const std::string& text) {
-  return static_cast<int>(count_value(option, text, 1, kMostRanks));
+  return int_value(option, text, 1, kMostRanks);
 }
 
 }  // namespace
@@ -73,9 +73,9 @@ workload::MakeRequest make_request(const ModelOptions& options) {
                  .dp = ranks_of("--dp", options.dp),
                  .cp = ranks_of("--cp", options.cp),
                  .ep = ranks_of("--ep", options.ep),
-                 .zero = static_cast<int>(count_value("--zero", options.zero, 0, 3)),
+                 .zero = int_value("--zero", options.zero, 0, 3),
                  .sequence_parallel = options.sequence_parallel,
-                 .shard = static_cast<int>(count_value("--shard", options.shard, 0, 1 << 20))};
+                 .shard = int_value("--shard", options.shard, 0, 1 << 20)};
   apply(workload::MakeWords{.phase = options.phase,
                             .recompute = options.recompute,
                             .pipeline = options.pipeline,
@@ -96,7 +96,7 @@ workload::MakeRequest make_request(const ModelOptions& options) {
   request.uneven_stages = options.uneven_stages;
   request.fused_softmax = !options.unfused_softmax;
   request.optimizer_bytes = count_value("--optimizer-bytes", options.optimizer_bytes, 0, 1024);
-  request.prefetch = static_cast<int>(count_value("--prefetch", options.prefetch, 0, 1024));
+  request.prefetch = int_value("--prefetch", options.prefetch, 0, 1024);
   if (!options.host_time.empty()) {
     const auto time = parse_time(options.host_time);
     if (!time || time->fs < 0)

@@ -63,11 +63,6 @@ void add_replay_options(CLI::App& verb, ReplayOptions& options, Session& session
 }
 
 void check_replay_options(const ReplayOptions& options) {
-  for (const auto& [option, file] : {std::pair("--json", &options.json),
-                                     {"--csv", &options.csv},
-                                     {"--trace", &options.trace},
-                                     {"--output", &options.save}})
-    check_output(option, *file);
   if (!options.describe.empty()) {
     if (!options.profiles.empty() || !options.program.program.empty())
       throw Failure("describes a program, and replays no profile",

@@ -114,7 +114,7 @@ bool Together::submitted() const {
       throw Failure("goes with --slurm N only", {.file = "--slurm-script, --slurm-option"});
     return false;
   }
-  const auto tasks = static_cast<int>(count_value("--slurm", options_.slurm, 1, 100'000));
+  const auto tasks = int_value("--slurm", options_.slurm, 1, 100'000);
   const bool only_written = !options_.slurm_script.empty();
   const std::string file = only_written ? options_.slurm_script : folder_ + ".sbatch";
   write_file(file, script(tasks));

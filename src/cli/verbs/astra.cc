@@ -53,7 +53,6 @@ std::optional<MachineOptions> machine_like(const workload::AstraNetwork& network
 
 ExitCode run_astra_verb(const AstraOptions& astra, const MachineOptions& machine,
                         const IterationOptions& iteration, Session& session) {
-  check_output("--json", iteration.json);
   const Files files = files_of(astra);
   const auto file = [&](const char* key) {
     const auto at = files.find(key);

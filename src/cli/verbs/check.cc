@@ -83,7 +83,6 @@ class Checker {
     check_.calls = options.calls;
     check_.monitor = &session.monitor;
     command_ = session.command;
-    if (!options.json.empty()) check_output("--json", options.json);
   }
 
   /// A Triton kernel: its rules, and of a fused file the program that it is.

@@ -39,7 +39,6 @@ struct CompileOptions {
 
 ExitCode describe_kernel(const CompileOptions& options, const Session& session) {
   const compile::DescribeRequest request = describe_request(options.kernel);
-  check_output("--json", options.json);
   const compile::Description description = compile::describe(request);
   report::print_kernel(std::cout, description);
   if (!options.json.empty())
@@ -52,18 +51,15 @@ ExitCode compile_module_verb(const CompileOptions& options) {
   CompileModuleOptions module = options.module;
   module.module = options.kernel.file;
   module.output = options.plan.output;
-  const auto refuse = [](const char* option, bool is_given) {
-    if (is_given)
-      throw Failure("is for kernels, and this is an HLO module", {.file = option},
-                    "--dot NAME -o plan.json lifts a product of it, --describe lists them");
-  };
-  refuse("--plan", !options.plan.plan.empty());
-  refuse("--kernel", !options.kernel.kernel.empty());
-  refuse("--bind", !options.kernel.bind.empty());
-  refuse("--role", !options.kernel.role.empty());
-  refuse("--constexpr", !options.kernel.constants.empty());
-  refuse("--helper", !options.kernel.helpers.empty());
-  refuse("--json", !options.json.empty());
+  refuse_given({{"--plan", !options.plan.plan.empty()},
+                {"--kernel", !options.kernel.kernel.empty()},
+                {"--bind", !options.kernel.bind.empty()},
+                {"--role", !options.kernel.role.empty()},
+                {"--constexpr", !options.kernel.constants.empty()},
+                {"--helper", !options.kernel.helpers.empty()},
+                {"--json", !options.json.empty()}},
+               "is for kernels, and this is an HLO module",
+               "--dot NAME -o plan.json lifts a product of it, --describe lists them");
   if (options.describe && module.product.empty()) return describe_module(module);
   if (module.product.empty())
     throw Failure("no product is named", {.file = "--dot"},
@@ -77,14 +73,11 @@ ExitCode compile_module_verb(const CompileOptions& options) {
 ExitCode compile_verb(const CompileOptions& options, Session& session) {
   if (!options.kernel.file.empty() && is_module_file(options.kernel.file))
     return compile_module_verb(options);
-  for (const auto& [name, is_given] :
-       {std::pair("--dot", !options.module.product.empty()),
-        std::pair("--template", !options.module.template_name.empty()),
-        std::pair("--param", !options.module.parameters.empty())}) {
-    if (is_given)
-      throw Failure("is of an HLO module, and none is given", {.file = name},
-                    "for example hemiola compile module.txt --dot dot.3 -o plan.json");
-  }
+  refuse_given({{"--dot", !options.module.product.empty()},
+                {"--template", !options.module.template_name.empty()},
+                {"--param", !options.module.parameters.empty()}},
+               "is of an HLO module, and none is given",
+               "for example hemiola compile module.txt --dot dot.3 -o plan.json");
   const bool has_plan = !options.plan.plan.empty() || !options.plan.output.empty();
   if (!has_plan && options.kernel.file.empty())
     throw Failure("no kernel is given", {},
@@ -95,12 +88,8 @@ ExitCode compile_verb(const CompileOptions& options, Session& session) {
   if (options.describe)
     throw Failure("describes a kernel and takes no plan", {.file = "--describe"},
                   "without it the kernel and the plan are fused");
-  for (const auto& [name, value] :
-       {std::pair("--plan", &options.plan.plan), std::pair("--output", &options.plan.output)}) {
-    if (value->empty())
-      throw Failure("is missing", {.file = name},
-                    "for example hemiola compile --plan best.json -o overlap.py");
-  }
+  refuse_given({{"--plan", options.plan.plan.empty()}, {"--output", options.plan.output.empty()}},
+               "is missing", "for example hemiola compile --plan best.json -o overlap.py");
   if (options.kernel.file.empty()) return compile_plan(session, options.plan, nullptr);
   const compile::DescribeRequest request = describe_request(options.kernel);
   return compile_plan(session, options.plan, &request);

@@ -45,8 +45,6 @@ ExitCode carry_out(const DiffOptions& options, Session& session) {
   if (options.files.size() != 2)
     throw Failure(options.files.size() < 2 ? "two files are needed" : "two files are enough", {},
                   "for example hemiola diff before.json after.json");
-  check_output("--json", options.json);
-  check_output("--csv", options.csv);
   report::DifferenceView view{.top = index(count_value("--top", options.top, 0, 1'000'000)),
                               .details = session.quiet ? report::Details::none
                                          : options.all ? report::Details::all

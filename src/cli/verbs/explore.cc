@@ -161,11 +161,6 @@ class ExploreVerb {
 
  private:
   void understand() {
-    check_output("--emit", options_.emit);
-    check_output("--json", options_.json);
-    check_output("--thresholds", options_.thresholds);
-    check_output("--report", options_.report);
-    if (!options_.report.empty()) report::page::require_rendering();
     if (!options_.block.block.empty()) {
       understand_block();
     } else {
@@ -223,17 +218,15 @@ class ExploreVerb {
     check_suite_options(options_.suite);
     MachineOptions machine = options_.machine;
     // Each scenario takes the first GPUs of the machine.
-    if (!machine.ranks.empty())
-      suite_ranks_ = static_cast<int>(count_value("--ranks", machine.ranks, 2, 65536));
+    if (!machine.ranks.empty()) suite_ranks_ = int_value("--ranks", machine.ranks, 2, 65536);
     machine.ranks.clear();
     request_.machine = machine_choice(machine, one_setting(machine.set));
   }
 
   void understand_search() {
     request_.options = search_options(options_.timing);
-    request_.fluid = static_cast<int>(count_value("--fluid", options_.fluid, 1, 1'000'000));
-    if (!options_.top.empty())
-      request_.top = static_cast<int>(count_value("--top", options_.top, 0, 1000));
+    request_.fluid = int_value("--fluid", options_.fluid, 1, 1'000'000);
+    if (!options_.top.empty()) request_.top = int_value("--top", options_.top, 0, 1000);
     request_.exhaustive = options_.exhaustive;
     request_.losses = explore::losses_of(options_.losses, {.file = "--losses"});
     request_.limits.degrees = dimensions_value("--degrees", options_.degrees);
@@ -290,13 +283,10 @@ class ExploreVerb {
   }
 
   ExitCode run_range() {
-    for (const auto& [option, file] :
-         {std::pair("--emit", &options_.emit), std::pair("--report", &options_.report),
-          std::pair("--bench", &options_.bench)}) {
-      if (!file->empty())
-        throw Failure(std::string(option) + " is of one M, not of several",
-                      SourceLocation{.file = option}, "give one M, or leave it out");
-    }
+    refuse_given({{"--emit", !options_.emit.empty()},
+                  {"--report", !options_.report.empty()},
+                  {"--bench", !options_.bench.empty()}},
+                 "is of one M, not of several", "give one M, or leave it out");
     request_.losses = explore::LossesOf::none;
     if (!request_.top) request_.top = 0;
     explore::RangeOfRows range;

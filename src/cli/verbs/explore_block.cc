@@ -17,23 +17,17 @@ namespace {
 
 constexpr std::int64_t kMostSize = std::int64_t{1} << 40;
 
-using Given = std::vector<std::pair<const char*, const std::string*>>;
-
 /// Options of one kind of block alone.
 Given of_mlp(const BlockOptions& options) {
-  return {{"--intermediate", &options.intermediate}, {"--activation", &options.activation}};
+  return {{"--intermediate", !options.intermediate.empty()},
+          {"--activation", !options.activation.empty()}};
 }
 Given of_attention(const BlockOptions& options) {
-  return {{"--heads", &options.heads},
-          {"--kv-heads", &options.kv_heads},
-          {"--head-dim", &options.head_dim},
-          {"--sequences", &options.sequences},
-          {"--causal", &options.causal}};
-}
-
-void refuse(const Given& given, const std::string& why, const std::string& hint) {
-  for (const auto& [name, value] : given)
-    if (!value->empty()) throw Failure(why, SourceLocation{.file = name}, hint);
+  return {{"--heads", !options.heads.empty()},
+          {"--kv-heads", !options.kv_heads.empty()},
+          {"--head-dim", !options.head_dim.empty()},
+          {"--sequences", !options.sequences.empty()},
+          {"--causal", !options.causal.empty()}};
 }
 
 explore::Block block_of(const BlockOptions& options) {
@@ -45,13 +39,13 @@ explore::Block block_of(const BlockOptions& options) {
   size("--tokens", options.tokens, block.tokens);
   size("--hidden", options.hidden, block.hidden);
   if (block.kind == explore::BlockKind::mlp) {
-    refuse(of_attention(options), "is of --block attention, not of an MLP", "leave it out");
+    refuse_given(of_attention(options), "is of --block attention, not of an MLP", "leave it out");
     size("--intermediate", options.intermediate, block.intermediate);
     block.gated = options.activation.empty() ||
                   choice_value("--activation", options.activation, {"swiglu", "gelu"}) == "swiglu";
     return block;
   }
-  refuse(of_mlp(options), "is of --block mlp, not of attention", "leave it out");
+  refuse_given(of_mlp(options), "is of --block mlp, not of attention", "leave it out");
   size("--heads", options.heads, block.heads);
   block.kv_heads = block.heads;
   size("--kv-heads", options.kv_heads, block.kv_heads);
@@ -86,9 +80,9 @@ void add_block_options(CLI::App& verb, BlockOptions& options) {
 }
 
 void refuse_block_options(const BlockOptions& options) {
-  const Given of_all{{"--tokens", &options.tokens}, {"--hidden", &options.hidden}};
+  const Given of_all{{"--tokens", !options.tokens.empty()}, {"--hidden", !options.hidden.empty()}};
   for (const Given& given : {of_all, of_mlp(options), of_attention(options)})
-    refuse(given, "goes with --block only", "--gemm has the sizes of an operator");
+    refuse_given(given, "goes with --block only", "--gemm has the sizes of an operator");
 }
 
 ExitCode explore_block(Session& session, const explore::Request& request,

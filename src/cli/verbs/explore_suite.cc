@@ -42,8 +42,6 @@ void check_suite_options(const SuiteOptions& options) {
   if (options.out.empty())
     throw Failure("no database is given", SourceLocation{.file = "--database"},
                   "for example --database results.sqlite");
-  check_output("--database", options.out);
-  check_output("--csv", options.csv);
 }
 
 void refuse_suite_options(const SuiteOptions& options) {

@@ -108,10 +108,7 @@ workload::IterationRequest iteration_request(std::shared_ptr<const workload::Wor
                                  .scale_compute = factor_value(options.scale_compute),
                                  .without = options.without,
                                  .contention = !options.no_contention};
-  if (!options.launch.empty())
-    words.launch = choice_value("--launch", options.launch, {"graph", "stream"}) == "graph"
-                       ? sim::Launch::graph
-                       : sim::Launch::stream;
+  if (!options.launch.empty()) words.launch = launch_value(options.launch);
   apply(words, phase, "--", request);
   request.costs.monitor = request.schedule.monitor = &session.monitor;
   return request;
@@ -120,12 +117,6 @@ workload::IterationRequest iteration_request(std::shared_ptr<const workload::Wor
 ExitCode run_iteration_verb(std::shared_ptr<const workload::Workload> workload,
                             const MachineOptions& machine, const IterationOptions& options,
                             Session& session, const std::function<void()>& write_more) {
-  check_output("--json", options.json);
-  check_output("--csv", options.csv);
-  check_output("--trace", options.trace);
-  check_output("--report", options.report);
-  check_output("--job", options.job);
-  if (!options.report.empty()) report::page::require_rendering();
   const Together together(options.together, session, {});
   if (together.submitted()) return ExitCode::done;
   const std::string phase = workload->facts ? workload->facts->phase : "";

@@ -187,7 +187,6 @@ ExitCode write_as(const PlanOptions& options, Session& session, const std::strin
   }
   const auto executor = static_cast<program::ExecutorFormat>(std::ranges::find(executors, format) -
                                                              executors.begin());
-  check_output("--output", options.output);
   const machine::SharedMachine machine = machine_of(options, session);
   if (const std::optional<plan::Plan> plan = read_plan_file(options.input)) {
     write_or_print(
@@ -259,8 +258,7 @@ ExitCode list(const PlanOptions&, Session&) {
 
 ExitCode show_plan(const PlanOptions& options, const plan::Plan& plan) {
   std::optional<int> rank;
-  if (!options.rank.empty())
-    rank = static_cast<int>(count_value("--rank", options.rank, 0, plan.ranks - 1));
+  if (!options.rank.empty()) rank = int_value("--rank", options.rank, 0, plan.ranks - 1);
   if (!options.waves.empty()) {
     std::vector<std::string> names;
     for (std::size_t t = 0; t < plan.tensors.size(); ++t) {

@@ -138,7 +138,7 @@ ExitCode run_trace(const RunOptions& options, Session& session) {
                                  .sizes = options.call_sizes,
                                  .groups = options.groups};
   if (!options.replicate.empty())
-    request.replicate = static_cast<int>(count_value("--replicate", options.replicate, 1, 1 << 20));
+    request.replicate = int_value("--replicate", options.replicate, 1, 1 << 20);
   return run_iteration_verb(
       std::make_shared<const workload::Workload>(workload::fold(workload::read_workload(request))),
       options.machine, iteration_options(options), session);

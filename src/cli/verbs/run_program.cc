@@ -28,12 +28,10 @@ struct Plan {
 };
 
 void understand_recording(const RunOptions& options, Plan& plan) {
-  for (const auto& [option, given] : {std::pair("--record-rank", &options.record_rank),
-                                      std::pair("--record-at", &options.record_at)}) {
-    if (options.record.empty() && !given->empty())
-      throw Failure("says what is recorded, and nothing is", SourceLocation{.file = option},
-                    "add --record FILE");
-  }
+  if (options.record.empty())
+    refuse_given({{"--record-rank", !options.record_rank.empty()},
+                  {"--record-at", !options.record_at.empty()}},
+                 "says what is recorded, and nothing is", "add --record FILE");
   plan.record_ranks =
       rank_list("--record-rank", options.record_rank.empty() ? "0" : options.record_rank);
   if (!options.record.empty()) plan.request.recorded = plan.record_ranks;
@@ -43,12 +41,6 @@ void understand_recording(const RunOptions& options, Plan& plan) {
 }
 
 Plan understand(const RunOptions& options, Notices& notices) {
-  check_output("--json", options.json);
-  check_output("--csv", options.csv);
-  check_output("--trace", options.trace);
-  check_output("--record", options.record);
-  check_output("--report", options.report);
-  if (!options.report.empty()) report::page::require_rendering();
   Plan plan;
   study::RunRequest& request = plan.request;
   request.asked_for = options.program.program;
@@ -73,7 +65,7 @@ Plan understand(const RunOptions& options, Notices& notices) {
                   SourceLocation{.file = "--warmup"}, "add --iterations N");
   }
   if (!options.skew.empty()) request.options.skew = skew_values(options.skew);
-  request.options.threads = static_cast<int>(count_value("--threads", options.threads, 1, 4096));
+  request.options.threads = int_value("--threads", options.threads, 1, 4096);
   if (request.options.threads > 1 && request.options.engine != sim::Engine::line)
     notices.note("only the line engine uses more than one thread");
   if (count_value("--seed", options.seed, 0, INT64_MAX) > 0)
@@ -85,13 +77,9 @@ Plan understand(const RunOptions& options, Notices& notices) {
     }
     plan.trace_window = window_value(options.trace_lines);
   }
-  const bool several = request.sizes.size() * request.combinations.size() > 1;
-  for (const auto& [option, file] :
-       {std::pair("--trace", &options.trace), std::pair("--record", &options.record)}) {
-    if (several && !file->empty())
-      throw Failure(std::string(option) + " is of one run, not of several",
-                    SourceLocation{.file = option}, "give one --size and one value of each --set");
-  }
+  if (request.sizes.size() * request.combinations.size() > 1)
+    refuse_given({{"--trace", !options.trace.empty()}, {"--record", !options.record.empty()}},
+                 "is of one run, not of several", "give one --size and one value of each --set");
   understand_recording(options, plan);
   request.machine = machine_choice(options.machine);
   request.parameters = parameters_of(options.program);

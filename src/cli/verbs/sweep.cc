@@ -68,10 +68,7 @@ class SweepVerb {
     if (options_.out.empty())
       throw Failure("no database is given", SourceLocation{.file = "--output"},
                     "for example --output results.sqlite");
-    check_output("--output", options_.out);
-    check_output("--json", options_.json);
-    check_output("--csv", options_.csv);
-    const auto threads = static_cast<int>(count_value("--threads", options_.threads, 1, 4096));
+    const auto threads = int_value("--threads", options_.threads, 1, 4096);
     const study::Shard shard = shard_value(options_.shard);
     if (options_.merge) {
       if (shard.count > 1)

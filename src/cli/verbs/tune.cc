@@ -83,13 +83,6 @@ void add_options(CLI::App& verb, TuneOptions& options, Session& session) {
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 
-tune::Method method_value(const std::string& text) {
-  const std::string name = choice_value("--method", text, {"descent", "random", "exhaustive"});
-  for (const tune::Method one : {tune::Method::random, tune::Method::exhaustive})
-    if (name_of(one) == name) return one;
-  return tune::Method::descent;
-}
-
 class TuneVerb {
  public:
   TuneVerb(const TuneOptions& options, Session& session) : options_(options), session_(session) {}
@@ -123,12 +116,6 @@ class TuneVerb {
 
  private:
   void understand() {
-    for (const auto& [option, file] :
-         {std::pair("--output", &options_.output), std::pair("--emit", &options_.emit),
-          std::pair("--json", &options_.json), std::pair("--csv", &options_.csv),
-          std::pair("--report", &options_.report), std::pair("--database", &options_.database)})
-      check_output(option, *file);
-    if (!options_.report.empty()) report::page::require_rendering();
     if (options_.kernel.file.empty())
       throw Failure("no kernel is given", {},
                     "for example hemiola tune KERNEL.py --plan ag-gemm/swizzle --machine dgx-h100");
@@ -148,8 +135,10 @@ class TuneVerb {
           compile::read_configurations(read_file(options_.configs), options_.configs);
     request_.machine = machine_choice(options_.machine, one_setting(options_.machine.set));
     request_.options = search_options(options_.timing);
-    request_.method = method_value(options_.method);
-    request_.budget = static_cast<int>(count_value("--budget", options_.budget, 2, 1'000'000));
+    using tune::Method;
+    request_.method = named_value("--method", options_.method,
+                                  {Method::descent, Method::random, Method::exhaustive});
+    request_.budget = int_value("--budget", options_.budget, 2, 1'000'000);
     request_.seed = static_cast<std::uint64_t>(count_value("--seed", options_.seed, 0, INT64_MAX));
     request_.any_realization = options_.all_realizations;
     if (!options_.measured.empty())

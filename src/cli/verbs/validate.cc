@@ -109,7 +109,6 @@ struct Judged {
 /// A table of iterations of training has rows that say their model and parallelism.
 ExitCode validate_iterations(const ValidateOptions& options, const std::string& text,
                              Session& session) {
-  check_output("--json", options.json);
   refuse_given({{"--program", !options.program.empty()},
                 {"--param", !options.parameters.empty()},
                 {"--ranks", !options.machine.ranks.empty()},
@@ -243,8 +242,6 @@ void ValidateRunner::write_files(const Judged& judged) {
 }
 
 void ValidateRunner::understand() {
-  check_output("--json", options_.json);
-  check_output("--csv", options_.csv);
   configuration_.type = data_type_value(options_.dtype);
   configuration_.parameters = parameter_values(options_.parameters);
   configuration_.check = !options_.no_check;

@@ -85,7 +85,7 @@ struct SearchOptions {
 MachineOptions machine_of(const SearchOptions& options, Session& session) {
   MachineOptions machine = options.machine;
   if (options.gpus.empty()) return machine;
-  const auto gpus = static_cast<int>(count_value("--gpus", options.gpus, 1, 1 << 20));
+  const auto gpus = int_value("--gpus", options.gpus, 1, 1 << 20);
   if (!machine.ranks.empty())
     throw Failure("is said twice, by --ranks too", {.file = "--gpus"}, "leave one of them out");
   if (machine.machine.empty()) machine.machine = "dgx-h100";
@@ -103,7 +103,6 @@ MachineOptions machine_of(const SearchOptions& options, Session& session) {
 }
 
 ExitCode search(const SearchOptions& options, Session& session) {
-  check_output("--json", options.iteration.json);
   const Together together(options.iteration.together, session, {});
   if (together.submitted()) return ExitCode::done;
   workload::SearchRequest request{.make = make_request(options.model)};
