@@ -3,12 +3,19 @@
 
 #include <sqlite3.h>
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "core/diagnostics.h"
+#include "core/names.h"
+#include "core/time.h"
+#include "core/units.h"
 
 namespace hemiola::study::sqlite {
 
@@ -34,8 +41,8 @@ class Connection {
   void execute(const char* sql) const;
   /// Whether it has no table, as a new file.
   bool fresh() const;
-  /// Failure unless it has all of these tables: "'meta', 'points'" of `count` names.
-  void require_tables(const std::string& names, std::int64_t count) const;
+  /// Failure unless it has all of these tables.
+  void require_tables(const std::vector<std::string>& names) const;
 
   /// The file as bytes: of a database in memory (":memory:") what would be on the disk.
   std::string image() const;
@@ -60,14 +67,22 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  Statement& bind(const std::string& text);
+  Statement& bind(std::string_view text);
   Statement& bind(std::int64_t number);
   Statement& bind(double number);
+  Statement& bind(Time time) { return bind(time.fs); }
+  Statement& bind(Bytes bytes) { return bind(bytes.count); }
   Statement& bind_null();
   /// Its value, or NULL.
   template <typename T>
   Statement& bind(const std::optional<T>& value) {
     return value ? bind(*value) : bind_null();
+  }
+  /// Each of these values. What is not bound at all is NULL.
+  template <typename... Values>
+  Statement& bind(const std::tuple<Values...>& all) {
+    std::apply([this](const auto&... values) { (bind(values), ...); }, all);
+    return *this;
   }
 
   /// The next row; false at the end.
@@ -82,6 +97,30 @@ class Statement {
   double real();
   /// Whether the next column is NULL, which is then passed over.
   bool null();
+  /// The next column by the type of what it is put into; numbers are not below zero.
+  void read(std::string& value) { value = text(); }
+  void read(std::int64_t& value) { value = integer(); }
+  void read(double& value) { value = real(); }
+  void read(Time& value) { value = {integer()}; }
+  void read(Bytes& value) { value = {integer()}; }
+  template <typename T>
+  void read(std::optional<T>& value) {
+    value.reset();
+    if (!null()) read(value.emplace());
+  }
+  /// A column for each of these.
+  template <typename... Values>
+  void read(const std::tuple<Values&...>& all) {
+    std::apply([this](auto&... values) { (read(values), ...); }, all);
+  }
+  /// The value that the next column names.
+  template <typename Value, std::size_t count>
+  Value named(const std::array<std::string_view, count>& names) {
+    const std::string name = text();
+    if (const auto value = value_named<Value>(names, name)) return *value;
+    --column_;
+    damaged("holds '" + name + "'");
+  }
 
  private:
   Statement& checked(int code);
@@ -91,6 +130,30 @@ class Statement {
   sqlite3_stmt* handle_ = nullptr;
   int bound_ = 0, column_ = 0;
   std::int64_t row_ = 0;  ///< from 1
+};
+
+/// "INSERT INTO points VALUES (?, ?, ?)"
+std::string insert_into(const std::string& table, std::size_t columns);
+
+/// A database of results, which processes hand to each other as bytes.
+class Results {
+ public:
+  /// All of it, for add() of another one with the same head; for databases in memory, whose file is
+  /// ":memory:".
+  std::string image() const { return connection_->image(); }
+  /// The rows of an image; what has the key of a row that is there is left out.
+  void add(const std::string& image) { connection_->add_rows(image, tables_); }
+
+ protected:
+  /// `tables`: those with results.
+  Results(std::unique_ptr<Connection> connection, std::vector<std::string> tables)
+      : connection_(std::move(connection)), tables_(std::move(tables)) {}
+  const std::string& file() const { return connection_->file(); }
+
+  std::unique_ptr<Connection> connection_;
+
+ private:
+  std::vector<std::string> tables_;
 };
 
 /// All of what is done while it lives, or nothing unless commit() was called.
