@@ -12,6 +12,7 @@ from ._arguments import Duration, Ranks, Settings, Size, femtoseconds, known_arg
 from ._errors import Error
 from ._machine import AnyMachine, AnyProgram, Job, Machine, Program, machine_of, program_of
 from ._results import Check, Outcome, Proof
+from ._shown import made
 from ._table import Row, Table
 from ._plan import Plan
 
@@ -131,7 +132,7 @@ class Laboratory:
         proofs = self._core.check(
             program_of(program, parameters)._core, core, ranks, count, dtype, op, calls, os.fspath(promise)
         )
-        return Check([Proof.from_dict(items, text) for items, text in proofs])
+        return Check([made(Proof, {**items, "text": text}) for items, text in proofs])
 
     def sweep(
         self,

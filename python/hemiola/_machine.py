@@ -12,7 +12,7 @@ from typing import Any, Optional, Union
 from . import _core
 from ._arguments import Settings, pairs
 from ._results import Diagnostic
-from ._shown import Shown
+from ._shown import Shown, made
 from ._plan import Plan
 
 
@@ -94,7 +94,7 @@ class Machine:
     @property
     def warnings(self) -> list[Diagnostic]:
         """What was assumed or left out when it was read."""
-        return [Diagnostic(**warning) for warning in self._core.warnings]
+        return [made(Diagnostic, warning) for warning in self._core.warnings]
 
     @property
     def parameters(self) -> dict[str, Parameter]:

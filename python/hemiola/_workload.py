@@ -14,7 +14,7 @@ from ._errors import bad_input
 from ._machine import AnyMachine, Job, machine_of
 from ._optional import pandas
 from ._results import Diagnostic
-from ._shown import Kept, Shown, json_text
+from ._shown import Kept, Shown, Timed, json_text, made
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -127,7 +127,7 @@ class PathShare(Shown):
 
 
 @dataclass(frozen=True)
-class Iteration(Kept):
+class Iteration(Timed, Kept):
     """What an iteration takes, and where its time goes. Print it to see the tables of the command line."""
 
     machine: str
@@ -143,10 +143,6 @@ class Iteration(Kept):
     simulations: int
     notices: list[Diagnostic]
     _core: Any = field(repr=False, compare=False)
-
-    @property
-    def time_us(self) -> float:
-        return self.time_fs / 1e9
 
     @property
     def time_ms(self) -> float:
@@ -228,7 +224,7 @@ class Workload(Shown):
 
     @property
     def notices(self) -> list[Diagnostic]:
-        return [Diagnostic(**one) for one in self._core.notices]
+        return [made(Diagnostic, one) for one in self._core.notices]
 
     def write_chakra(self, prefix: str) -> None:
         """Writes ``PREFIX.<rank>.et`` for each rank and ``PREFIX.json`` with the process groups."""
@@ -256,11 +252,7 @@ def run_iteration(workload: Workload, machine: Optional[AnyMachine] = None, **op
     if isinstance(machine, str) and found_machine.ranks > workload.ranks:
         found_machine = found_machine.with_ranks(workload.ranks)
     core = _core.run_iteration(found_machine._core, workload._core, _options(options))
-    found = core.to_dict()
-    return Iteration(**{
-        **found, "classes": [RankTime(**one) for one in found["classes"]], "calls": [Call(**one) for one in found["calls"]],
-        "path": [PathShare(**one) for one in found["path"]], "notices": [Diagnostic(**one) for one in found["notices"]], "_core": core,
-    })  # fmt: skip
+    return made(Iteration, {**core.to_dict(), "_core": core})
 
 
 @dataclass(frozen=True)
@@ -294,4 +286,4 @@ def search_parallelism(model: str, machine: Optional[AnyMachine] = None, *, memo
         raise bad_input("no machine is given", "for example machine='dgx-h100:8'")
     options = {name: arguments.pop(name) for name in TimingArguments.__annotations__ if name in arguments}
     rows = _core.search_parallelism(machine_of(machine)._core, str(model), _iteration(arguments), _options(options), size_bytes(memory) if memory else 0)
-    return [Parallelism(**row) for row in rows]
+    return [made(Parallelism, row) for row in rows]

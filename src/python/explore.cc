@@ -99,7 +99,7 @@ py::dict explore_one(const Machine& machine, const std::string& kind,
     return explore_operator(machine, op, options, {.stop = stop});
   });
   py::dict made = exploration_dict(found);
-  made["core"] = std::move(found);
+  made["_core"] = std::move(found);
   return made;
 }
 
