@@ -13,6 +13,7 @@ namespace {
 
 using study::sqlite::insert_into;
 using study::sqlite::Statement;
+
 constexpr const char* kTuneSchema = "hemiola-tune/1";
 constexpr const char* kTuneTables =
     "CREATE TABLE bounds (plan TEXT PRIMARY KEY, bound_fs INTEGER NOT NULL) WITHOUT ROWID;"

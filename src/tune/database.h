@@ -19,6 +19,7 @@ class Database : public study::sqlite::Results {
   /// Opens the file and creates it where there is none. Failure for one that holds something else:
   /// one message says all that differs.
   Database(const std::string& file, const study::DatabaseHead& head);
+
   /// By key_of(): what is known of a plan.
   std::optional<Time> bound(const std::string& key);
   std::optional<explore::Measured> fluid(const std::string& key);

@@ -38,6 +38,7 @@ constexpr const char* kSuiteTables =
     "  extra_traffic_bytes INTEGER NOT NULL, losses TEXT,\n"
     "  PRIMARY KEY (scenario, position)) WITHOUT ROWID;";
 constexpr std::size_t kScenarioColumns = 28, kScheduleColumns = 19;
+
 constexpr std::array<std::string_view, 3> kStatusNames{"done", "refused", "internal"};
 
 template <typename Pairs>

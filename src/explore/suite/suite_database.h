@@ -77,6 +77,7 @@ class SuiteDatabase : public study::sqlite::Results {
   /// Opens the file (":memory:": none) and creates it where there is none. Failure for one that
   /// holds something else: one message says all that differs.
   SuiteDatabase(const std::string& file, const Head& head);
+
   const Head& head() const { return head_; }
   /// Numbers of the scenarios that have a row, ascending.
   std::vector<std::int64_t> known() const;

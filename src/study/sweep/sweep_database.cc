@@ -53,12 +53,14 @@ auto asked(Row& row) {
   return std::tie(row.machine, row.gpu, row.set, row.ranks, row.program, row.parameters, row.dtype,
                   row.op, row.size, row.engine, row.launch, row.skew);
 }
+
 template <typename Row>
 auto found(Row& row) {
   return std::tie(row.checked, row.bound_program, row.count, row.time, row.algbw_GBps,
                   row.busbw_GBps, row.bound_bandwidth, row.bound_latency, row.ideal, row.line_hops,
                   row.counters, row.attribution);
 }
+
 constexpr std::size_t kColumns = 27;
 
 std::unique_ptr<sqlite::Connection> open(const std::string& file, sqlite::Connection::Open how) {

@@ -64,6 +64,7 @@ class SweepDatabase : public sqlite::Results {
     std::int64_t points = 0;
     Shard shard;
     std::vector<std::pair<std::string, std::string>> inputs;  ///< Sweep::inputs
+
     bool operator==(const Head&) const = default;
   };
 
