@@ -92,6 +92,9 @@ ExitCode carry_out(int argc, char** argv, Session& session) {
   }
   reject_extras(*app);
   take_outputs(*app);
+  session.verb = app.get();
+  while (!session.verb->get_subcommands().empty())
+    session.verb = session.verb->get_subcommands().front();
   if (!session.action) {
     std::cerr << app->help();
     return ExitCode::bad_input;

@@ -75,7 +75,7 @@ std::string all_built_ins() {
 }  // namespace
 
 void add_machine_options(CLI::App& verb, MachineOptions& options) {
-  const TextOptions add(verb);
+  const AddOptions add(verb);
   add("-m,--machine", options.machine, "a built-in machine or a file", "NAME|FILE");
   add("--gpu", options.gpu, "device model of GPUs whose file names none", "MODEL");
   add("--ranks", options.ranks, "the first N GPUs, or a list such as 0,2,4-7", "N|LIST");
@@ -83,51 +83,41 @@ void add_machine_options(CLI::App& verb, MachineOptions& options) {
       "NAME=VALUE");
 }
 
-void add_engine_options(CLI::App& verb, EngineOptions& options, const char* iterations) {
-  const TextOptions add(verb);
-  add("--engine", options.engine, "line|sampled|fluid|reference", "ENGINE");
-  add("--launch", options.launch, "graph|stream", "MODE");
-  add("--warmup", options.warmup, "repetitions before the measured ones", "N");
-  add("--iterations", options.iterations, iterations, "N");
-  verb.add_flag("--one-host", options.one_host,
-                "one host thread calls the library and starts copies for all ranks in turn");
-  verb.add_flag("--no-fold", options.no_fold, "simulate every rank, even if they behave alike");
-}
-
-sim::Options engine_options(const EngineOptions& options, int least_iterations) {
+void add_engine_options(CLI::App& verb, EngineOptions& options, int least_iterations,
+                        const char* iterations) {
   constexpr int kMostRepetitions = 1'000'000;
+  const AddOptions add(verb);
+  sim::Options& how = options.how;
+  add("--engine", options.engine, "line|sampled|fluid|reference", "ENGINE");
+  add.launch(how.launch, "graph|stream");
+  add.count("--warmup", how.warmup, 0, kMostRepetitions, "repetitions before the measured ones");
+  add.count("--iterations", how.iterations, least_iterations, kMostRepetitions, iterations);
+  verb.add_flag("--one-host", how.one_host,
+                "one host thread calls the library and starts copies for all ranks in turn");
+  verb.add_flag_callback(
+      "--no-fold", [&how] { how.fold = false; }, "simulate every rank, even if they behave alike");
+}
+
+sim::Options engine_options(const EngineOptions& options) {
   using sim::Engine;
-  return {.engine = named_value("--engine", options.engine,
-                                {Engine::reference, Engine::line, Engine::sampled, Engine::fluid}),
-          .launch = launch_value(options.launch),
-          .warmup = int_value("--warmup", options.warmup, 0, kMostRepetitions),
-          .iterations =
-              int_value("--iterations", options.iterations, least_iterations, kMostRepetitions),
-          .one_host = options.one_host,
-          .fold = !options.no_fold};
+  sim::Options how = options.how;
+  how.engine = named_value("--engine", options.engine,
+                           {Engine::reference, Engine::line, Engine::sampled, Engine::fluid});
+  return how;
 }
 
-void add_search_timing(CLI::App& verb, SearchTimingOptions& options, const char* threads) {
-  const TextOptions add(verb);
-  add("--launch", options.launch, "how hosts start kernels: stream or graph", "MODE");
-  add("--warmup", options.warmup, "repetitions before those that are timed", "N");
-  add("--iterations", options.iterations, "repetitions that are timed; 0: one cold run", "N");
-  add("--threads", options.threads, threads, "N");
+void add_search_timing(CLI::App& verb, sim::Options& options, const char* threads) {
+  const AddOptions add(verb);
+  add.launch(options.launch, "how hosts start kernels: stream or graph");
+  add.count("--warmup", options.warmup, 0, 1000, "repetitions before those that are timed");
+  add.count("--iterations", options.iterations, 0, 1000,
+            "repetitions that are timed; 0: one cold run");
+  add.count("--threads", options.threads, 1, 4096, threads);
 }
 
-sim::Options search_options(const SearchTimingOptions& options) {
-  sim::Options found;
-  found.launch = launch_value(options.launch);
-  found.warmup = int_value("--warmup", options.warmup, 0, 1000);
-  found.iterations = int_value("--iterations", options.iterations, 0, 1000);
-  if (found.iterations == 0) found.warmup = 0;
-  found.threads = int_value("--threads", options.threads, 1, 4096);
-  return found;
-}
-
-void refuse_settings_of_no_machine(const MachineOptions& options) {
-  if (!options.set.empty() || !options.gpu.empty())
-    throw Failure("--set and --gpu need a machine", SourceLocation{.file = "--machine"});
+sim::Options search_options(sim::Options options) {
+  if (options.iterations == 0) options.warmup = 0;
+  return options;
 }
 
 study::MachineChoice machine_choice(const MachineOptions& options, const Settings& settings) {
@@ -140,7 +130,7 @@ study::MachineChoice machine_choice(const MachineOptions& options, const Setting
 }
 
 void add_program_options(CLI::App& verb, ProgramOptions& options) {
-  const TextOptions add(verb);
+  const AddOptions add(verb);
   add("PROGRAM", options.program,
       "a file (MSCCL++ JSON, MSCCL XML, also .gz), a built-in (all-reduce/ring, "
       "auto/nccl), or a\n"
@@ -151,8 +141,10 @@ void add_program_options(CLI::App& verb, ProgramOptions& options) {
       "SIZE,...");
   verb.add_flag("--round-size", options.round_size,
                 "for a size that the program cannot take, the next one that it can");
-  add("--dtype", options.dtype, "element type", "TYPE");
-  add("--op", options.op, "reduction", "OP");
+  add.data_type(options.dtype, "float", "element type");
+  add.read(
+      "--op", "sum", [&](const std::string& text) { options.op = reduce_op_value(text); },
+      "reduction", "OP");
   add("--param", options.parameters, "parameter of a built-in: channels=8, protocol=ll",
       "NAME=VALUE");
   add("--executor", options.executor,
@@ -162,9 +154,9 @@ void add_program_options(CLI::App& verb, ProgramOptions& options) {
 }
 
 void add_promise_option(CLI::App& verb, ProgramOptions& options) {
-  TextOptions{verb}("--promise", options.promise,
-                    "of a custom program: what it leaves in the outputs (docs/verify.md, promises)",
-                    "FILE");
+  AddOptions{verb}("--promise", options.promise,
+                   "of a custom program: what it leaves in the outputs (docs/verify.md, promises)",
+                   "FILE");
 }
 
 std::vector<std::string> program_names(const std::string& input) {
@@ -196,16 +188,10 @@ bool is_job_file(const std::string& input) {
   return !program::is_built_in(input) && is_file(input) && study::is_job(read_file(input));
 }
 
-void refuse_options_of_programs(const ProgramOptions& options, std::string_view of_what) {
-  const ProgramOptions none;
+void refuse_options_of_programs(const Session& session, std::string_view of_what) {
   const bool is_job = of_what == "job";
-  refuse_given({{"--size", !options.size.empty()},
-                {"--round-size", options.round_size},
-                {"--dtype", options.dtype != none.dtype},
-                {"--op", options.op != none.op},
-                {"--param", !options.parameters.empty()},
-                {"--promise", !options.promise.empty()},
-                {"--executor", !options.executor.empty()}},
+  refuse_typed(session,
+               {"--size", "--round-size", "--dtype", "--op", "--param", "--promise", "--executor"},
                fmt::format("the {} of a {} have sizes, types and parameters of their own",
                            is_job ? "launches" : "calls", of_what),
                is_job ? "write it into the job's file"
@@ -232,8 +218,8 @@ study::Experiment experiment_of(const std::string& name, const ProgramOptions& o
   return {.subject = name,
           .parameters = parameters_of(options),
           .round_size = options.round_size,
-          .type = data_type_value(options.dtype),
-          .op = reduce_op_value(options.op),
+          .type = options.dtype,
+          .op = options.op,
           .promise = options.promise};
 }
 

@@ -163,9 +163,4 @@ std::map<std::string, std::string> pairs_of(const char* option,
   return pairs;
 }
 
-void refuse_given(const Given& options, const std::string& message, const std::string& hint) {
-  for (const auto& [option, is_given] : options)
-    if (is_given) fail(option, message, hint);
-}
-
 }  // namespace hemiola::cli

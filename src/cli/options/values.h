@@ -72,9 +72,4 @@ Settings one_setting(const std::vector<std::string>& texts);
 std::map<std::string, std::string> pairs_of(const char* option,
                                             const std::vector<std::string>& texts);
 
-/// Failure with this message at the first option that is given: `options` are names and whether
-/// they are.
-using Given = std::vector<std::pair<const char*, bool>>;
-void refuse_given(const Given& options, const std::string& message, const std::string& hint);
-
 }  // namespace hemiola::cli

@@ -89,7 +89,7 @@ ExitCode run_astra_verb(const AstraOptions& astra, const MachineOptions& machine
     auto folded = std::make_shared<const workload::Workload>(workload::fold(*workload));
     const auto request = iteration_request(std::move(folded), "", *like, iteration, session);
     comparison.ours = workload::run_iteration(session.laboratory, request);
-    comparison.ours_engine = iteration.engine;
+    comparison.ours_engine = iteration.words.engine;
   }
   report::print_astra(std::cout, *workload, comparison);
   if (!iteration.json.empty())

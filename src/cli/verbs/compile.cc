@@ -47,17 +47,12 @@ ExitCode describe_kernel(const CompileOptions& options, const Session& session) 
 }
 
 /// A module has products, and a kernel none of these options.
-ExitCode compile_module_verb(const CompileOptions& options) {
+ExitCode compile_module_verb(const CompileOptions& options, const Session& session) {
   CompileModuleOptions module = options.module;
   module.module = options.kernel.file;
   module.output = options.plan.output;
-  refuse_given({{"--plan", !options.plan.plan.empty()},
-                {"--kernel", !options.kernel.kernel.empty()},
-                {"--bind", !options.kernel.bind.empty()},
-                {"--role", !options.kernel.role.empty()},
-                {"--constexpr", !options.kernel.constants.empty()},
-                {"--helper", !options.kernel.helpers.empty()},
-                {"--json", !options.json.empty()}},
+  refuse_typed(session,
+               {"--plan", "--kernel", "--bind", "--role", "--constexpr", "--helper", "--json"},
                "is for kernels, and this is an HLO module",
                "--dot NAME -o plan.json lifts a product of it, --describe lists them");
   if (options.describe && module.product.empty()) return describe_module(module);
@@ -72,10 +67,8 @@ ExitCode compile_module_verb(const CompileOptions& options) {
 
 ExitCode compile_verb(const CompileOptions& options, Session& session) {
   if (!options.kernel.file.empty() && is_module_file(options.kernel.file))
-    return compile_module_verb(options);
-  refuse_given({{"--dot", !options.module.product.empty()},
-                {"--template", !options.module.template_name.empty()},
-                {"--param", !options.module.parameters.empty()}},
+    return compile_module_verb(options, session);
+  refuse_typed(session, {"--dot", "--template", "--param"},
                "is of an HLO module, and none is given",
                "for example hemiola compile module.txt --dot dot.3 -o plan.json");
   const bool has_plan = !options.plan.plan.empty() || !options.plan.output.empty();
@@ -88,8 +81,9 @@ ExitCode compile_verb(const CompileOptions& options, Session& session) {
   if (options.describe)
     throw Failure("describes a kernel and takes no plan", {.file = "--describe"},
                   "without it the kernel and the plan are fused");
-  refuse_given({{"--plan", options.plan.plan.empty()}, {"--output", options.plan.output.empty()}},
-               "is missing", "for example hemiola compile --plan best.json -o overlap.py");
+  if (options.plan.plan.empty() || options.plan.output.empty())
+    throw Failure("is missing", {.file = options.plan.plan.empty() ? "--plan" : "--output"},
+                  "for example hemiola compile --plan best.json -o overlap.py");
   if (options.kernel.file.empty()) return compile_plan(session, options.plan, nullptr);
   const compile::DescribeRequest request = describe_request(options.kernel);
   return compile_plan(session, options.plan, &request);
@@ -106,7 +100,7 @@ void add_compile(CLI::App& app, Session& session) {
       "product of an HLO\nmodule to a plan (docs/hlo.md).",
       kCompileExamples);
   const auto options = std::make_shared<CompileOptions>();
-  const TextOptions add(*verb);
+  const AddOptions add(*verb);
   add_kernel_options(*verb, options->kernel,
                      "a Python file with a @triton.jit kernel, or an HLO module");
   verb->add_flag("--describe", options->describe, "print what was found in the kernel");

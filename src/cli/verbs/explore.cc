@@ -36,21 +36,18 @@ constexpr const char* kExploreExamples =
 struct ExploreOptions {
   std::string op, gemm, local;
   std::string gather = "a", load = plan::kEvenLoad;
-  std::string dtype = "bf16";
   MachineOptions machine;
-  SearchTimingOptions timing;
   std::string degrees = "2,4,8,16";
   std::string realization, place, transfer, copies;
-  std::string fluid = "60", top;
   std::string losses = "best";
-  bool exhaustive = false;
+  explore::Request request{};  ///< type, timing and effort of the search
   std::string emit, json, report, thresholds, measured, bench;
   BlockOptions block;
   SuiteOptions suite;
 };
 
 void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
-  const TextOptions add(verb);
+  const AddOptions add(verb);
   add("OPERATOR", options.op, "ag-gemm, gemm-rs, gemm-ar, a2a-gemm or gemm-a2a", "");
   add("--gemm", options.gemm, "sizes of the product over all GPUs; M may be a range, 64:65536:x2",
       "M,N,K");
@@ -59,9 +56,10 @@ void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
   add("--load", options.load,
       "a2a-gemm, gemm-a2a: tokens for the experts of each GPU: even, weights as 4/2/1/1, zipf/S",
       "even|LOAD");
-  add("--dtype", options.dtype, "type of the elements", "TYPE");
+  explore::Request& request = options.request;
+  add.data_type(request.op.type, "bf16", "type of the elements");
   add_machine_options(verb, options.machine);
-  add_search_timing(verb, options.timing,
+  add_search_timing(verb, request.options,
                     "schedules that are simulated at a time; of a suite scenarios");
   add("--degrees", options.degrees, "steps that blocks may go in", "LIST");
   add("--realization", options.realization,
@@ -74,12 +72,13 @@ void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
       "when copy engines get their commands: in-time, or prelaunched, behind a poll; both by "
       "default",
       "LIST");
-  add("--fluid", options.fluid, "schedules that fluid simulates at most", "N");
-  add("--top", options.top,
+  add.count("--fluid", request.fluid, 1, 1'000'000, "schedules that fluid simulates at most");
+  add.count(
+      "--top", request.top, 0, 1000,
       "so many of the fastest are confirmed by the engine sampled; 3 by default, where that is "
       "little work",
       "K");
-  verb.add_flag("--exhaustive", options.exhaustive, "simulate every schedule");
+  verb.add_flag("--exhaustive", request.exhaustive, "simulate every schedule");
   add("--losses", options.losses,
       "of which schedules it is looked at where they lose: none, the best ones (of all, and of "
       "every family), all that are simulated",
@@ -116,7 +115,7 @@ std::vector<std::string> words(const std::string& option, const std::string& tex
 class ExploreVerb {
  public:
   ExploreVerb(const ExploreOptions& options, Session& session)
-      : options_(options), session_(session) {}
+      : options_(options), session_(session), request_(options.request) {}
 
   ExitCode run() {
     understand();
@@ -164,19 +163,18 @@ class ExploreVerb {
     if (!options_.block.block.empty()) {
       understand_block();
     } else {
-      refuse_block_options(options_.block);
+      refuse_block_options(session_);
       options_.suite.suite.empty() ? understand_operator() : understand_suite();
     }
     understand_search();
   }
 
   void understand_operator() {
-    refuse_suite_options(options_.suite);
+    refuse_suite_options(session_);
     explore::Operator& op = request_.op;
     if (options_.op.empty())
       throw Failure("no operator is given", {}, "for example 'hemiola explore ag-gemm ...'");
     op.kind = explore::operator_named(options_.op, {.file = "OPERATOR"});
-    op.type = data_type_value(options_.dtype);
     op.gathers_b = choice_value("--gather", options_.gather, {"a", "b"}) == "b";
     if (op.gathers_b) explore::check_gathers_b(op.kind, {.file = "--gather"});
     op.load = options_.load;
@@ -187,35 +185,21 @@ class ExploreVerb {
   }
 
   void understand_block() {
-    refuse_suite_options(options_.suite);
-    refuse_given({{"--suite", !options_.suite.suite.empty()},
-                  {"OPERATOR", !options_.op.empty()},
-                  {"--gemm", !options_.gemm.empty()},
-                  {"--local", !options_.local.empty()},
-                  {"--gather", options_.gather != "a"},
-                  {"--load", options_.load != plan::kEvenLoad},
-                  {"--thresholds", !options_.thresholds.empty()},
-                  {"--bench", !options_.bench.empty()},
-                  {"--measured", !options_.measured.empty()}},
+    refuse_suite_options(session_);
+    refuse_typed(session_,
+                 {"--suite", "OPERATOR", "--gemm", "--local", "--gather", "--load", "--thresholds",
+                  "--bench", "--measured"},
                  "does not go with --block",
                  "--tokens, --hidden and what follows say what is explored");
-    request_.op.type = data_type_value(options_.dtype);
     request_.machine = machine_choice(options_.machine, one_setting(options_.machine.set));
   }
 
   /// Scenarios say what is explored.
   void understand_suite() {
-    refuse_given({{"OPERATOR", !options_.op.empty()},
-                  {"--gemm", !options_.gemm.empty()},
-                  {"--local", !options_.local.empty()},
-                  {"--gather", options_.gather != "a"},
-                  {"--load", options_.load != plan::kEvenLoad},
-                  {"--dtype", options_.dtype != "bf16"},
-                  {"--emit", !options_.emit.empty()},
-                  {"--thresholds", !options_.thresholds.empty()},
-                  {"--bench", !options_.bench.empty()}},
+    refuse_typed(session_,
+                 {"OPERATOR", "--gemm", "--local", "--gather", "--load", "--dtype", "--emit",
+                  "--thresholds", "--bench"},
                  "does not go with --suite", "the suite's scenarios say what is explored");
-    check_suite_options(options_.suite);
     MachineOptions machine = options_.machine;
     // Each scenario takes the first GPUs of the machine.
     if (!machine.ranks.empty()) suite_ranks_ = int_value("--ranks", machine.ranks, 2, 65536);
@@ -224,10 +208,7 @@ class ExploreVerb {
   }
 
   void understand_search() {
-    request_.options = search_options(options_.timing);
-    request_.fluid = int_value("--fluid", options_.fluid, 1, 1'000'000);
-    if (!options_.top.empty()) request_.top = int_value("--top", options_.top, 0, 1000);
-    request_.exhaustive = options_.exhaustive;
+    request_.options = search_options(request_.options);
     request_.losses = explore::losses_of(options_.losses, {.file = "--losses"});
     request_.limits.degrees = dimensions_value("--degrees", options_.degrees);
     check_degrees();
@@ -283,10 +264,8 @@ class ExploreVerb {
   }
 
   ExitCode run_range() {
-    refuse_given({{"--emit", !options_.emit.empty()},
-                  {"--report", !options_.report.empty()},
-                  {"--bench", !options_.bench.empty()}},
-                 "is of one M, not of several", "give one M, or leave it out");
+    refuse_typed(session_, {"--emit", "--report", "--bench"}, "is of one M, not of several",
+                 "give one M, or leave it out");
     request_.losses = explore::LossesOf::none;
     if (!request_.top) request_.top = 0;
     explore::RangeOfRows range;

@@ -123,11 +123,11 @@ void add_machine(CLI::App& app, Session& session) {
         ->excludes(verb->get_option("--machine"));
     verb->add_flag("--quiet", session.quiet, "no warnings");
   }
-  TextOptions{*shown}("--graph", options->graph,
-                      "html: a page with the machine drawn, and its tables", "FORMAT");
+  AddOptions{*shown}("--graph", options->graph,
+                     "html: a page with the machine drawn, and its tables", "FORMAT");
   for (CLI::App* verb : {shown, converted})
-    TextOptions{*verb}("-o,--output", options->output, "where to write; else standard output",
-                       "FILE");
+    AddOptions{*verb}("-o,--output", options->output, "where to write; else standard output",
+                      "FILE");
 }
 
 }  // namespace hemiola::cli

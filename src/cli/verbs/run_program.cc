@@ -8,6 +8,7 @@
 #include "cli/interrupt.h"
 #include "cli/notices.h"
 #include "cli/options/fused_program.h"
+#include "core/text.h"
 #include "report/page.h"
 #include "report/report.h"
 #include "report/run_page.h"
@@ -27,11 +28,10 @@ struct Plan {
   bool record_at_ports = false;
 };
 
-void understand_recording(const RunOptions& options, Plan& plan) {
+void understand_recording(const RunOptions& options, const Session& session, Plan& plan) {
   if (options.record.empty())
-    refuse_given({{"--record-rank", !options.record_rank.empty()},
-                  {"--record-at", !options.record_at.empty()}},
-                 "says what is recorded, and nothing is", "add --record FILE");
+    refuse_typed(session, {"--record-rank", "--record-at"}, "says what is recorded, and nothing is",
+                 "add --record FILE");
   plan.record_ranks =
       rank_list("--record-rank", options.record_rank.empty() ? "0" : options.record_rank);
   if (!options.record.empty()) plan.request.recorded = plan.record_ranks;
@@ -40,7 +40,7 @@ void understand_recording(const RunOptions& options, Plan& plan) {
       choice_value("--record-at", options.record_at, {"ingress", "port"}) == "port";
 }
 
-Plan understand(const RunOptions& options, Notices& notices) {
+Plan understand(const RunOptions& options, const Session& session, Notices& notices) {
   Plan plan;
   study::RunRequest& request = plan.request;
   request.asked_for = options.program.program;
@@ -56,20 +56,18 @@ Plan understand(const RunOptions& options, Notices& notices) {
   request.rounding = options.round_down           ? study::Rounding::down
                      : options.program.round_size ? study::Rounding::up
                                                   : study::Rounding::none;
-  request.type = data_type_value(options.program.dtype);
-  request.op = reduce_op_value(options.program.op);
+  request.type = options.program.dtype;
+  request.op = options.program.op;
   request.check = !options.no_check;
-  request.options = engine_options(options.engine, 0);
+  request.options = engine_options(options.engine);
   if (request.options.warmup > 0 && request.options.iterations == 0) {
     throw Failure("a warm-up needs measured repetitions after it",
                   SourceLocation{.file = "--warmup"}, "add --iterations N");
   }
   if (!options.skew.empty()) request.options.skew = skew_values(options.skew);
-  request.options.threads = int_value("--threads", options.threads, 1, 4096);
   if (request.options.threads > 1 && request.options.engine != sim::Engine::line)
     notices.note("only the line engine uses more than one thread");
-  if (count_value("--seed", options.seed, 0, INT64_MAX) > 0)
-    notices.note("--seed has no effect: nothing in the engines is random");
+  if (options.seed > 0) notices.note("--seed has no effect: nothing in the engines is random");
   if (!options.trace_lines.empty()) {
     if (options.trace.empty()) {
       throw Failure("a window of requests needs a trace to stand in",
@@ -78,9 +76,9 @@ Plan understand(const RunOptions& options, Notices& notices) {
     plan.trace_window = window_value(options.trace_lines);
   }
   if (request.sizes.size() * request.combinations.size() > 1)
-    refuse_given({{"--trace", !options.trace.empty()}, {"--record", !options.record.empty()}},
-                 "is of one run, not of several", "give one --size and one value of each --set");
-  understand_recording(options, plan);
+    refuse_typed(session, {"--trace", "--record"}, "is of one run, not of several",
+                 "give one --size and one value of each --set");
+  understand_recording(options, session, plan);
   request.machine = machine_choice(options.machine);
   request.parameters = parameters_of(options.program);
   request.promise = options.program.promise;
@@ -93,7 +91,7 @@ class Runner {
       : options_(options),
         session_(session),
         notices_(session),
-        plan_(understand(options, notices_)) {}
+        plan_(understand(options, session, notices_)) {}
 
   ExitCode run() {
     if (is_job_file(options_.program.program)) return run_job();
@@ -176,7 +174,7 @@ void Runner::keep_what_is_done() {
 
 /// A job says sizes, types and operators of its launches itself.
 ExitCode Runner::run_job() {
-  refuse_options_of_programs(options_.program);
+  refuse_options_of_programs(session_);
   if (plan_.request.combinations.size() > 1)
     throw Failure("a job is run with one value of each setting", {.file = "--set"});
   if (!options_.record.empty())
@@ -210,7 +208,7 @@ ExitCode Runner::run_job() {
                         .machine = outcome->bound.machine()->name,
                         .program = outcome->bound.name(),
                         .engine = options_.engine.engine,
-                        .launch = options_.engine.launch,
+                        .launch = std::string(name_of(options_.engine.how.launch)),
                         .bound = outcome->bound};
   report::print_launches(std::cout, run, outcome->result);
   if (!session_.quiet) report::print_attribution(std::cout, outcome->result);
@@ -271,7 +269,7 @@ report::Run Runner::head(const study::RunTable& table) const {
           .machine = table.machine,
           .program = study::program_name(plan_.request, table),
           .engine = options_.engine.engine,
-          .launch = options_.engine.launch,
+          .launch = std::string(name_of(options_.engine.how.launch)),
           .bound = last()};
 }
 

@@ -34,20 +34,21 @@ constexpr const char* kTuneExamples =
 
 struct TuneOptions {
   KernelOptions kernel;
-  std::string plan, configs;
+  std::string configs;
   MachineOptions machine;
   std::vector<std::string> parameters;
-  SearchTimingOptions timing;
-  std::string method = "descent", budget = "48", seed = "0";
-  bool all_realizations = false, no_check = false;
+  std::string method = "descent";
+  tune::Request request{};  ///< plan, timing and effort of the search
+  bool no_check = false;
   std::string output, emit, json, csv, report, database, bench, measured;
   TogetherOptions together;
 };
 
 void add_options(CLI::App& verb, TuneOptions& options, Session& session) {
-  const TextOptions add(verb);
+  const AddOptions add(verb);
   add_kernel_options(verb, options.kernel);
-  add("--plan", options.plan, "the template of plans: 'hemiola plan show' lists them", "TEMPLATE");
+  add("--plan", options.request.plan, "the template of plans: 'hemiola plan show' lists them",
+      "TEMPLATE");
   add_machine_options(verb, options.machine);
   add("--param", options.parameters,
       "sizes of the template; or what is tried of chunks, realizations, ...: "
@@ -58,11 +59,13 @@ void add_options(CLI::App& verb, TuneOptions& options, Session& session) {
       "what --constexpr and the plan give",
       "FILE");
   add("--method", options.method, "how points are chosen: descent, random, exhaustive", "NAME");
-  add("--budget", options.budget, "simulations of each size, by fluid and by sampled", "N");
-  add("--seed", options.seed, "of restarts, and of the order that follows", "N");
-  verb.add_flag("--all-realizations", options.all_realizations,
+  add.count("--budget", options.request.budget, 2, 1'000'000,
+            "simulations of each size, by fluid and by sampled");
+  add.count("--seed", options.request.seed, 0, INT64_MAX,
+            "of restarts, and of the order that follows");
+  verb.add_flag("--all-realizations", options.request.any_realization,
                 "try also who moves data as the compiler does not write it yet");
-  add_search_timing(verb, options.timing, "points that are simulated at a time");
+  add_search_timing(verb, options.request.options, "points that are simulated at a time");
   add("-o,--output", options.output, "write the fastest fused kernel (of several sizes: each)",
       "FILE");
   add("--emit", options.emit, "write its plan for run, check and compile (likewise)", "FILE");
@@ -85,7 +88,8 @@ void add_options(CLI::App& verb, TuneOptions& options, Session& session) {
 
 class TuneVerb {
  public:
-  TuneVerb(const TuneOptions& options, Session& session) : options_(options), session_(session) {}
+  TuneVerb(const TuneOptions& options, Session& session)
+      : options_(options), session_(session), request_(options.request) {}
 
   ExitCode run() {
     understand();
@@ -119,28 +123,24 @@ class TuneVerb {
     if (options_.kernel.file.empty())
       throw Failure("no kernel is given", {},
                     "for example hemiola tune KERNEL.py --plan ag-gemm/swizzle --machine dgx-h100");
-    if (options_.plan.empty())
+    if (request_.plan.empty())
       throw Failure("is missing", {.file = "--plan"}, "for example --plan ag-gemm/swizzle");
     request_.kernel.describe = describe_request(options_.kernel);
-    request_.plan = options_.plan;
-    const plan::TemplateInfo* info = plan::find_template(options_.plan);
-    if (info == nullptr && std::filesystem::exists(options_.plan))
+    const plan::TemplateInfo* info = plan::find_template(request_.plan);
+    if (info == nullptr && std::filesystem::exists(request_.plan))
       throw Failure("is a file, and what is tuned is a template, whose chunks are open",
-                    {.file = options_.plan},
-                    "'hemiola compile KERNEL.py --plan " + options_.plan + "' fuses it as it is");
+                    {.file = request_.plan},
+                    "'hemiola compile KERNEL.py --plan " + request_.plan + "' fuses it as it is");
     if (info != nullptr)
       request_.parameters = tune::asked_of(parameter_values(options_.parameters), *info);
     if (!options_.configs.empty())
       request_.kernel.configurations =
           compile::read_configurations(read_file(options_.configs), options_.configs);
     request_.machine = machine_choice(options_.machine, one_setting(options_.machine.set));
-    request_.options = search_options(options_.timing);
+    request_.options = search_options(request_.options);
     using tune::Method;
     request_.method = named_value("--method", options_.method,
                                   {Method::descent, Method::random, Method::exhaustive});
-    request_.budget = int_value("--budget", options_.budget, 2, 1'000'000);
-    request_.seed = static_cast<std::uint64_t>(count_value("--seed", options_.seed, 0, INT64_MAX));
-    request_.any_realization = options_.all_realizations;
     if (!options_.measured.empty())
       met_ = meet_measured(session_, options_.measured, DataType::float16, request_.machine,
                            request_.options);
