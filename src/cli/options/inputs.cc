@@ -143,7 +143,7 @@ void add_program_options(CLI::App& verb, ProgramOptions& options) {
                 "for a size that the program cannot take, the next one that it can");
   add.data_type(options.dtype, "float", "element type");
   add.read(
-      "--op", "sum", [&](const std::string& text) { options.op = reduce_op_value(text); },
+      "--op", "sum", [&options](const std::string& text) { options.op = reduce_op_value(text); },
       "reduction", "OP");
   add("--param", options.parameters, "parameter of a built-in: channels=8, protocol=ll",
       "NAME=VALUE");

@@ -29,7 +29,7 @@ void add_replay_options(CLI::App& verb, ReplayOptions& options, Session& session
                 "for a size that the program cannot take, the next one that it can");
   AddOptions{verb}.read(
       "--dtype", {},
-      [&](const std::string& text) { options.program.dtype = data_type_value(text); },
+      [&options](const std::string& text) { options.program.dtype = data_type_value(text); },
       "as of nccl-tests", "TYPE");
   verb.add_option("--param", options.program.parameters, "of a built-in: channels=4")
       ->type_name("KEY=VALUE");

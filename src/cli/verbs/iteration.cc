@@ -71,7 +71,7 @@ void add_iteration_options(CLI::App& verb, IterationOptions& options) {
       "model|bytes|none");
   add.read(
       "--scale-compute", "1",
-      [&](const std::string& text) { options.words.scale_compute = factor_value(text); },
+      [&options](const std::string& text) { options.words.scale_compute = factor_value(text); },
       "of a workload: the time of kernels times this", "FACTOR");
   verb.add_option(
           "--without", options.words.without,
@@ -81,7 +81,7 @@ void add_iteration_options(CLI::App& verb, IterationOptions& options) {
   add("--job", options.job, "of a workload: write its launches as a job, to be simulated in one go",
       "FILE");
   verb.add_flag_callback(
-      "--no-contention", [&] { options.words.contention = false; },
+      "--no-contention", [&options] { options.words.contention = false; },
       "of a workload: launches beside each other are as fast as alone");
   add_together(verb, options.together);
 }
@@ -91,7 +91,8 @@ void add_iteration_basics(CLI::App& verb, IterationOptions& options) {
   add("--engine", options.words.engine, "how launches are timed: estimate|fluid|sampled|line",
       "ENGINE");
   add.read(
-      "--launch", {}, [&](const std::string& text) { options.words.launch = launch_value(text); },
+      "--launch", {},
+      [&options](const std::string& text) { options.words.launch = launch_value(text); },
       "graph|stream; without it a graph for decode, else a stream", "MODE");
   add("--json", options.json, "write one JSON object", "FILE");
   add("--csv", options.csv, "write one line per class of ranks", "FILE");
