@@ -73,59 +73,58 @@ Database::Database(const std::string& file, const study::DatabaseHead& head)
                   head),
               {"bounds", "fluid", "sampled"}) {}
 
-std::optional<Time> Database::bound(const std::string& key) {
+bool Database::find(const std::string& key, Time& bound) {
   const std::lock_guard lock(mutex_);
   Statement select(*connection_, "SELECT bound_fs FROM bounds WHERE plan = ?");
-  if (!select.bind(key).step()) return std::nullopt;
-  return Time{select.integer()};
+  if (!select.bind(key).step()) return false;
+  select.read(bound);
+  return true;
 }
 
-std::optional<explore::Measured> Database::fluid(const std::string& key) {
+bool Database::find(const std::string& key, explore::Measured& fluid) {
   const std::lock_guard lock(mutex_);
   Statement select(*connection_, "SELECT * FROM fluid WHERE plan = ?");
-  if (!select.bind(key).step()) return std::nullopt;
+  if (!select.bind(key).step()) return false;
   select.text();  // the key
-  explore::Measured found;
-  if (!select.null()) select.read(found.fluid);
-  if (!select.null()) select.read(found.refused);
-  select.read(figures(found));
-  found.attribution = attribution_of(select.text(), file());
-  return found;
+  if (!select.null()) select.read(fluid.fluid);
+  if (!select.null()) select.read(fluid.refused);
+  select.read(figures(fluid));
+  fluid.attribution = attribution_of(select.text(), file());
+  return true;
 }
 
-std::optional<explore::Confirmed> Database::sampled(const std::string& key) {
+bool Database::find(const std::string& key, explore::Confirmed& sampled) {
   const std::lock_guard lock(mutex_);
   Statement select(*connection_, "SELECT time_fs, error, attribution FROM sampled WHERE plan = ?");
-  if (!select.bind(key).step()) return std::nullopt;
-  explore::Confirmed found;
-  select.read(std::tie(found.time, found.error));
-  found.attribution = attribution_of(select.text(), file());
-  return found;
+  if (!select.bind(key).step()) return false;
+  select.read(std::tie(sampled.time, sampled.error));
+  sampled.attribution = attribution_of(select.text(), file());
+  return true;
 }
 
-void Database::add_bound(const std::string& key, Time bound) {
+void Database::add(const std::string& key, Time bound) {
   const std::lock_guard lock(mutex_);
   // Two points of a batch may be one plan.
   Statement insert(*connection_, "INSERT OR IGNORE INTO bounds VALUES (?, ?)");
   insert.bind(key).bind(bound).step();
 }
 
-void Database::add_fluid(const std::string& key, const explore::Measured& measured) {
+void Database::add(const std::string& key, const explore::Measured& fluid) {
   const std::lock_guard lock(mutex_);
   Statement insert(*connection_, insert_into("fluid", 9));
   insert.bind(key);
-  if (measured.refused.empty())
-    insert.bind(measured.fluid).bind_null();
+  if (fluid.refused.empty())
+    insert.bind(fluid.fluid).bind_null();
   else
-    insert.bind_null().bind(measured.refused);
-  insert.bind(figures(measured)).bind(text_of_attribution(measured.attribution)).step();
+    insert.bind_null().bind(fluid.refused);
+  insert.bind(figures(fluid)).bind(text_of_attribution(fluid.attribution)).step();
 }
 
-void Database::add_sampled(const std::string& key, const explore::Confirmed& confirmed) {
+void Database::add(const std::string& key, const explore::Confirmed& sampled) {
   const std::lock_guard lock(mutex_);
   Statement insert(*connection_, insert_into("sampled", 4));
-  insert.bind(key).bind(std::tie(confirmed.time, confirmed.error));
-  insert.bind(text_of_attribution(confirmed.attribution)).step();
+  insert.bind(key).bind(std::tie(sampled.time, sampled.error));
+  insert.bind(text_of_attribution(sampled.attribution)).step();
 }
 
 void Database::add(const std::string& image) {

@@ -20,13 +20,13 @@ class Database : public study::sqlite::Results {
   /// one message says all that differs.
   Database(const std::string& file, const study::DatabaseHead& head);
 
-  /// By key_of(): what is known of a plan.
-  std::optional<Time> bound(const std::string& key);
-  std::optional<explore::Measured> fluid(const std::string& key);
-  std::optional<explore::Confirmed> sampled(const std::string& key);
-  void add_bound(const std::string& key, Time bound);
-  void add_fluid(const std::string& key, const explore::Measured& measured);
-  void add_sampled(const std::string& key, const explore::Confirmed& confirmed);
+  /// By key_of(): whether it is known of a plan, and then what.
+  bool find(const std::string& key, Time& bound);
+  bool find(const std::string& key, explore::Measured& fluid);
+  bool find(const std::string& key, explore::Confirmed& sampled);
+  void add(const std::string& key, Time bound);
+  void add(const std::string& key, const explore::Measured& fluid);
+  void add(const std::string& key, const explore::Confirmed& sampled);
 
   void add(const std::string& image);
 
