@@ -90,17 +90,24 @@ class Runner {
   Runner(const RunOptions& options, Session& session)
       : options_(options),
         session_(session),
+        is_job_(is_job_file(options.program.program)),
         notices_(session),
         plan_(understand(options, session, notices_)) {}
 
   ExitCode run() {
-    if (is_job_file(options_.program.program)) return run_job();
+    if (is_job_) refuse_what_jobs_have_not();
     {
       Progress progress(session_);
       watch_ = watch_of(session_, progress, notices_);
       catch_termination();
       try {
-        run_tables(progress);
+        is_job_ ? run_job() : run_tables(progress);
+      } catch (const study::WrongProgram& wrong) {
+        report::print_proof(std::cout, wrong.proof());
+        throw Failure(
+            fmt::format("the {} is wrong and was not simulated", is_job_ ? "job" : "program"),
+            wrong.diagnostics().items().front().where, "--no-check simulates it all the same",
+            wrong.code());
       } catch (const Interrupted&) {
         keep_what_is_done();
         throw;
@@ -115,13 +122,13 @@ class Runner {
   }
 
  private:
-  ExitCode run_job();
+  void refuse_what_jobs_have_not() const;
+  void run_job();
   void run_tables(Progress& progress);
   void keep_what_is_done();
   void trace();
   void record();
   void collect_extras();
-  void write_report(const report::Run& run, const std::vector<sim::Result>& results) const;
   report::Run head(const study::RunTable& table) const;
   void print(const study::RunTable& table) const;
   void write_files() const;
@@ -131,6 +138,7 @@ class Runner {
 
   const RunOptions& options_;
   Session& session_;
+  const bool is_job_;
   Notices notices_;
   Plan plan_;
   study::Watch watch_;
@@ -140,26 +148,18 @@ class Runner {
 };
 
 void Runner::run_tables(Progress& progress) {
-  try {
-    study::run_tables(
-        session_.laboratory, plan_.request,
-        {.experiments = watch_,
-         .on_part = [&](double begin, double end) { progress.part(begin, end); },
-         .on_runs = [&](std::int64_t done, std::int64_t all) { progress.parts(done, all, "runs"); },
-         .on_result =
-             [&](const study::RunTable& table) {
-               const sim::Result& result = table.results.back();
-               progress.finished(fmt::format("done: {} on {}, {} B: {:.3f} us",
-                                             table.winners.back(), table.machine, result.size.count,
-                                             result.time.us()));
-             }},
-        tables_);
-  } catch (const study::WrongProgram& wrong) {
-    report::print_proof(std::cout, wrong.proof());
-    throw Failure("the program is wrong and was not simulated",
-                  wrong.diagnostics().items().front().where, "--no-check simulates it all the same",
-                  wrong.code());
-  }
+  study::run_tables(
+      session_.laboratory, plan_.request,
+      {.experiments = watch_,
+       .on_part = [&](double begin, double end) { progress.part(begin, end); },
+       .on_runs = [&](std::int64_t done, std::int64_t all) { progress.parts(done, all, "runs"); },
+       .on_result =
+           [&](const study::RunTable& table) {
+             const sim::Result& result = table.results.back();
+             progress.finished(fmt::format("done: {} on {}, {} B: {:.3f} us", table.winners.back(),
+                                           table.machine, result.size.count, result.time.us()));
+           }},
+      tables_);
 }
 
 /// After a Ctrl-C: rows that are done are printed and written, without a page.
@@ -173,50 +173,26 @@ void Runner::keep_what_is_done() {
 }
 
 /// A job says sizes, types and operators of its launches itself.
-ExitCode Runner::run_job() {
+void Runner::refuse_what_jobs_have_not() const {
   refuse_options_of_programs(session_);
   if (plan_.request.combinations.size() > 1)
     throw Failure("a job is run with one value of each setting", {.file = "--set"});
   if (!options_.record.empty())
     throw Failure("a job is not recorded", {.file = "--record"}, "record a program that is alone");
+}
+
+/// As a table of one result.
+void Runner::run_job() {
   study::JobRequest request{.machine = plan_.request.machine,
                             .file = options_.program.program,
                             .check = plan_.request.check,
                             .options = plan_.request.options};
-  if (!plan_.request.combinations.empty())
-    request.machine.settings = plan_.request.combinations.front();
-  std::optional<study::Outcome> outcome;
-  {
-    Progress progress(session_);
-    watch_ = watch_of(session_, progress, notices_);
-    try {
-      outcome = study::run_job(session_.laboratory, request, watch_);
-    } catch (const study::WrongProgram& wrong) {
-      report::print_proof(std::cout, wrong.proof());
-      throw Failure("the job is wrong and was not simulated",
-                    wrong.diagnostics().items().front().where,
-                    "--no-check simulates it all the same", wrong.code());
-    }
-    tables_ = {{.machine = outcome->bound.machine()->name,
-                .results = {outcome->result},
-                .winners = {outcome->bound.name()},
-                .last = outcome->bound}};
-    if (!options_.trace.empty()) trace();
-    if (!options_.report.empty()) collect_extras();
-  }
-  const report::Run run{.command = session_.command,
-                        .machine = outcome->bound.machine()->name,
-                        .program = outcome->bound.name(),
-                        .engine = options_.engine.engine,
-                        .launch = std::string(name_of(options_.engine.how.launch)),
-                        .bound = outcome->bound};
-  report::print_launches(std::cout, run, outcome->result);
-  if (!session_.quiet) report::print_attribution(std::cout, outcome->result);
-  if (!options_.json.empty()) write_file(options_.json, report::to_json(run, {outcome->result}));
-  if (!options_.csv.empty()) write_file(options_.csv, report::to_csv(run, {outcome->result}));
-  if (!options_.trace.empty()) write_file(options_.trace, trace_text_);
-  write_report(run, {outcome->result});
-  return ExitCode::done;
+  request.machine.settings = plan_.request.combinations.front();
+  const study::Outcome outcome = study::run_job(session_.laboratory, request, watch_);
+  tables_ = {{.machine = outcome.bound.machine()->name,
+              .results = {outcome.result},
+              .winners = {outcome.bound.name()},
+              .last = outcome.bound}};
 }
 
 void Runner::trace() {
@@ -274,7 +250,10 @@ report::Run Runner::head(const study::RunTable& table) const {
 }
 
 void Runner::print(const study::RunTable& table) const {
-  report::print_table(std::cout, head(table), table.results);
+  if (is_job_)
+    report::print_launches(std::cout, head(table), table.results.back());
+  else
+    report::print_table(std::cout, head(table), table.results);
   for (const std::string& remark : table.remarks) std::cout << "# " << remark << '\n';
   if (!session_.quiet) report::print_attribution(std::cout, table.results.back());
   if (&table != &tables_.back()) std::cout << '\n';
@@ -284,7 +263,9 @@ void Runner::write_files() const {
   const study::RunTable all = write_tables();
   if (!options_.trace.empty()) write_file(options_.trace, trace_text_);
   if (!options_.record.empty()) write_file(options_.record, record_text_);
-  write_report(head(all), all.results);
+  if (!options_.report.empty())
+    write_file(options_.report,
+               report::page::render(report::run_page(head(all), all.results, extras_)));
 }
 
 study::RunTable Runner::write_tables() const {
@@ -293,11 +274,6 @@ study::RunTable Runner::write_tables() const {
   if (!options_.json.empty()) write_file(options_.json, report::to_json(run, all.results));
   if (!options_.csv.empty()) write_file(options_.csv, report::to_csv(run, all.results));
   return all;
-}
-
-void Runner::write_report(const report::Run& run, const std::vector<sim::Result>& results) const {
-  if (options_.report.empty()) return;
-  write_file(options_.report, report::page::render(report::run_page(run, results, extras_)));
 }
 
 }  // namespace
