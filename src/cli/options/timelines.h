@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "core/data_type.h"
 #include "plan/plan.h"
+#include "report/exploration.h"
 #include "report/run_timeline.h"
 #include "sim/simulate.h"
 #include "study/laboratory/experiment.h"
@@ -18,5 +19,19 @@ report::RunTimeline::Panels timeline_of_plan(Session& session, const study::Mach
 /// The same of the text of a job.
 report::RunTimeline::Panels timeline_of_job(Session& session, const study::MachineChoice& machine,
                                             const std::string& text, sim::Launch launch);
+
+/// Those of the fastest schedule of `found`, if there is one, and of serial.
+template <typename Request, typename Found>
+report::ExplorationTimelines timelines_of(Session& session, const Request& request,
+                                          const Found& found, DataType type) {
+  const sim::Launch launch = request.options.launch;
+  report::ExplorationTimelines timelines;
+  if (const auto* winner = found.winner())
+    timelines.winner =
+        timeline_of_plan(session, request.machine,
+                         plan_of(session.laboratory, request, winner->schedule), type, launch);
+  timelines.serial = timeline_of_job(session, request.machine, found.serial.job, launch);
+  return timelines;
+}
 
 }  // namespace hemiola::cli

@@ -345,6 +345,14 @@ class Checker {
   machine::SharedMachine machine_;  ///< null: none is given
 };
 
+ExitCode check(const CheckOptions& options, Session& session) {
+  const bool is_kernel = is_kernel_file(options.program.program);
+  if (!is_kernel) refuse_trace(options);
+  Checker checker(options, session);
+  const ExitCode code = is_kernel ? checker.run_kernel() : checker.run();
+  return options.allow_partial && code == ExitCode::not_proven ? ExitCode::done : code;
+}
+
 }  // namespace
 
 void add_check(CLI::App& app, Session& session) {
@@ -385,15 +393,7 @@ void add_check(CLI::App& app, Session& session) {
       "of a kernel: the compiler's version, 3.3 to 3.9 (all of them)", "VERSION");
   add("--protocol", options->kernel.protocol,
       "of a kernel: ranks, programs and what its parameters are", "FILE");
-  verb->callback([options, &session] {
-    session.action = [options, &session] {
-      const bool is_kernel = is_kernel_file(options->program.program);
-      if (!is_kernel) refuse_trace(*options);
-      Checker checker(*options, session);
-      const ExitCode code = is_kernel ? checker.run_kernel() : checker.run();
-      return options->allow_partial && code == ExitCode::not_proven ? ExitCode::done : code;
-    };
-  });
+  on_call(*verb, session, options, check);
 }
 
 }  // namespace hemiola::cli

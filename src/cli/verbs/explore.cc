@@ -149,7 +149,8 @@ class ExploreVerb {
         progress.parts(done, all, "schedules");
       };
       found_ = explore::explore(session_.laboratory, request_, watch);
-      if (!options_.report.empty()) collect_timelines();
+      if (!options_.report.empty())
+        timelines_ = timelines_of(session_, request_, found_, request_.op.type);
     }
     found_.remarks = met_.remarks;
     found_.measured_us = met_.own.schedules_us;
@@ -295,16 +296,6 @@ class ExploreVerb {
     if (!options_.thresholds.empty())
       write_file(options_.thresholds, explore::threshold_rule(range.found));
     return ExitCode::done;
-  }
-
-  void collect_timelines() {
-    const sim::Launch launch = request_.options.launch;
-    if (const explore::Candidate* winner = found_.winner())
-      timelines_.winner =
-          timeline_of_plan(session_, request_.machine,
-                           explore::plan_of(session_.laboratory, request_, winner->schedule),
-                           request_.op.type, launch);
-    timelines_.serial = timeline_of_job(session_, request_.machine, found_.serial.job, launch);
   }
 
   void write_files() {

@@ -105,14 +105,7 @@ ExitCode explore_block(Session& session, const explore::Request& request,
       progress.parts(done, all, "chains");
     };
     found = explore::explore_block(session.laboratory, asked, watch);
-    if (!outputs.report.empty()) {
-      const sim::Launch launch = asked.options.launch;
-      if (const explore::BlockCandidate* winner = found.winner())
-        timelines.winner = timeline_of_plan(
-            session, asked.machine, explore::plan_of(session.laboratory, asked, winner->schedule),
-            asked.block.type, launch);
-      timelines.serial = timeline_of_job(session, asked.machine, found.serial.job, launch);
-    }
+    if (!outputs.report.empty()) timelines = timelines_of(session, asked, found, asked.block.type);
   }
   report::print_block_exploration(std::cout, found);
   if (!outputs.json.empty())

@@ -343,6 +343,14 @@ ValidateRunner::Chosen ValidateRunner::chosen_entries(const study::Suite& suite)
   return all;
 }
 
+ExitCode validate(const ValidateOptions& options, Session& session) {
+  if (!options.table.empty()) {
+    const std::string text = read_file(options.table);
+    if (workload::is_iteration_table(text)) return validate_iterations(options, text, session);
+  }
+  return ValidateRunner(options, session).run();
+}
+
 }  // namespace
 
 void add_validate(CLI::App& app, Session& session) {
@@ -350,15 +358,7 @@ void add_validate(CLI::App& app, Session& session) {
       add_verb(app, "validate", "simulated times against measured ones", kValidateExamples);
   const auto options = std::make_shared<ValidateOptions>();
   add_options(*verb, *options, session);
-  verb->callback([options, &session] {
-    session.action = [options, &session] {
-      if (!options->table.empty()) {
-        const std::string text = read_file(options->table);
-        if (workload::is_iteration_table(text)) return validate_iterations(*options, text, session);
-      }
-      return ValidateRunner(*options, session).run();
-    };
-  });
+  on_call(*verb, session, options, validate);
 }
 
 }  // namespace hemiola::cli
