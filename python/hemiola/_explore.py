@@ -109,7 +109,6 @@ class Schedule(Runnable):
     losses: dict[str, int] = field(repr=False)  #: fs beyond ideal by cause; empty: nobody has looked
 
 
-
 @dataclass(frozen=True)
 class Exploration(Kept):
     """What :func:`hemiola.explore` found. Print it to see it."""
@@ -272,8 +271,6 @@ def explore(
     simulated at most), ``top`` (so many of the fastest are confirmed by "sampled"), ``exhaustive``, ``losses``
     ("none", "best" or "all"), ``threads``.
     """
-    if machine is None:
-        raise bad_input("no machine is given", "for example machine='mi300x-8'")
     if (gemm is None) == (local is None):
         raise bad_input("no sizes are given" if gemm is None else "sizes are given twice", "gemm=(M, N, K), or local=")
     if gather not in ("a", "b"):
@@ -296,7 +293,5 @@ def explore_suite(
     ``database``: a file where results are kept, as of ``hemiola explore --suite --database``: a call that was ended
     goes on with it. ``options``: those of :func:`explore`; ``threads`` are scenarios at a time.
     """
-    if machine is None:
-        raise bad_input("no machine is given", "for example machine='mi300x-8'")
     scenarios = _core.explore_suite(machine_of(machine)._core, str(suite), database or "", _options(options))
     return SuiteExploration([made(Scenario, items) for items in scenarios])

@@ -50,7 +50,6 @@ class Chain(Runnable):
     losses: dict[str, int] = field(repr=False)  #: fs beyond ideal by cause; empty: nobody has looked
 
 
-
 @dataclass(frozen=True)
 class BlockExploration(Shown):
     """What :func:`hemiola.explore_block` found. Print it to see it."""
@@ -107,8 +106,6 @@ def explore_block(kind: str, machine: Optional[AnyMachine] = None, *, dtype: str
     "attention" with ``tokens``, ``hidden``, ``heads`` and optionally ``kv_heads``, ``head_dim``, ``sequences``, ``causal``. Sizes
     are those over all GPUs. All else is ``options`` as of :func:`hemiola.explore`.
     """
-    if machine is None:
-        raise bad_input("no machine is given", "for example machine='dgx-h100'")
     if kind not in _SIZES:
         raise bad_input(f"'{kind}' is not a block", "there are: mlp, attention")
     sizes = {name: sizes_and_options.pop(name) for name in _SIZES[kind] if name in sizes_and_options}

@@ -11,6 +11,7 @@ from typing import Any, Optional, Union
 
 from . import _core
 from ._arguments import Settings, pairs
+from ._errors import bad_input
 from ._results import Diagnostic
 from ._shown import Shown, made
 from ._plan import Plan
@@ -201,7 +202,9 @@ AnyMachine = Union[str, Machine]
 AnyProgram = Union[str, Program, Plan, Job]
 
 
-def machine_of(machine: AnyMachine, settings: Optional[Mapping[str, object]] = None) -> Machine:
+def machine_of(machine: Optional[AnyMachine], settings: Optional[Mapping[str, object]] = None) -> Machine:
+    if machine is None:
+        raise bad_input("no machine is given", "for example machine='dgx-h100'")
     found = machine if isinstance(machine, Machine) else Machine(machine)
     return found.with_settings(settings) if settings else found
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
 from . import _core
 from ._colours import stacked_bars
 from ._arguments import Duration, Size, femtoseconds, known_arguments, size_bytes
-from ._errors import bad_input
 from ._machine import AnyMachine, Job, machine_of
 from ._optional import pandas
 from ._results import Diagnostic
@@ -246,8 +245,6 @@ def run_iteration(workload: Workload, machine: Optional[AnyMachine] = None, **op
     ``calls`` ("simulated", or "recorded": as a trace says; "automatic"), ``scale_recorded`` (times that were recorded on another GPU: "model", "bytes", "none"),
     ``scale_compute`` (the time of kernels times this), ``without`` (kinds of calls that take no time), ``contention``.
     """
-    if machine is None:
-        raise bad_input("no machine is given", "for example machine='dgx-h100'")
     found_machine = machine_of(machine)
     if isinstance(machine, str) and found_machine.ranks > workload.ranks:
         found_machine = found_machine.with_ranks(workload.ranks)
@@ -282,8 +279,6 @@ def search_parallelism(model: str, machine: Optional[AnyMachine] = None, *, memo
     ``arguments`` are those of :class:`hemiola.Workload` (but for ``tp``, ``pp``, ``dp``, ``ep``; ``global_batch`` is needed) and the options of
     :func:`hemiola.run_iteration`. ``memory``: of a GPU, if not that of its device model.
     """
-    if machine is None:
-        raise bad_input("no machine is given", "for example machine='dgx-h100:8'")
     options = {name: arguments.pop(name) for name in TimingArguments.__annotations__ if name in arguments}
     rows = _core.search_parallelism(machine_of(machine)._core, str(model), _iteration(arguments), _options(options), size_bytes(memory) if memory else 0)
     return [made(Parallelism, row) for row in rows]
