@@ -2,11 +2,11 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "cli/cli.h"
 #include "core/data_type.h"
 #include "plan/plan.h"
-#include "report/exploration.h"
 #include "report/run_timeline.h"
 #include "sim/simulate.h"
 #include "study/laboratory/experiment.h"
@@ -22,16 +22,14 @@ report::RunTimeline::Panels timeline_of_job(Session& session, const study::Machi
 
 /// Those of the fastest schedule of `found`, if there is one, and of serial.
 template <typename Request, typename Found>
-report::ExplorationTimelines timelines_of(Session& session, const Request& request,
-                                          const Found& found, DataType type) {
+std::pair<report::RunTimeline::Panels, report::RunTimeline::Panels> timelines_of(
+    Session& session, const Request& request, const Found& found, DataType type) {
   const sim::Launch launch = request.options.launch;
-  report::ExplorationTimelines timelines;
+  report::RunTimeline::Panels best;
   if (const auto* winner = found.winner())
-    timelines.winner =
-        timeline_of_plan(session, request.machine,
-                         plan_of(session.laboratory, request, winner->schedule), type, launch);
-  timelines.serial = timeline_of_job(session, request.machine, found.serial.job, launch);
-  return timelines;
+    best = timeline_of_plan(session, request.machine,
+                            plan_of(session.laboratory, request, winner->schedule), type, launch);
+  return {std::move(best), timeline_of_job(session, request.machine, found.serial.job, launch)};
 }
 
 }  // namespace hemiola::cli

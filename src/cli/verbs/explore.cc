@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iostream>
 #include <memory>
+#include <tuple>
 
 #include "cli/cli.h"
 #include "cli/notices.h"
@@ -150,7 +151,8 @@ class ExploreVerb {
       };
       found_ = explore::explore(session_.laboratory, request_, watch);
       if (!options_.report.empty())
-        timelines_ = timelines_of(session_, request_, found_, request_.op.type);
+        std::tie(timelines_.winner, timelines_.serial) =
+            timelines_of(session_, request_, found_, request_.op.type);
     }
     found_.remarks = met_.remarks;
     found_.measured_us = met_.own.schedules_us;

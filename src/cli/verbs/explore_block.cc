@@ -1,6 +1,7 @@
 #include "cli/verbs/explore_block.h"
 
 #include <iostream>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -105,7 +106,9 @@ ExitCode explore_block(Session& session, const explore::Request& request,
       progress.parts(done, all, "chains");
     };
     found = explore::explore_block(session.laboratory, asked, watch);
-    if (!outputs.report.empty()) timelines = timelines_of(session, asked, found, asked.block.type);
+    if (!outputs.report.empty())
+      std::tie(timelines.winner, timelines.serial) =
+          timelines_of(session, asked, found, asked.block.type);
   }
   report::print_block_exploration(std::cout, found);
   if (!outputs.json.empty())

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/checked.h"
+#include "study/support/sqlite.h"
 
 namespace hemiola::explore {
 namespace {

@@ -10,6 +10,7 @@
 #include "sim/models_version.h"
 #include "study/laboratory/identity.h"
 #include "study/support/digest.h"
+#include "study/support/sqlite.h"
 
 namespace hemiola::study {
 namespace {

@@ -9,7 +9,7 @@
 #include "machine/machine.h"
 #include "study/laboratory/experiment.h"
 #include "study/laboratory/settings.h"
-#include "study/support/sqlite.h"
+#include "study/support/results.h"
 
 namespace hemiola::study {
 

@@ -191,4 +191,21 @@ void Transaction::commit() {
   committed_ = true;
 }
 
+Results::Results(std::unique_ptr<Connection> connection, std::vector<std::string> tables)
+    : connection_(std::move(connection)), tables_(std::move(tables)) {}
+
+Results::~Results() = default;
+
+std::string Results::image() const {
+  return connection_->image();
+}
+
+void Results::add(const std::string& image) {
+  connection_->add_rows(image, tables_);
+}
+
+const std::string& Results::file() const {
+  return connection_->file();
+}
+
 }  // namespace hemiola::study::sqlite

@@ -16,15 +16,9 @@
 #include "core/names.h"
 #include "core/time.h"
 #include "core/units.h"
+#include "study/support/results.h"
 
 namespace hemiola::study::sqlite {
-
-/// What messages say of the files of a verb.
-struct Words {
-  std::string kind;   ///< "a sweep"
-  std::string taken;  ///< of a key that is there already: "another process has written a point ..."
-  std::string remedy;  ///< what to do about it
-};
 
 /// A file, open until the object is gone. What is written is on the disk when a transaction ends as
 /// far as a killed process is concerned; a host that loses power may lose the last rows, not the
@@ -134,27 +128,6 @@ class Statement {
 
 /// "INSERT INTO points VALUES (?, ?, ?)"
 std::string insert_into(const std::string& table, std::size_t columns);
-
-/// A database of results, which processes hand to each other as bytes.
-class Results {
- public:
-  /// All of it, for add() of another one with the same head; for databases in memory, whose file is
-  /// ":memory:".
-  std::string image() const { return connection_->image(); }
-  /// The rows of an image; what has the key of a row that is there is left out.
-  void add(const std::string& image) { connection_->add_rows(image, tables_); }
-
- protected:
-  /// `tables`: those with results.
-  Results(std::unique_ptr<Connection> connection, std::vector<std::string> tables)
-      : connection_(std::move(connection)), tables_(std::move(tables)) {}
-  const std::string& file() const { return connection_->file(); }
-
-  std::unique_ptr<Connection> connection_;
-
- private:
-  std::vector<std::string> tables_;
-};
 
 /// All of what is done while it lives, or nothing unless commit() was called.
 class Transaction {

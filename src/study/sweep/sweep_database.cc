@@ -7,6 +7,7 @@
 
 #include "study/laboratory/database_head.h"
 #include "study/support/digest.h"
+#include "study/support/sqlite.h"
 
 namespace hemiola::study {
 namespace {

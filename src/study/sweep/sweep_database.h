@@ -13,7 +13,7 @@
 #include "core/diagnostics.h"
 #include "core/time.h"
 #include "core/units.h"
-#include "study/support/sqlite.h"
+#include "study/support/results.h"
 #include "study/sweep/sweep.h"
 
 namespace hemiola::study {
