@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any, Optional
 
 from ._results import Diagnostic, Proof
+from ._shown import made
 
 
 class Error(Exception):
@@ -84,7 +85,7 @@ def from_failure(exit_code: int, diagnostics: list[dict[str, Any]], proof: Optio
     items = [_diagnostic(item) for item in diagnostics]
     kind = _CLASSES.get(exit_code, InternalError)
     if proof is not None and issubclass(kind, WrongProgram):
-        return kind(items, exit_code, Proof.from_dict(proof))
+        return kind(items, exit_code, made(Proof, proof))
     return kind(items, exit_code)
 
 

@@ -13,7 +13,7 @@ from ._arguments import known_arguments
 from ._errors import bad_input
 from ._machine import AnyMachine, Program, machine_of
 from ._optional import pandas
-from ._shown import Kept, Shown
+from ._shown import Kept, Shown, Timed, made
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -56,7 +56,7 @@ class Operator(Shown):
 
 
 @dataclass(frozen=True)
-class Serial(Shown):
+class Serial(Timed, Shown):
     """The library's collective, then its product: what every speedup is against."""
 
     program: str  #: of the collective
@@ -65,21 +65,12 @@ class Serial(Shown):
     product_fs: int  #: alone
     confirmed_fs: Optional[int]  #: by the engine "sampled"; None: it was not asked
 
-    @property
-    def time_us(self) -> float:
-        return self.time_fs / 1e9
 
-
-class Timed(Shown):
+class Runnable(Timed, Shown):
     """What schedules of operators and of blocks have in common."""
 
-    time_fs: int
     program: str
     parameters: dict[str, str]
-
-    @property
-    def time_us(self) -> float:
-        return self.time_fs / 1e9
 
     def to_program(self) -> Program:
         """For ``hemiola.run``."""
@@ -95,7 +86,7 @@ class Timed(Shown):
 
 
 @dataclass(frozen=True)
-class Schedule(Timed):
+class Schedule(Runnable):
     """A way to overlap the operator that was simulated."""
 
     text: str  #: "1D hetero fused, 8 steps, in place, push by copy engines, ..."
@@ -116,11 +107,6 @@ class Schedule(Timed):
     cil_product: Optional[float]  #: contention: overlapped over alone
     cil_communication: Optional[float]
     losses: dict[str, int] = field(repr=False)  #: fs beyond ideal by cause; empty: nobody has looked
-
-    @staticmethod
-    def from_dict(items: dict[str, Any]) -> "Schedule":
-        return Schedule(**{**items, "parameters": dict(items["parameters"])})
-
 
 
 @dataclass(frozen=True)
@@ -149,13 +135,6 @@ class Exploration(Kept):
     def best_fs(self) -> int:
         """Its time, by "sampled" where that was asked."""
         return self.best.confirmed_fs or self.best.time_fs
-
-    @staticmethod
-    def from_dict(items: dict[str, Any]) -> "Exploration":
-        return Exploration(
-            items["machine"], Operator(**items["operator"]), Serial(**items["serial"]), items["ideal_fs"],
-            [Schedule.from_dict(one) for one in items["schedules"]], items["space"], items.get("core"),
-        )  # fmt: skip
 
     def to_dicts(self) -> list[dict[str, Any]]:
         return [schedule.to_dict() for schedule in self.schedules]
@@ -292,16 +271,13 @@ def explore(
     simulated at most), ``top`` (so many of the fastest are confirmed by "sampled"), ``exhaustive``, ``losses``
     ("none", "best" or "all"), ``threads``.
     """
-    if machine is None:
-        raise bad_input("no machine is given", "for example machine='mi300x-8'")
     if (gemm is None) == (local is None):
         raise bad_input("no sizes are given" if gemm is None else "sizes are given twice", "gemm=(M, N, K), or local=")
     if gather not in ("a", "b"):
         raise bad_input(f"'{gather}' is no operand", "gather is 'a' or 'b'")
     sizes = [int(size) for size in (gemm if gemm is not None else local) or ()]
-    return Exploration.from_dict(
-        _core.explore(machine_of(machine)._core, operator, sizes, local is not None, gather == "b", load, dtype, _options(options))
-    )
+    found = _core.explore(machine_of(machine)._core, operator, sizes, local is not None, gather == "b", load, dtype, _options(options))
+    return made(Exploration, found)
 
 
 def explore_suite(
@@ -317,12 +293,5 @@ def explore_suite(
     ``database``: a file where results are kept, as of ``hemiola explore --suite --database``: a call that was ended
     goes on with it. ``options``: those of :func:`explore`; ``threads`` are scenarios at a time.
     """
-    if machine is None:
-        raise bad_input("no machine is given", "for example machine='mi300x-8'")
     scenarios = _core.explore_suite(machine_of(machine)._core, str(suite), database or "", _options(options))
-    return SuiteExploration([_scenario(items) for items in scenarios])
-
-
-def _scenario(items: dict[str, Any]) -> Scenario:
-    found = None if items["found"] is None else Exploration.from_dict(items["found"])
-    return Scenario(**{**items, "operator": Operator(**items["operator"]), "found": found})
+    return SuiteExploration([made(Scenario, items) for items in scenarios])

@@ -8,10 +8,10 @@ from typing import Any, Optional, Union
 from . import _core
 from ._colours import stacked_bars
 from ._errors import bad_input
-from ._explore import Timed, _options
+from ._explore import Runnable, _options
 from ._machine import AnyMachine, machine_of
 from ._optional import pandas
-from ._shown import Shown
+from ._shown import Shown, Timed, made
 
 _SIZES = {
     "mlp": ("tokens", "hidden", "intermediate", "gated"),
@@ -20,7 +20,7 @@ _SIZES = {
 
 
 @dataclass(frozen=True)
-class Operators(Shown):
+class Operators(Timed, Shown):
     """Operators one after the other, and what each takes alone."""
 
     time_fs: int
@@ -28,13 +28,9 @@ class Operators(Shown):
     parts: list[dict[str, Any]]  #: name, program, alone_fs
     job: str = field(repr=False)  #: the text of a job file that runs them
 
-    @property
-    def time_us(self) -> float:
-        return self.time_fs / 1e9
-
 
 @dataclass(frozen=True)
-class Chain(Timed):
+class Chain(Runnable):
     """Steps that flow through the block without a barrier between operators."""
 
     text: str
@@ -52,7 +48,6 @@ class Chain(Timed):
     dil_communication: Optional[float]
     cil_compute: Optional[float]  #: contention: overlapped over alone
     losses: dict[str, int] = field(repr=False)  #: fs beyond ideal by cause; empty: nobody has looked
-
 
 
 @dataclass(frozen=True)
@@ -111,13 +106,8 @@ def explore_block(kind: str, machine: Optional[AnyMachine] = None, *, dtype: str
     "attention" with ``tokens``, ``hidden``, ``heads`` and optionally ``kv_heads``, ``head_dim``, ``sequences``, ``causal``. Sizes
     are those over all GPUs. All else is ``options`` as of :func:`hemiola.explore`.
     """
-    if machine is None:
-        raise bad_input("no machine is given", "for example machine='dgx-h100'")
     if kind not in _SIZES:
         raise bad_input(f"'{kind}' is not a block", "there are: mlp, attention")
     sizes = {name: sizes_and_options.pop(name) for name in _SIZES[kind] if name in sizes_and_options}
     found = _core.explore_block(machine_of(machine)._core, kind, sizes, dtype, _options(sizes_and_options))
-    return BlockExploration(**{
-        **found, "serial": Operators(**found["serial"]), "apart": Operators(**found["apart"]),
-        "chains": [Chain(**{**one, "parameters": dict(one["parameters"])}) for one in found["chains"]],
-    })  # fmt: skip
+    return made(BlockExploration, found)

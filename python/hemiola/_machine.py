@@ -11,8 +11,9 @@ from typing import Any, Optional, Union
 
 from . import _core
 from ._arguments import Settings, pairs
+from ._errors import bad_input
 from ._results import Diagnostic
-from ._shown import Shown
+from ._shown import Shown, made
 from ._plan import Plan
 
 
@@ -94,7 +95,7 @@ class Machine:
     @property
     def warnings(self) -> list[Diagnostic]:
         """What was assumed or left out when it was read."""
-        return [Diagnostic(**warning) for warning in self._core.warnings]
+        return [made(Diagnostic, warning) for warning in self._core.warnings]
 
     @property
     def parameters(self) -> dict[str, Parameter]:
@@ -201,7 +202,9 @@ AnyMachine = Union[str, Machine]
 AnyProgram = Union[str, Program, Plan, Job]
 
 
-def machine_of(machine: AnyMachine, settings: Optional[Mapping[str, object]] = None) -> Machine:
+def machine_of(machine: Optional[AnyMachine], settings: Optional[Mapping[str, object]] = None) -> Machine:
+    if machine is None:
+        raise bad_input("no machine is given", "for example machine='dgx-h100'")
     found = machine if isinstance(machine, Machine) else Machine(machine)
     return found.with_settings(settings) if settings else found
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from . import _core
 from ._arguments import Settings, pairs
-from ._shown import Shown
+from ._shown import Shown, made
 
 if TYPE_CHECKING:
     from ._machine import Machine
@@ -53,11 +53,7 @@ class Plan(Shown):
     @staticmethod
     def templates() -> dict[str, Template]:
         """All templates by name."""
-        found = {}
-        for items in _core.Plan.templates():
-            parameters = [TemplateParameter(**parameter) for parameter in items["parameters"]]
-            found[items["name"]] = Template(**{**items, "parameters": parameters})
-        return found
+        return {items["name"]: made(Template, items) for items in _core.Plan.templates()}
 
     @classmethod
     def load(cls, file: str) -> "Plan":

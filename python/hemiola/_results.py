@@ -9,7 +9,7 @@ from typing import Any, Optional
 from . import _core
 from ._colours import stacked_bars
 from ._optional import pandas
-from ._shown import Kept, Shown, json_text
+from ._shown import Kept, Shown, Timed, json_text, made
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,6 @@ class Proof(Shown):
     def ok(self) -> bool:
         """Nothing wrong was found."""
         return self.verdict in ("proven", "partial")
-
-    @staticmethod
-    def from_dict(items: dict[str, Any], text: str = "") -> "Proof":
-        steps = [ProofStep(**step) for step in items["counterexample"]]
-        warnings = [Diagnostic(**warning) for warning in items["warnings"]]
-        return Proof(**{**items, "counterexample": steps, "warnings": warnings, "text": text})
 
     def __str__(self) -> str:
         if self.text:
@@ -168,13 +162,9 @@ class LaunchUse(Shown):
     def time_us(self) -> float:
         return (self.end_fs - self.begin_fs) / 1e9
 
-    @staticmethod
-    def from_dict(items: dict[str, Any]) -> "LaunchUse":
-        return LaunchUse(**{**items, "slowed_by": [Cause(**cause) for cause in items["slowed_by"]]})
-
 
 @dataclass(frozen=True, eq=False)
-class Outcome(Kept):
+class Outcome(Timed, Kept):
     """A program on a machine at a size: its proof, its time, and where the time goes.
 
     Times are integers of femtoseconds; rates are in 10^9 bytes per second. The names are those of
@@ -221,23 +211,11 @@ class Outcome(Kept):
 
     @staticmethod
     def _of(handle: _core.Outcome) -> "Outcome":
-        items = handle.to_dict()
-        items["links"] = [LinkUse(**link) for link in items["links"]]
-        items["launches"] = [LaunchUse.from_dict(launch) for launch in items["launches"]]
-        items["notices"] = [Diagnostic(**notice) for notice in items["notices"]]
-        for name in ("settings", "parameters"):
-            items[name] = dict(items[name])
-        if items["proof"] is not None:
-            items["proof"] = Proof.from_dict(items["proof"])
-        return Outcome(**items, _core=handle)
+        return made(Outcome, {**handle.to_dict(), "_core": handle})
 
     @property
     def time_ns(self) -> float:
         return self.time_fs / 1e6
-
-    @property
-    def time_us(self) -> float:
-        return self.time_fs / 1e9
 
     @property
     def bound_fs(self) -> int:

@@ -2,9 +2,47 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import html
 import json
-from typing import Any
+import typing
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Plain = TypeVar("Plain")
+
+
+@functools.cache
+def _conversions(kind: Any) -> dict[str, Callable[[Any], Any]]:
+    """Of the fields of a plain class that are not as the library gives them."""
+    found: dict[str, Callable[[Any], Any]] = {}
+    for name, hint in typing.get_type_hints(kind).items():
+        origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+        inner = arguments[0] if arguments else hint
+        if origin is dict:
+            found[name] = dict
+        elif dataclasses.is_dataclass(inner) and origin is list:
+            found[name] = lambda items, inner=inner: [made(inner, item) for item in items]
+        elif dataclasses.is_dataclass(inner):
+            found[name] = lambda item, inner=inner: None if item is None else made(inner, item)
+    return found
+
+
+def made(kind: Callable[..., Plain], items: dict[str, Any]) -> Plain:
+    """A plain class from the library's dictionary, and those that stand in its fields."""
+    changed = {name: convert(items[name]) for name, convert in _conversions(kind).items() if name in items}
+    return kind(**{**items, **changed})
+
+
+class Timed:
+    """What takes a time."""
+
+    time_fs: int
+
+    @property
+    def time_us(self) -> float:
+        return self.time_fs / 1e9
 
 
 class Shown:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
 from . import _core
 from ._colours import stacked_bars
 from ._arguments import Duration, Size, femtoseconds, known_arguments, size_bytes
-from ._errors import bad_input
 from ._machine import AnyMachine, Job, machine_of
 from ._optional import pandas
 from ._results import Diagnostic
-from ._shown import Kept, Shown, json_text
+from ._shown import Kept, Shown, Timed, json_text, made
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -127,7 +126,7 @@ class PathShare(Shown):
 
 
 @dataclass(frozen=True)
-class Iteration(Kept):
+class Iteration(Timed, Kept):
     """What an iteration takes, and where its time goes. Print it to see the tables of the command line."""
 
     machine: str
@@ -143,10 +142,6 @@ class Iteration(Kept):
     simulations: int
     notices: list[Diagnostic]
     _core: Any = field(repr=False, compare=False)
-
-    @property
-    def time_us(self) -> float:
-        return self.time_fs / 1e9
 
     @property
     def time_ms(self) -> float:
@@ -228,7 +223,7 @@ class Workload(Shown):
 
     @property
     def notices(self) -> list[Diagnostic]:
-        return [Diagnostic(**one) for one in self._core.notices]
+        return [made(Diagnostic, one) for one in self._core.notices]
 
     def write_chakra(self, prefix: str) -> None:
         """Writes ``PREFIX.<rank>.et`` for each rank and ``PREFIX.json`` with the process groups."""
@@ -250,17 +245,11 @@ def run_iteration(workload: Workload, machine: Optional[AnyMachine] = None, **op
     ``calls`` ("simulated", or "recorded": as a trace says; "automatic"), ``scale_recorded`` (times that were recorded on another GPU: "model", "bytes", "none"),
     ``scale_compute`` (the time of kernels times this), ``without`` (kinds of calls that take no time), ``contention``.
     """
-    if machine is None:
-        raise bad_input("no machine is given", "for example machine='dgx-h100'")
     found_machine = machine_of(machine)
     if isinstance(machine, str) and found_machine.ranks > workload.ranks:
         found_machine = found_machine.with_ranks(workload.ranks)
     core = _core.run_iteration(found_machine._core, workload._core, _options(options))
-    found = core.to_dict()
-    return Iteration(**{
-        **found, "classes": [RankTime(**one) for one in found["classes"]], "calls": [Call(**one) for one in found["calls"]],
-        "path": [PathShare(**one) for one in found["path"]], "notices": [Diagnostic(**one) for one in found["notices"]], "_core": core,
-    })  # fmt: skip
+    return made(Iteration, {**core.to_dict(), "_core": core})
 
 
 @dataclass(frozen=True)
@@ -290,8 +279,6 @@ def search_parallelism(model: str, machine: Optional[AnyMachine] = None, *, memo
     ``arguments`` are those of :class:`hemiola.Workload` (but for ``tp``, ``pp``, ``dp``, ``ep``; ``global_batch`` is needed) and the options of
     :func:`hemiola.run_iteration`. ``memory``: of a GPU, if not that of its device model.
     """
-    if machine is None:
-        raise bad_input("no machine is given", "for example machine='dgx-h100:8'")
     options = {name: arguments.pop(name) for name in TimingArguments.__annotations__ if name in arguments}
     rows = _core.search_parallelism(machine_of(machine)._core, str(model), _iteration(arguments), _options(options), size_bytes(memory) if memory else 0)
-    return [Parallelism(**row) for row in rows]
+    return [made(Parallelism, row) for row in rows]

@@ -26,6 +26,7 @@ struct Session {
   std::vector<std::string> remarks;              ///< what typed() took for granted
   std::string program;                           ///< that name, as it was called
   std::function<ExitCode()> action;              ///< empty: no verb was given
+  const CLI::App* verb = nullptr;                ///< that verb, with what was typed
   bool quiet = false;                            ///< --quiet: no warnings, notes and progress
   bool strict = false;           ///< --strict: what a reader ignored or converted is an error
   study::Laboratory laboratory;  ///< what every verb runs its experiments in
@@ -69,6 +70,12 @@ void on_call(CLI::App& verb, Session& session, const std::shared_ptr<Options>& o
     session.action = [options, &session, run] { return run(*options, session); };
   });
 }
+
+/// Whether the verb has this option, and it stands on the command line.
+bool is_typed(const Session& session, const char* option);
+/// Failure with this message at the first of these options that is.
+void refuse_typed(const Session& session, const std::vector<const char*>& options,
+                  const std::string& message, const std::string& hint);
 
 /// Adds --strict to every verb that reads files, which are those that can be --quiet about them.
 void add_strict(CLI::App& app, Session& session);

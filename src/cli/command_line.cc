@@ -91,7 +91,10 @@ ExitCode carry_out(int argc, char** argv, Session& session) {
                   "'hemiola --help' and 'hemiola VERB --help' show what there is");
   }
   reject_extras(*app);
-  take_standard_output(*app);
+  take_outputs(*app);
+  session.verb = app.get();
+  while (!session.verb->get_subcommands().empty())
+    session.verb = session.verb->get_subcommands().front();
   if (!session.action) {
     std::cerr << app->help();
     return ExitCode::bad_input;

@@ -64,8 +64,8 @@ class Pages : public CLI::Formatter {
 
 const std::set<std::string, std::less<>>& output_files() {
   static const std::set<std::string, std::less<>> kAll{
-      "json",   "csv", "trace", "report",     "output",      "out",
-      "record", "job", "emit",  "thresholds", "slurm-script"};
+      "json",   "csv", "trace", "report",     "output",       "out",
+      "record", "job", "emit",  "thresholds", "slurm-script", "database"};
   return kAll;
 }
 
@@ -204,7 +204,9 @@ void write_pages(const CLI::App& verb, const std::string& name, const std::strin
 }  // namespace
 
 bool is_output_file(const CLI::Option& option) {
-  return !option.get_lnames().empty() && output_files().contains(option.get_lnames().front());
+  const std::string type = option.get_type_name();
+  return (type == "FILE" || type == "PREFIX") && !option.get_lnames().empty() &&
+         output_files().contains(option.get_lnames().front());
 }
 
 void format_help(CLI::App& app) {

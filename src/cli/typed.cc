@@ -11,6 +11,7 @@
 
 #include "cli/pages.h"
 #include "core/diagnostics.h"
+#include "report/page.h"
 
 namespace hemiola::cli {
 
@@ -131,7 +132,23 @@ void take_input(CLI::App& app, Session& session) {
   for (CLI::App* verb : app.get_subcommands({})) take_input(*verb, session);
 }
 
-void take_outputs(const CLI::App& app, std::map<std::string, std::string>& written) {
+void check_output(const std::string& option, const std::string& file) {
+  if (file.empty() || file == "-") return;
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const auto fail = [&](const std::string& message) {
+    throw Failure("'" + file + "' " + message, SourceLocation{.file = option});
+  };
+  const fs::file_status status = fs::status(file, error);
+  if (fs::is_directory(status)) fail("is a folder, not a file");
+  if (fs::exists(status) && !fs::is_regular_file(status)) return;  // a pipe or a terminal
+  const fs::path parent = fs::path(file).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  if (!fs::is_directory(folder, error)) fail("is in a folder that is not there");
+  if (::access(folder.c_str(), W_OK) != 0) fail("is in a folder that cannot be written");
+}
+
+void take_outputs_of(const CLI::App& app, std::map<std::string, std::string>& written) {
   for (const CLI::Option* option : app.get_options()) {
     if (!is_output_file(*option) || option->count() == 0) continue;
     const std::string& file = option->results().back();
@@ -141,8 +158,10 @@ void take_outputs(const CLI::App& app, std::map<std::string, std::string>& writt
       throw Failure(other->second + " and " + name + " write to one place, '" + file + "'",
                     {.file = name}, "a place for each of them");
     if (file == "-") std::cout.rdbuf(std::cerr.rdbuf());
+    if (option->get_type_name() != "PREFIX") check_output(name, file);
+    if (name == "--report" && !file.empty()) report::page::require_rendering();
   }
-  for (const CLI::App* verb : app.get_subcommands()) take_outputs(*verb, written);
+  for (const CLI::App* verb : app.get_subcommands()) take_outputs_of(*verb, written);
 }
 
 }  // namespace
@@ -160,9 +179,9 @@ void take_standard_input(CLI::App& app, Session& session) {
   take_input(app, session);
 }
 
-void take_standard_output(const CLI::App& app) {
+void take_outputs(const CLI::App& app) {
   std::map<std::string, std::string> written;  // file: option
-  take_outputs(app, written);
+  take_outputs_of(app, written);
 }
 
 }  // namespace hemiola::cli

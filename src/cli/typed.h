@@ -27,9 +27,10 @@ Typed typed(std::vector<std::string> words);
 void take_standard_input(CLI::App& app, Session& session);
 /// What is read from standard input is called that.
 std::string with_typed_names(std::string text, const Session& session);
-/// `-` in place of a file that is written is standard output, and then nothing else goes there.
-/// Behind the parser. Failure: two options write to one place.
-void take_standard_output(const CLI::App& app);
+/// Files that are written, behind the parser: `-` is standard output, and then nothing else goes
+/// there. Failure, before a long run and not after it: two options write to one place, a file that
+/// cannot be written, a page that this build cannot make. Nothing is created.
+void take_outputs(const CLI::App& app);
 
 /// Behind `run`: "all_reduce_perf", "./build/alltoall_perf".
 bool is_nccl_test(const std::string& word);

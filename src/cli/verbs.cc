@@ -88,4 +88,15 @@ void reject_extras(const CLI::App& app) {
   for (const CLI::App* verb : app.get_subcommands()) reject_extras(*verb);
 }
 
+bool is_typed(const Session& session, const char* option) {
+  const CLI::Option* const known = session.verb->get_option_no_throw(option);
+  return known != nullptr && known->count() > 0;
+}
+
+void refuse_typed(const Session& session, const std::vector<const char*>& options,
+                  const std::string& message, const std::string& hint) {
+  for (const char* option : options)
+    if (is_typed(session, option)) throw Failure(message, {.file = option}, hint);
+}
+
 }  // namespace hemiola::cli

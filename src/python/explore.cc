@@ -4,8 +4,9 @@
 
 #include "hemiola/error.h"
 #include "hemiola/report.h"
+
+#include "python/calls.h"
 #include "python/explore.h"
-#include "python/interruptible.h"
 
 namespace hemiola::python {
 namespace {
@@ -15,14 +16,8 @@ using namespace py::literals;  // NOLINT: this is how pybind11 names arguments
 
 ExploreOptions explore_options(const py::dict& given) {
   ExploreOptions options;
-  const auto take = [&given](const char* name, auto& value) {
-    if (given.contains(name)) value = given[name].cast<std::decay_t<decltype(value)>>();
-  };
-  std::string launch = name_of(options.launch);
-  take("launch", launch);
-  const auto known = parse_launch_mode(launch);
-  if (!known) throw Failure("'" + launch + "' is not a way to launch: stream or graph");
-  options.launch = *known;
+  const Fields take(given);
+  options.launch = launch_of(take.text("launch", name_of(options.launch)));
   take("warmup", options.warmup);
   take("iterations", options.iterations);
   take("degrees", options.degrees);
@@ -81,8 +76,6 @@ py::dict exploration_dict(const Exploration& found) {
 py::dict explore_one(const Machine& machine, const std::string& kind,
                      const std::vector<std::int64_t>& sizes, bool local, bool gathers_b,
                      const std::string& load, const std::string& dtype, const py::dict& given) {
-  const auto type = parse_data_type(dtype);
-  if (!type) throw Failure("'" + dtype + "' is not an element type");
   if (sizes.size() != 3)
     throw Failure(std::to_string(sizes.size()) + " sizes are given, not M, N and K", {},
                   "for example (8192, 28672, 8192)");
@@ -91,7 +84,7 @@ py::dict explore_one(const Machine& machine, const std::string& kind,
                            .n = sizes[1],
                            .k = sizes[2],
                            .gathers_b = gathers_b,
-                           .type = *type,
+                           .type = type_of(dtype),
                            .local = local,
                            .load = load};
   const ExploreOptions options = explore_options(given);
@@ -99,7 +92,7 @@ py::dict explore_one(const Machine& machine, const std::string& kind,
     return explore_operator(machine, op, options, {.stop = stop});
   });
   py::dict made = exploration_dict(found);
-  made["core"] = std::move(found);
+  made["_core"] = std::move(found);
   return made;
 }
 
@@ -143,9 +136,7 @@ py::dict chain_dict(const ExploredChain& chain) {
 
 TransformerBlock block_of(const std::string& kind, const py::dict& sizes) {
   TransformerBlock block{.kind = kind};
-  const auto take = [&sizes](const char* name, auto& value) {
-    if (sizes.contains(name)) value = sizes[name].cast<std::decay_t<decltype(value)>>();
-  };
+  const Fields take(sizes);
   take("tokens", block.tokens);
   take("hidden", block.hidden);
   take("intermediate", block.intermediate);
@@ -160,10 +151,8 @@ TransformerBlock block_of(const std::string& kind, const py::dict& sizes) {
 
 py::dict explore_one_block(const Machine& machine, const std::string& kind, const py::dict& sizes,
                            const std::string& dtype, const py::dict& given) {
-  const auto type = parse_data_type(dtype);
-  if (!type) throw Failure("'" + dtype + "' is not an element type");
   TransformerBlock block = block_of(kind, sizes);
-  block.type = *type;
+  block.type = type_of(dtype);
   const ExploreOptions options = explore_options(given);
   const BlockExploration found = interruptible([&](const std::atomic<bool>* stop) {
     return explore_block(machine, block, options, {.stop = stop});

@@ -10,8 +10,9 @@
 #include "hemiola/experiment.h"
 #include "hemiola/job.h"
 #include "hemiola/report.h"
+
+#include "python/calls.h"
 #include "python/explore.h"
-#include "python/interruptible.h"
 #include "python/to_python.h"
 #include "python/workload.h"
 
@@ -21,15 +22,6 @@ namespace {
 namespace py = pybind11;
 using namespace py::literals;  // NOLINT: this is how pybind11 names arguments
 
-/// A word of a list, or ValueError.
-template <typename Value>
-Value word(const std::optional<Value>& value, const std::string& text, const char* what) {
-  if (!value) throw Failure("'" + text + "' is not " + what);
-  return *value;
-}
-DataType type_of(const std::string& text) {
-  return word(parse_data_type(text), text, "an element type");
-}
 ReduceOp op_of(const std::string& text) {
   return word(parse_reduce_op(text), text, "a reduction");
 }
@@ -150,17 +142,12 @@ void bind_program(py::module_& module) {
 Experiment experiment(const Machine& machine, const Program& program, std::int64_t size,
                       const py::kwargs& options) {
   Experiment all{.machine = machine, .program = program, .size = {size}};
-  const auto take = [&options](const char* name, auto& value) {
-    if (options.contains(name)) value = options[name].cast<std::decay_t<decltype(value)>>();
-  };
-  const auto text = [&options](const char* name, std::string otherwise) {
-    return options.contains(name) ? options[name].cast<std::string>() : otherwise;
-  };
-  all.type = type_of(text("dtype", "float"));
-  all.op = op_of(text("op", "sum"));
-  const std::string engine = text("engine", "line"), launch = text("launch", "stream");
+  const Fields take(options);
+  all.type = type_of(take.text("dtype", "float"));
+  all.op = op_of(take.text("op", "sum"));
+  const std::string engine = take.text("engine", "line");
   all.engine = word(parse_engine(engine), engine, "an engine: line, sampled, fluid or reference");
-  all.launch = word(parse_launch_mode(launch), launch, "a way to launch: stream or graph");
+  all.launch = launch_of(take.text("launch", "stream"));
   std::vector<std::int64_t> skew_fs;
   take("skew_fs", skew_fs);
   for (const std::int64_t fs : skew_fs) all.skew.push_back({fs});

@@ -6,7 +6,8 @@
 
 #include "hemiola/error.h"
 #include "hemiola/workload.h"
-#include "python/interruptible.h"
+
+#include "python/calls.h"
 #include "python/to_python.h"
 
 namespace hemiola::python {
@@ -14,20 +15,6 @@ namespace {
 
 namespace py = pybind11;
 using namespace py::literals;  // NOLINT: this is how pybind11 names arguments
-
-/// Fields of a dictionary, where they are there.
-class Fields {
- public:
-  explicit Fields(const py::dict& given) : given_(given) {}
-
-  template <class Value>
-  void operator()(const char* name, Value& value) const {
-    if (given_.contains(name)) value = given_[name].cast<Value>();
-  }
-
- private:
-  const py::dict& given_;
-};
 
 ModelIteration model_iteration(const std::string& model, const py::dict& given) {
   ModelIteration all{.model = model};
@@ -57,12 +44,8 @@ ModelIteration model_iteration(const std::string& model, const py::dict& given) 
   take("prefetch", all.prefetch);
   take("optimizer_bytes", all.optimizer_bytes);
   take("host_time_fs", all.host_time.fs);
-  std::string dtype;
-  take("dtype", dtype);
-  if (dtype.empty()) return all;
-  const auto type = parse_data_type(dtype);
-  if (!type) throw Failure("'" + dtype + "' is not an element type", {.file = "dtype"});
-  all.type = *type;
+  const std::string dtype = take.text("dtype", "");
+  if (!dtype.empty()) all.type = type_of(dtype);
   return all;
 }
 
@@ -78,11 +61,8 @@ IterationOptions iteration_options(const py::dict& given) {
   take("scale_compute", all.scale_compute);
   take("without", all.without);
   take("contention", all.contention);
-  std::string launch;
-  take("launch", launch);
-  if (launch.empty()) return all;
-  all.launch = parse_launch_mode(launch);
-  if (!all.launch) throw Failure("'" + launch + "' is not a way to launch", {}, "stream or graph");
+  const std::string launch = take.text("launch", "");
+  if (!launch.empty()) all.launch = launch_of(launch);
   return all;
 }
 

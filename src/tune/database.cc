@@ -11,9 +11,8 @@
 namespace hemiola::tune {
 namespace {
 
-using study::sqlite::Connection;
+using study::sqlite::insert_into;
 using study::sqlite::Statement;
-using study::sqlite::Transaction;
 
 constexpr const char* kTuneSchema = "hemiola-tune/1";
 constexpr const char* kTuneTables =
@@ -53,103 +52,84 @@ sim::Attribution attribution_of(const std::string& text, const std::string& file
   return attribution;
 }
 
+/// The columns of `fluid` between those that may be NULL and `attribution`.
+template <typename Measured>
+auto figures(Measured& measured) {
+  return std::tie(measured.buffers, measured.extra_traffic, measured.line_hops, measured.computing,
+                  measured.moving);
+}
+
 }  // namespace
 
 Database::Database(const std::string& file, const study::DatabaseHead& head)
-    : file_(file),
-      connection_(std::make_unique<Connection>(
-          file, Connection::Open::or_new,
-          study::sqlite::Words{"a tuner's simulations",
-                               "another process has written a plan that this one has simulated",
-                               "one at a time writes to a file"})) {
-  Transaction transaction(*connection_);
-  if (connection_->fresh()) {
-    connection_->execute(study::kMetaTable);
-    connection_->execute(kTuneTables);
-    study::write_head(*connection_, kTuneSchema, head);
-    transaction.commit();
-    return;
-  }
-  connection_->require_tables("'meta', 'bounds', 'fluid', 'sampled'", 4);
-  const std::vector<std::string> other =
-      study::differences(study::read_head(*connection_, kTuneSchema), head);
-  transaction.commit();
-  if (!other.empty())
-    throw Failure(fmt::format("holds other results: {}", fmt::join(other, "; ")), {.file = file_},
-                  "give another --database, or remove this file");
-}
+    : Results(study::open_database(
+                  file,
+                  {.words = {"a tuner's simulations",
+                             "another process has written a plan that this one has simulated",
+                             "one at a time writes to a file"},
+                   .schema = kTuneSchema,
+                   .definitions = kTuneTables,
+                   .tables = {"bounds", "fluid", "sampled"}},
+                  head),
+              {"bounds", "fluid", "sampled"}) {}
 
-Database::~Database() = default;
-
-std::optional<Time> Database::bound(const std::string& key) {
+bool Database::find(const std::string& key, Time& bound) {
   const std::lock_guard lock(mutex_);
   Statement select(*connection_, "SELECT bound_fs FROM bounds WHERE plan = ?");
-  if (!select.bind(key).step()) return std::nullopt;
-  return Time{select.integer()};
+  if (!select.bind(key).step()) return false;
+  select.read(bound);
+  return true;
 }
 
-std::optional<explore::Measured> Database::fluid(const std::string& key) {
+bool Database::find(const std::string& key, explore::Measured& fluid) {
   const std::lock_guard lock(mutex_);
-  Statement select(*connection_,
-                   "SELECT time_fs, refused, buffers_bytes, extra_traffic_bytes, line_hops, "
-                   "computing_fs, moving_fs, attribution FROM fluid WHERE plan = ?");
-  if (!select.bind(key).step()) return std::nullopt;
-  explore::Measured found;
-  if (!select.null()) found.fluid = {select.integer()};
-  if (!select.null()) found.refused = select.text();
-  found.buffers = {select.integer()};
-  found.extra_traffic = {select.integer()};
-  found.line_hops = select.integer();
-  found.computing = {select.integer()};
-  found.moving = {select.integer()};
-  found.attribution = attribution_of(select.text(), file_);
-  return found;
+  Statement select(*connection_, "SELECT * FROM fluid WHERE plan = ?");
+  if (!select.bind(key).step()) return false;
+  select.text();  // the key
+  if (!select.null()) select.read(fluid.fluid);
+  if (!select.null()) select.read(fluid.refused);
+  select.read(figures(fluid));
+  fluid.attribution = attribution_of(select.text(), file());
+  return true;
 }
 
-std::optional<explore::Confirmed> Database::sampled(const std::string& key) {
+bool Database::find(const std::string& key, explore::Confirmed& sampled) {
   const std::lock_guard lock(mutex_);
   Statement select(*connection_, "SELECT time_fs, error, attribution FROM sampled WHERE plan = ?");
-  if (!select.bind(key).step()) return std::nullopt;
-  explore::Confirmed found;
-  found.time = {select.integer()};
-  found.error = select.real();
-  found.attribution = attribution_of(select.text(), file_);
-  return found;
+  if (!select.bind(key).step()) return false;
+  select.read(std::tie(sampled.time, sampled.error));
+  sampled.attribution = attribution_of(select.text(), file());
+  return true;
 }
 
-void Database::add_bound(const std::string& key, Time bound) {
+void Database::add(const std::string& key, Time bound) {
   const std::lock_guard lock(mutex_);
   // Two points of a batch may be one plan.
   Statement insert(*connection_, "INSERT OR IGNORE INTO bounds VALUES (?, ?)");
-  insert.bind(key).bind(bound.fs).step();
+  insert.bind(key).bind(bound).step();
 }
 
-void Database::add_fluid(const std::string& key, const explore::Measured& measured) {
+void Database::add(const std::string& key, const explore::Measured& fluid) {
   const std::lock_guard lock(mutex_);
-  Statement insert(*connection_, "INSERT INTO fluid VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  const bool runs = measured.refused.empty();
+  Statement insert(*connection_, insert_into("fluid", 9));
   insert.bind(key);
-  insert.bind(runs ? std::optional(measured.fluid.fs) : std::nullopt);
-  insert.bind(runs ? std::nullopt : std::optional(measured.refused));
-  insert.bind(measured.buffers.count).bind(measured.extra_traffic.count);
-  insert.bind(measured.line_hops).bind(measured.computing.fs).bind(measured.moving.fs);
-  insert.bind(text_of_attribution(measured.attribution)).step();
+  if (fluid.refused.empty())
+    insert.bind(fluid.fluid).bind_null();
+  else
+    insert.bind_null().bind(fluid.refused);
+  insert.bind(figures(fluid)).bind(text_of_attribution(fluid.attribution)).step();
 }
 
-void Database::add_sampled(const std::string& key, const explore::Confirmed& confirmed) {
+void Database::add(const std::string& key, const explore::Confirmed& sampled) {
   const std::lock_guard lock(mutex_);
-  Statement insert(*connection_, "INSERT INTO sampled VALUES (?, ?, ?, ?)");
-  insert.bind(key).bind(confirmed.time.fs).bind(confirmed.error);
-  insert.bind(text_of_attribution(confirmed.attribution)).step();
-}
-
-std::string Database::image() const {
-  return connection_->image();
+  Statement insert(*connection_, insert_into("sampled", 4));
+  insert.bind(key).bind(std::tie(sampled.time, sampled.error));
+  insert.bind(text_of_attribution(sampled.attribution)).step();
 }
 
 void Database::add(const std::string& image) {
   const std::lock_guard lock(mutex_);
-  connection_->add_rows(image, {"bounds", "fluid", "sampled"});
+  Results::add(image);
 }
 
 }  // namespace hemiola::tune

@@ -10,38 +10,27 @@
 #include "explore/trials/plan_trial.h"
 #include "study/laboratory/database_head.h"
 
-namespace hemiola::study::sqlite {
-class Connection;
-}
-
 namespace hemiola::tune {
 
 /// Thread-safe. What was written is there whatever happens to the process later. Every member
 /// throws Failure, with the file, where SQLite cannot go on.
-class Database {
+class Database : public study::sqlite::Results {
  public:
   /// Opens the file and creates it where there is none. Failure for one that holds something else:
   /// one message says all that differs.
   Database(const std::string& file, const study::DatabaseHead& head);
-  ~Database();
 
-  /// By key_of(): what is known of a plan.
-  std::optional<Time> bound(const std::string& key);
-  std::optional<explore::Measured> fluid(const std::string& key);
-  std::optional<explore::Confirmed> sampled(const std::string& key);
-  void add_bound(const std::string& key, Time bound);
-  void add_fluid(const std::string& key, const explore::Measured& measured);
-  void add_sampled(const std::string& key, const explore::Confirmed& confirmed);
+  /// By key_of(): whether it is known of a plan, and then what.
+  bool find(const std::string& key, Time& bound);
+  bool find(const std::string& key, explore::Measured& fluid);
+  bool find(const std::string& key, explore::Confirmed& sampled);
+  void add(const std::string& key, Time bound);
+  void add(const std::string& key, const explore::Measured& fluid);
+  void add(const std::string& key, const explore::Confirmed& sampled);
 
-  /// All of it as bytes, for add() of another one with the same head; for databases in memory,
-  /// whose file is ":memory:".
-  std::string image() const;
-  /// What an image has; what is known already stays.
   void add(const std::string& image);
 
  private:
-  std::string file_;
-  std::unique_ptr<study::sqlite::Connection> connection_;
   std::mutex mutex_;
 };
 

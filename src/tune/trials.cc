@@ -47,21 +47,22 @@ program::Program Trials::program_of(const Candidate& candidate, const plan::Plan
   return compile::read_fused(name, file.text, {.processors = units, .values = false}).program;
 }
 
-explore::Measured Trials::simulated(const Candidate& candidate) {
-  if (!candidate.is_written) return plans_.simulate(candidate.plan);
+void Trials::simulate(const Candidate& candidate, explore::Measured& fluid) {
+  if (!candidate.is_written) {
+    fluid = plans_.simulate(candidate.plan);
+    return;
+  }
   try {
-    return plans_.simulate(candidate.plan, program_of(candidate));
+    fluid = plans_.simulate(candidate.plan, program_of(candidate));
   } catch (const Failure& failure) {
     if (failure.code() == ExitCode::internal) throw;
-    explore::Measured measured;
-    measured.refused = study::error_text(failure);
-    return measured;
+    fluid.refused = study::error_text(failure);
   }
 }
 
-explore::Confirmed Trials::sampled(const Candidate& candidate) {
-  return candidate.is_written ? plans_.confirm(candidate.plan, program_of(candidate))
-                              : plans_.confirm(candidate.plan);
+void Trials::simulate(const Candidate& candidate, explore::Confirmed& sampled) {
+  sampled = candidate.is_written ? plans_.confirm(candidate.plan, program_of(candidate))
+                                 : plans_.confirm(candidate.plan);
 }
 
 Trials::Trials(study::Laboratory& laboratory, const Request& request, const Space& space,
@@ -232,16 +233,15 @@ void Trials::find_bounds(std::vector<Candidate>& batch) {
   explore::for_each(request_.options.threads, batch.size(), [&](std::size_t i) {
     Candidate& one = batch[i];
     const std::string key = plan_key(one.plan);
-    std::optional<Time> known;
-    if (request_.database != nullptr) known = request_.database->bound(key);
+    const bool is_known = request_.database != nullptr && request_.database->find(key, one.bound);
     try {
-      one.bound = known ? *known : std::max(plans_.bound(one.plan), product_bound(one));
+      if (!is_known) one.bound = std::max(plans_.bound(one.plan), product_bound(one));
     } catch (const Failure& failure) {
       if (failure.code() == ExitCode::internal) throw;
       refused[i] = study::error_text(failure);
       return;
     }
-    if (!known && request_.database != nullptr) request_.database->add_bound(key, one.bound);
+    if (!is_known && request_.database != nullptr) request_.database->add(key, one.bound);
   });
   std::vector<Candidate> bounded;
   for (std::size_t i = 0; i < batch.size(); ++i)
@@ -266,76 +266,58 @@ void Trials::prepare_all(const std::vector<Point>& points) {
   }
 }
 
-/// Those that the database does not have are simulated together with all other processes.
-void Trials::share(const std::string& engine, const std::vector<std::string>& keys,
-                   const std::function<void(std::size_t, Database&)>& simulate) {
-  if (request_.parts == nullptr) return;
-  std::vector<std::string> tasks;
-  for (const std::string& key : keys) tasks.push_back(engine + '-' + study::digest(key));
-  const Monitor* monitor = watch_.watch.monitor;
-  study::make_together(
-      *request_.parts, request_.options.threads, tasks,
-      [&](std::size_t i) {
-        Database one(":memory:", {});
-        simulate(i, one);
-        return one.image();
-      },
-      monitor == nullptr ? nullptr : monitor->stop);
-  for (const std::string& task : tasks) request_.database->add(request_.parts->part_of_made(task));
-}
-
-explore::Measured Trials::measure(const Candidate& candidate) {
-  const std::string key = key_of(candidate);
-  if (request_.database != nullptr) {
-    if (const auto known = request_.database->fluid(key)) return *known;
+/// Those that the database does not have are simulated, together with all other processes.
+template <typename Found>
+void Trials::find(const std::string& engine, const Wanted& wanted,
+                  std::map<std::string, Found>& found) {
+  const auto find_one = [&](std::size_t i, Database* keeper) {
+    const auto& [key, candidate] = wanted[i];
+    Found one;
+    const bool is_known = request_.database != nullptr && request_.database->find(key, one);
+    if (!is_known) simulate(*candidate, one);
+    if (keeper != nullptr && !(is_known && keeper == request_.database)) keeper->add(key, one);
+    return one;
+  };
+  if (request_.parts != nullptr) {
+    std::vector<std::string> tasks;
+    for (const auto& [key, candidate] : wanted) tasks.push_back(engine + '-' + study::digest(key));
+    const Monitor* monitor = watch_.watch.monitor;
+    study::make_together(
+        *request_.parts, request_.options.threads, tasks,
+        [&](std::size_t i) {
+          Database one(":memory:", {});
+          find_one(i, &one);
+          return one.image();
+        },
+        monitor == nullptr ? nullptr : monitor->stop);
+    for (const std::string& task : tasks)
+      request_.database->add(request_.parts->part_of_made(task));
   }
-  const explore::Measured measured = simulated(candidate);
-  if (request_.database != nullptr) request_.database->add_fluid(key, measured);
-  return measured;
-}
-
-explore::Confirmed Trials::confirm(const Candidate& candidate) {
-  const std::string key = key_of(candidate);
-  if (request_.database != nullptr) {
-    if (const auto known = request_.database->sampled(key)) return *known;
-  }
-  const explore::Confirmed confirmed = sampled(candidate);
-  if (request_.database != nullptr) request_.database->add_sampled(key, confirmed);
-  return confirmed;
+  explore::for_each(request_.options.threads, wanted.size(), [&](std::size_t i) {
+    found.at(wanted[i].first) = find_one(i, request_.database);
+  });
 }
 
 std::int64_t Trials::simulate(const std::vector<Point>& points, std::int64_t most) {
   prepare_all(points);
   const bool prunes = request_.method != Method::exhaustive;
   std::vector<Point> chosen;
-  std::vector<const Candidate*> to_measure;
-  std::vector<std::string> keys;
+  Wanted wanted;
   for (const Point& point : points) {
     const Candidate* one = candidate_at(point);
     if (one == nullptr || one->fluid) continue;
     const std::string key = key_of(*one);
-    const bool is_new =
-        !measured_.contains(key) && std::find(keys.begin(), keys.end(), key) == keys.end();
+    const bool is_new = !measured_.contains(key);
     if (is_new && prunes && best_fluid_ && one->bound >= *best_fluid_) {
       ++bucket_.pruned;
       looked_at_[point].reset();
       continue;
     }
-    if (is_new && std::ssize(keys) >= std::min(most, left())) continue;
-    if (is_new) {
-      keys.push_back(key);
-      to_measure.push_back(one);
-    }
+    if (is_new && std::ssize(wanted) >= std::min(most, left())) continue;
+    if (measured_.try_emplace(key).second) wanted.emplace_back(key, one);
     chosen.push_back(point);
   }
-  share("fluid", keys, [&](std::size_t i, Database& one) {
-    const auto known = request_.database->fluid(keys[i]);
-    one.add_fluid(keys[i], known ? *known : simulated(*to_measure[i]));
-  });
-  std::vector<explore::Measured> found(keys.size());
-  explore::for_each(request_.options.threads, found.size(),
-                    [&](std::size_t i) { found[i] = measure(*to_measure[i]); });
-  for (std::size_t i = 0; i < keys.size(); ++i) measured_[keys[i]] = found[i];
+  find("fluid", wanted, measured_);
   for (const Point& point : chosen) {
     Candidate& one = *candidate_at(point);
     const explore::Measured& measured = measured_.at(key_of(one));
@@ -347,34 +329,25 @@ std::int64_t Trials::simulate(const std::vector<Point>& points, std::int64_t mos
     one.fluid = measured;
     best_fluid_ = std::min(best_fluid_.value_or(measured.fluid), measured.fluid);
   }
-  bucket_.simulations += std::ssize(keys);
+  bucket_.simulations += std::ssize(wanted);
   tell();
-  return std::ssize(keys);
+  return std::ssize(wanted);
 }
 
 void Trials::sample(const std::vector<Point>& points, bool counts) {
   prepare_all(points);
-  std::vector<const Candidate*> to_confirm;
-  std::vector<std::string> keys;
+  Wanted wanted;
   for (const Point& point : points) {
     const Candidate* one = candidate_at(point);
     if (one == nullptr || one->sampled) continue;
     const std::string key = key_of(*one);
-    if (confirmed_.contains(key) || std::find(keys.begin(), keys.end(), key) != keys.end())
-      continue;
-    if (counts && std::ssize(keys) >= left()) break;
-    keys.push_back(key);
-    to_confirm.push_back(one);
+    if (confirmed_.contains(key)) continue;
+    if (counts && std::ssize(wanted) >= left()) break;
+    confirmed_[key];
+    wanted.emplace_back(key, one);
   }
-  share("sampled", keys, [&](std::size_t i, Database& one) {
-    const auto known = request_.database->sampled(keys[i]);
-    one.add_sampled(keys[i], known ? *known : sampled(*to_confirm[i]));
-  });
-  std::vector<explore::Confirmed> found(keys.size());
-  explore::for_each(request_.options.threads, found.size(),
-                    [&](std::size_t i) { found[i] = confirm(*to_confirm[i]); });
-  for (std::size_t i = 0; i < keys.size(); ++i) confirmed_[keys[i]] = found[i];
-  if (counts) bucket_.simulations += std::ssize(keys);
+  find("sampled", wanted, confirmed_);
+  if (counts) bucket_.simulations += std::ssize(wanted);
   for (const Point& point : points) {
     Candidate* one = candidate_at(point);
     if (one == nullptr) continue;

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plan/plan.h"
@@ -62,18 +63,18 @@ class Trials {
   void find_bounds(std::vector<Candidate>& batch);
   Time product_bound(const Candidate& candidate);
   void sample(const std::vector<Point>& points, bool counts);
-  void share(const std::string& engine, const std::vector<std::string>& keys,
-             const std::function<void(std::size_t, Database&)>& simulate);
+  /// What is simulated, by key_of().
+  using Wanted = std::vector<std::pair<std::string, const Candidate*>>;
+  template <typename Found>
+  void find(const std::string& engine, const Wanted& wanted, std::map<std::string, Found>& found);
   /// What a simulation of the candidate depends on: its plan, and of one that is written all that
   /// its file says.
   std::string key_of(const Candidate& candidate) const;
   /// The program that the candidate's file is.
   program::Program program_of(const Candidate& candidate) const;
   program::Program program_of(const Candidate& candidate, const plan::Plan& plan) const;
-  explore::Measured simulated(const Candidate& candidate);
-  explore::Confirmed sampled(const Candidate& candidate);
-  explore::Measured measure(const Candidate& candidate);
-  explore::Confirmed confirm(const Candidate& candidate);
+  void simulate(const Candidate& candidate, explore::Measured& fluid);
+  void simulate(const Candidate& candidate, explore::Confirmed& sampled);
   void time_beside();
   void sample_what_is_written();
   void tell() const;

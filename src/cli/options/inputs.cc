@@ -1,7 +1,6 @@
 #include "cli/options/inputs.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <iostream>
@@ -76,7 +75,7 @@ std::string all_built_ins() {
 }  // namespace
 
 void add_machine_options(CLI::App& verb, MachineOptions& options) {
-  const TextOptions add(verb);
+  const AddOptions add(verb);
   add("-m,--machine", options.machine, "a built-in machine or a file", "NAME|FILE");
   add("--gpu", options.gpu, "device model of GPUs whose file names none", "MODEL");
   add("--ranks", options.ranks, "the first N GPUs, or a list such as 0,2,4-7", "N|LIST");
@@ -84,57 +83,41 @@ void add_machine_options(CLI::App& verb, MachineOptions& options) {
       "NAME=VALUE");
 }
 
-void add_engine_options(CLI::App& verb, EngineOptions& options, const char* iterations) {
-  const TextOptions add(verb);
+void add_engine_options(CLI::App& verb, EngineOptions& options, int least_iterations,
+                        const char* iterations) {
+  constexpr int kMostRepetitions = 1'000'000;
+  const AddOptions add(verb);
+  sim::Options& how = options.how;
   add("--engine", options.engine, "line|sampled|fluid|reference", "ENGINE");
-  add("--launch", options.launch, "graph|stream", "MODE");
-  add("--warmup", options.warmup, "repetitions before the measured ones", "N");
-  add("--iterations", options.iterations, iterations, "N");
-  verb.add_flag("--one-host", options.one_host,
+  add.launch(how.launch, "graph|stream");
+  add.count("--warmup", how.warmup, 0, kMostRepetitions, "repetitions before the measured ones");
+  add.count("--iterations", how.iterations, least_iterations, kMostRepetitions, iterations);
+  verb.add_flag("--one-host", how.one_host,
                 "one host thread calls the library and starts copies for all ranks in turn");
-  verb.add_flag("--no-fold", options.no_fold, "simulate every rank, even if they behave alike");
+  verb.add_flag_callback(
+      "--no-fold", [&how] { how.fold = false; }, "simulate every rank, even if they behave alike");
 }
 
-sim::Options engine_options(const EngineOptions& options, int least_iterations) {
-  constexpr std::int64_t kMostRepetitions = 1'000'000;
-  const std::string engine =
-      choice_value("--engine", options.engine, {"reference", "line", "sampled", "fluid"});
-  const bool graph = choice_value("--launch", options.launch, {"graph", "stream"}) == "graph";
-  return {.engine = engine == "line"      ? sim::Engine::line
-                    : engine == "sampled" ? sim::Engine::sampled
-                    : engine == "fluid"   ? sim::Engine::fluid
-                                          : sim::Engine::reference,
-          .launch = graph ? sim::Launch::graph : sim::Launch::stream,
-          .warmup = static_cast<int>(count_value("--warmup", options.warmup, 0, kMostRepetitions)),
-          .iterations = static_cast<int>(
-              count_value("--iterations", options.iterations, least_iterations, kMostRepetitions)),
-          .one_host = options.one_host,
-          .fold = !options.no_fold};
+sim::Options engine_options(const EngineOptions& options) {
+  using sim::Engine;
+  sim::Options how = options.how;
+  how.engine = named_value("--engine", options.engine,
+                           {Engine::reference, Engine::line, Engine::sampled, Engine::fluid});
+  return how;
 }
 
-void add_search_timing(CLI::App& verb, SearchTimingOptions& options, const char* threads) {
-  const TextOptions add(verb);
-  add("--launch", options.launch, "how hosts start kernels: stream or graph", "MODE");
-  add("--warmup", options.warmup, "repetitions before those that are timed", "N");
-  add("--iterations", options.iterations, "repetitions that are timed; 0: one cold run", "N");
-  add("--threads", options.threads, threads, "N");
+void add_search_timing(CLI::App& verb, sim::Options& options, const char* threads) {
+  const AddOptions add(verb);
+  add.launch(options.launch, "how hosts start kernels: stream or graph");
+  add.count("--warmup", options.warmup, 0, 1000, "repetitions before those that are timed");
+  add.count("--iterations", options.iterations, 0, 1000,
+            "repetitions that are timed; 0: one cold run");
+  add.count("--threads", options.threads, 1, 4096, threads);
 }
 
-sim::Options search_options(const SearchTimingOptions& options) {
-  sim::Options found;
-  found.launch = choice_value("--launch", options.launch, {"stream", "graph"}) == "graph"
-                     ? sim::Launch::graph
-                     : sim::Launch::stream;
-  found.warmup = static_cast<int>(count_value("--warmup", options.warmup, 0, 1000));
-  found.iterations = static_cast<int>(count_value("--iterations", options.iterations, 0, 1000));
-  if (found.iterations == 0) found.warmup = 0;
-  found.threads = static_cast<int>(count_value("--threads", options.threads, 1, 4096));
-  return found;
-}
-
-void refuse_settings_of_no_machine(const MachineOptions& options) {
-  if (!options.set.empty() || !options.gpu.empty())
-    throw Failure("--set and --gpu need a machine", SourceLocation{.file = "--machine"});
+sim::Options search_options(sim::Options options) {
+  if (options.iterations == 0) options.warmup = 0;
+  return options;
 }
 
 study::MachineChoice machine_choice(const MachineOptions& options, const Settings& settings) {
@@ -147,7 +130,7 @@ study::MachineChoice machine_choice(const MachineOptions& options, const Setting
 }
 
 void add_program_options(CLI::App& verb, ProgramOptions& options) {
-  const TextOptions add(verb);
+  const AddOptions add(verb);
   add("PROGRAM", options.program,
       "a file (MSCCL++ JSON, MSCCL XML, also .gz), a built-in (all-reduce/ring, "
       "auto/nccl), or a\n"
@@ -158,8 +141,10 @@ void add_program_options(CLI::App& verb, ProgramOptions& options) {
       "SIZE,...");
   verb.add_flag("--round-size", options.round_size,
                 "for a size that the program cannot take, the next one that it can");
-  add("--dtype", options.dtype, "element type", "TYPE");
-  add("--op", options.op, "reduction", "OP");
+  add.data_type(options.dtype, "float", "element type");
+  add.read(
+      "--op", "sum", [&options](const std::string& text) { options.op = reduce_op_value(text); },
+      "reduction", "OP");
   add("--param", options.parameters, "parameter of a built-in: channels=8, protocol=ll",
       "NAME=VALUE");
   add("--executor", options.executor,
@@ -169,9 +154,9 @@ void add_program_options(CLI::App& verb, ProgramOptions& options) {
 }
 
 void add_promise_option(CLI::App& verb, ProgramOptions& options) {
-  TextOptions{verb}("--promise", options.promise,
-                    "of a custom program: what it leaves in the outputs (docs/verify.md, promises)",
-                    "FILE");
+  AddOptions{verb}("--promise", options.promise,
+                   "of a custom program: what it leaves in the outputs (docs/verify.md, promises)",
+                   "FILE");
 }
 
 std::vector<std::string> program_names(const std::string& input) {
@@ -203,25 +188,14 @@ bool is_job_file(const std::string& input) {
   return !program::is_built_in(input) && is_file(input) && study::is_job(read_file(input));
 }
 
-void refuse_options_of_programs(const ProgramOptions& options, std::string_view of_what) {
-  const ProgramOptions none;
+void refuse_options_of_programs(const Session& session, std::string_view of_what) {
   const bool is_job = of_what == "job";
-  const auto refuse = [&](const char* option, bool is_given) {
-    if (is_given)
-      throw Failure(fmt::format("the {} of a {} have sizes, types and parameters of their own",
-                                is_job ? "launches" : "calls", of_what),
-                    {.file = option},
-                    is_job
-                        ? "write it into the job's file"
-                        : "--call-sizes FILE has those that a trace does not say: docs/traces.md");
-  };
-  refuse("--size", !options.size.empty());
-  refuse("--round-size", options.round_size);
-  refuse("--dtype", options.dtype != none.dtype);
-  refuse("--op", options.op != none.op);
-  refuse("--param", !options.parameters.empty());
-  refuse("--promise", !options.promise.empty());
-  refuse("--executor", !options.executor.empty());
+  refuse_typed(session,
+               {"--size", "--round-size", "--dtype", "--op", "--param", "--promise", "--executor"},
+               fmt::format("the {} of a {} have sizes, types and parameters of their own",
+                           is_job ? "launches" : "calls", of_what),
+               is_job ? "write it into the job's file"
+                      : "--call-sizes FILE has those that a trace does not say: docs/traces.md");
 }
 
 std::optional<plan::Plan> read_plan_file(const std::string& name) {
@@ -244,26 +218,9 @@ study::Experiment experiment_of(const std::string& name, const ProgramOptions& o
   return {.subject = name,
           .parameters = parameters_of(options),
           .round_size = options.round_size,
-          .type = data_type_value(options.dtype),
-          .op = reduce_op_value(options.op),
+          .type = options.dtype,
+          .op = options.op,
           .promise = options.promise};
-}
-
-void check_output(const std::string& option, const std::string& file) {
-  if (file.empty()) return;
-  namespace fs = std::filesystem;
-  std::error_code error;
-  if (file == "-") return;
-  const auto fail = [&](const std::string& message) {
-    throw Failure("'" + file + "' " + message, SourceLocation{.file = option});
-  };
-  const fs::file_status status = fs::status(file, error);
-  if (fs::is_directory(status)) fail("is a folder, not a file");
-  if (fs::exists(status) && !fs::is_regular_file(status)) return;  // a pipe or a terminal
-  const fs::path parent = fs::path(file).parent_path();
-  const std::string folder = parent.empty() ? "." : parent.string();
-  if (!fs::is_directory(folder, error)) fail("is in a folder that is not there");
-  if (::access(folder.c_str(), W_OK) != 0) fail("is in a folder that cannot be written");
 }
 
 void write_or_print(const std::string& file, const std::string& text) {

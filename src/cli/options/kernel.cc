@@ -6,7 +6,7 @@
 namespace hemiola::cli {
 
 void add_kernel_options(CLI::App& verb, KernelOptions& options, const char* what) {
-  const TextOptions add(verb);
+  const AddOptions add(verb);
   add("KERNEL", options.file, what, "");
   add("--kernel", options.kernel, "which kernel of the file", "NAME");
   add("--bind", options.bind, "the plan's name of an operand, and the parameter that it is",

@@ -3,107 +3,89 @@
 #include "cli/options/inputs.h"
 #include "cli/options/values.h"
 #include "core/lists.h"
-#include "workload/models/make_options.h"
 
 namespace hemiola::cli {
 namespace {
 
-constexpr std::int64_t kMostRanks = 1 << 20;
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
-
-int ranks_of(const char* option, const std::string& text) {
-  return static_cast<int>(count_value(option, text, 1, kMostRanks));
-}
+constexpr int kMostRanks = 1 << 20;
 
 }  // namespace
 
 void add_model_options(CLI::App& verb, ModelOptions& options) {
-  const TextOptions add(verb);
+  const AddOptions add(verb);
+  workload::MakeWords& words = options.words;
+  workload::MakeRequest& request = options.request;
+  workload::Parallelism& ways = request.parallelism;
+  const auto ranks = [&add](const char* name, int& value, const char* description) {
+    add.count(name, value, 1, kMostRanks, description);
+  };
+  const auto tokens = [&add](const char* name, std::int64_t& value, const char* description) {
+    add.count(name, value, 0, std::int64_t{1} << 40, description);
+  };
   add("MODEL", options.model,
       "a shipped model (llama-70b), a text of yours, or a config.json of Hugging Face", "");
-  add("--tp", options.tp, "ranks that divide each layer (tensor parallel)", "N");
-  add("--pp", options.pp, "stages of layers (pipeline parallel)", "N");
-  add("--dp", options.dp, "replicas (data parallel)", "N");
-  add("--cp", options.cp, "ranks that divide each sequence (context parallel)", "N");
-  add("--context-parallel", options.context_parallel,
+  ranks("--tp", ways.tp, "ranks that divide each layer (tensor parallel)");
+  ranks("--pp", ways.pp, "stages of layers (pipeline parallel)");
+  ranks("--dp", ways.dp, "replicas (data parallel)");
+  ranks("--cp", ways.cp, "ranks that divide each sequence (context parallel)");
+  add("--context-parallel", words.context_parallel,
       "of --cp: gather keys and values of the whole sequence, or pass them round a ring beside "
       "attention",
       "gather|ring");
-  add("--ep", options.ep, "ranks that divide the experts, of those of dp and cp", "N");
-  add("--zero", options.zero, "what replicas divide: 1 optimizer, 2 gradients, 3 parameters (FSDP)",
-      "0..3");
-  add("--shard", options.shard,
-      "of --zero: among so many data-parallel ranks, whose groups are replicas (HSDP); 0: all",
-      "N");
-  verb.add_flag("--sp", options.sequence_parallel,
+  ranks("--ep", ways.ep, "ranks that divide the experts, of those of dp and cp");
+  add.count("--zero", ways.zero, 0, 3,
+            "what replicas divide: 1 optimizer, 2 gradients, 3 parameters (FSDP)", "0..3");
+  add.count("--shard", ways.shard, 0, kMostRanks,
+            "of --zero: among so many data-parallel ranks, whose groups are replicas (HSDP); 0: "
+            "all");
+  verb.add_flag("--sp", ways.sequence_parallel,
                 "sequence parallel: norms and residuals are divided among tp ranks");
-  verb.add_flag("--uneven-stages", options.uneven_stages,
+  verb.add_flag("--uneven-stages", request.uneven_stages,
                 "stages may differ by a layer: 61 layers on 4 stages");
-  add("--micro-batch", options.micro_batch,
-      "sequences of a rank at a time; 0: 1, in inference all that a replica has", "N");
-  add("--global-batch", options.global_batch,
-      "sequences of all ranks; 0: a micro batch for each replica and stage", "N");
-  add("--sequence", options.sequence, "tokens of a sequence; 0: the model's", "N");
-  add("--context", options.context, "of decode: tokens that are there; 0: the model's sequence",
-      "N");
-  add("--recompute", options.recompute, "what backward computes again: none|selective|full",
-      "MODE");
-  add("--dtype", options.dtype, "of weights and activations", "TYPE");
-  add("--phase", options.phase, "train|prefill|decode", "PHASE");
-  add("--pipeline", options.pipeline, "gpipe|1f1b|interleaved|zero-bubble", "SCHEDULE");
-  add("--chunks", options.chunks, "of interleaved: parts of the layers on each stage", "N");
-  add("--bucket", options.gradient_bucket, "gradients that are communicated at a time", "SIZE");
-  verb.add_flag("--no-overlap", options.no_overlap,
-                "gradients are communicated after the last backward pass");
-  add("--prefetch", options.prefetch, "of --zero 3: layers that are gathered ahead", "N");
-  add("--attention", options.attention, "flash|unfused", "KERNEL");
-  verb.add_flag("--unfused-softmax", options.unfused_softmax,
-                "of unfused attention: scale, mask and softmax are kernels of their own");
-  add("--optimizer-bytes", options.optimizer_bytes, "optimizer state of a parameter", "N");
-  add("--host-time", options.host_time, "what the CPU needs for each kernel: 5us", "TIME");
+  tokens("--micro-batch", request.micro_batch,
+         "sequences of a rank at a time; 0: 1, in inference all that a replica has");
+  tokens("--global-batch", request.global_batch,
+         "sequences of all ranks; 0: a micro batch for each replica and stage");
+  tokens("--sequence", request.sequence, "tokens of a sequence; 0: the model's");
+  tokens("--context", request.context, "of decode: tokens that are there; 0: the model's sequence");
+  add("--recompute", words.recompute, "what backward computes again: none|selective|full", "MODE");
+  add.data_type(request.type, "bf16", "of weights and activations");
+  add("--phase", words.phase, "train|prefill|decode", "PHASE");
+  add("--pipeline", words.pipeline, "gpipe|1f1b|interleaved|zero-bubble", "SCHEDULE");
+  ranks("--chunks", request.chunks, "of interleaved: parts of the layers on each stage");
+  add.read(
+      "--bucket", {},
+      [&request](const std::string& text) {
+        request.gradient_bucket = size_values(text).front().count;
+      },
+      "gradients that are communicated at a time", "SIZE");
+  verb.add_flag_callback(
+      "--no-overlap", [&request] { request.overlap_gradients = false; },
+      "gradients are communicated after the last backward pass");
+  add.count("--prefetch", request.prefetch, 0, 1024, "of --zero 3: layers that are gathered ahead");
+  add("--attention", words.attention, "flash|unfused", "KERNEL");
+  verb.add_flag_callback(
+      "--unfused-softmax", [&request] { request.fused_softmax = false; },
+      "of unfused attention: scale, mask and softmax are kernels of their own");
+  add.count("--optimizer-bytes", request.optimizer_bytes, 0, 1024,
+            "optimizer state of a parameter");
+  add.read(
+      "--host-time", {},
+      [&request](const std::string& text) {
+        const auto time = parse_time(text);
+        if (!time || time->fs < 0)
+          throw Failure("'" + text + "' is no time", {.file = "--host-time"}, "for example 5us");
+        request.host_time = *time;
+      },
+      "what the CPU needs for each kernel: 5us", "TIME");
 }
 
 workload::MakeRequest make_request(const ModelOptions& options) {
   if (options.model.empty())
     throw Failure("no model is named", {}, "there are: " + joined(workload::shipped_models()));
-  workload::MakeRequest request{.model = workload::load_model(options.model)};
-  workload::Parallelism& parallelism = request.parallelism;
-  parallelism = {.tp = ranks_of("--tp", options.tp),
-                 .pp = ranks_of("--pp", options.pp),
-                 .dp = ranks_of("--dp", options.dp),
-                 .cp = ranks_of("--cp", options.cp),
-                 .ep = ranks_of("--ep", options.ep),
-                 .zero = static_cast<int>(count_value("--zero", options.zero, 0, 3)),
-                 .sequence_parallel = options.sequence_parallel,
-                 .shard = static_cast<int>(count_value("--shard", options.shard, 0, 1 << 20))};
-  apply(workload::MakeWords{.phase = options.phase,
-                            .recompute = options.recompute,
-                            .pipeline = options.pipeline,
-                            .attention = options.attention,
-                            .context_parallel = options.context_parallel},
-        "--", request);
-  request.micro_batch = count_value("--micro-batch", options.micro_batch, 0, kMostTokens);
-  request.global_batch = count_value("--global-batch", options.global_batch, 0, kMostTokens);
-  request.sequence = count_value("--sequence", options.sequence, 0, kMostTokens);
-  request.context = count_value("--context", options.context, 0, kMostTokens);
-  request.type = data_type_value(options.dtype);
-  request.chunks = ranks_of("--chunks", options.chunks);
-  if (!options.gradient_bucket.empty()) {
-    const std::vector<Bytes> sizes = size_values(options.gradient_bucket);
-    request.gradient_bucket = sizes.front().count;
-  }
-  request.overlap_gradients = !options.no_overlap;
-  request.uneven_stages = options.uneven_stages;
-  request.fused_softmax = !options.unfused_softmax;
-  request.optimizer_bytes = count_value("--optimizer-bytes", options.optimizer_bytes, 0, 1024);
-  request.prefetch = static_cast<int>(count_value("--prefetch", options.prefetch, 0, 1024));
-  if (!options.host_time.empty()) {
-    const auto time = parse_time(options.host_time);
-    if (!time || time->fs < 0)
-      throw Failure("'" + options.host_time + "' is no time", {.file = "--host-time"},
-                    "for example 5us");
-    request.host_time = *time;
-  }
+  workload::MakeRequest request = options.request;
+  request.model = workload::load_model(options.model);
+  apply(options.words, "--", request);
   return request;
 }
 

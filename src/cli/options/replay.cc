@@ -27,7 +27,10 @@ void add_replay_options(CLI::App& verb, ReplayOptions& options, Session& session
   add("--size", options.program.size, "as nccl-tests counts it: 16MiB", "SIZE");
   verb.add_flag("--round-size", options.program.round_size,
                 "for a size that the program cannot take, the next one that it can");
-  verb.add_option("--dtype", options.program.dtype, "as of nccl-tests")->type_name("TYPE");
+  AddOptions{verb}.read(
+      "--dtype", {},
+      [&options](const std::string& text) { options.program.dtype = data_type_value(text); },
+      "as of nccl-tests", "TYPE");
   verb.add_option("--param", options.program.parameters, "of a built-in: channels=4")
       ->type_name("KEY=VALUE");
   verb.add_option("--launch", options.launch, "of kernels: stream or graph")->type_name("HOW");
@@ -63,11 +66,6 @@ void add_replay_options(CLI::App& verb, ReplayOptions& options, Session& session
 }
 
 void check_replay_options(const ReplayOptions& options) {
-  for (const auto& [option, file] : {std::pair("--json", &options.json),
-                                     {"--csv", &options.csv},
-                                     {"--trace", &options.trace},
-                                     {"--output", &options.save}})
-    check_output(option, *file);
   if (!options.describe.empty()) {
     if (!options.profiles.empty() || !options.program.program.empty())
       throw Failure("describes a program, and replays no profile",
@@ -91,9 +89,8 @@ void check_replay_options(const ReplayOptions& options) {
 }
 
 sim::Options replay_engine(const ReplayOptions& options, Session& session) {
-  EngineOptions engine;
-  engine.launch = options.launch;
-  sim::Options how = engine_options(engine, 0);
+  sim::Options how;
+  how.launch = launch_value(options.launch);
   how.at_ports = choice_value("--mode", options.mode, {"ingress", "fabric"}) == "fabric";
   how.table = choice_value("--table", options.table, {"heap", "polled"}) == "polled"
                   ? sim::TableKind::polled

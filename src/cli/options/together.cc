@@ -67,12 +67,13 @@ int run_sbatch(const std::string& file) {
 }  // namespace
 
 void add_together(CLI::App& verb, TogetherOptions& options) {
-  const TextOptions add(verb);
+  const AddOptions add(verb);
   add("--parts", options.parts,
       "folder in which processes share out the work (docs/scale.md); under mpirun and in a Slurm "
       "array beside the output",
       "FOLDER");
-  add("--slurm", options.slurm, "submit this command as a Slurm array of so many tasks", "N");
+  add.count("--slurm", options.slurm, 1, 100'000,
+            "submit this command as a Slurm array of so many tasks");
   add("--slurm-script", options.slurm_script, "... or only write its script", "FILE");
   add("--slurm-option", options.slurm_options,
       "a line of the script: '--partition=cpu'; repeatable", "OPTION");
@@ -82,11 +83,10 @@ Together::Together(const TogetherOptions& options, const Session& session, std::
     : options_(options), session_(session), team_(study::team_of_environment()) {
   folder_ = options.parts;
   // What processes that were killed have left is taken by the next command, whoever starts it.
-  if (folder_.empty() &&
-      (team_.size > 1 || !options.slurm.empty() || std::filesystem::is_directory(usual)))
+  if (folder_.empty() && (team_.size > 1 || options.slurm || std::filesystem::is_directory(usual)))
     folder_ = std::move(usual);
   if (!folder_.empty()) return;
-  if (!options.slurm.empty())
+  if (options.slurm)
     throw Failure("the tasks of an array need a folder that all of them see", {.file = "--slurm"},
                   "for example --parts shared_folder");
   if (team_.size > 1)
@@ -109,18 +109,17 @@ std::string Together::script(int tasks) const {
 }
 
 bool Together::submitted() const {
-  if (options_.slurm.empty()) {
+  if (!options_.slurm) {
     if (!options_.slurm_script.empty() || !options_.slurm_options.empty())
       throw Failure("goes with --slurm N only", {.file = "--slurm-script, --slurm-option"});
     return false;
   }
-  const auto tasks = static_cast<int>(count_value("--slurm", options_.slurm, 1, 100'000));
   const bool only_written = !options_.slurm_script.empty();
   const std::string file = only_written ? options_.slurm_script : folder_ + ".sbatch";
-  write_file(file, script(tasks));
+  write_file(file, script(*options_.slurm));
   if (only_written) {
-    std::cout << fmt::format("{}: an array of {} tasks; submit it with 'sbatch {}'\n", file, tasks,
-                             file);
+    std::cout << fmt::format("{}: an array of {} tasks; submit it with 'sbatch {}'\n", file,
+                             *options_.slurm, file);
     return true;
   }
   const int status = run_sbatch(file);

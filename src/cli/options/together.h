@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,7 @@ namespace hemiola::cli {
 
 struct TogetherOptions {
   std::string parts;                       ///< folder; empty: see Together
-  std::string slurm;                       ///< how many tasks of an array; empty: none
+  std::optional<int> slurm;                ///< how many tasks of an array
   std::string slurm_script;                ///< where to write it only; empty: it is submitted
   std::vector<std::string> slurm_options;  ///< lines #SBATCH
 };

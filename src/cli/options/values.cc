@@ -48,6 +48,14 @@ std::int64_t count_value(std::string_view option, std::string_view text, std::in
   return read_count(text, least, most, {.file = std::string(option)});
 }
 
+int int_value(std::string_view option, std::string_view text, int least, int most) {
+  return static_cast<int>(count_value(option, text, least, most));
+}
+
+sim::Launch launch_value(const std::string& text) {
+  return named_value("--launch", text, {sim::Launch::stream, sim::Launch::graph});
+}
+
 DataType data_type_value(std::string_view text) {
   if (const auto type = parse_data_type(text)) return *type;
   fail_choice("--dtype", text, all_names(DataType::fp8_e5m2), "an element type");
@@ -76,7 +84,7 @@ int rank_count_value(std::string_view text) {
 
 std::vector<int> rank_list(std::string_view option, std::string_view text) {
   if (text.find_first_of(",-") == std::string_view::npos)
-    return {static_cast<int>(count_value(option, text, 0, INT32_MAX))};
+    return {int_value(option, text, 0, INT32_MAX)};
   return read_ranks(text, {.file = std::string(option)});
 }
 
@@ -153,12 +161,6 @@ std::map<std::string, std::string> pairs_of(const char* option,
       throw Failure("'" + text.substr(0, at) + "' is given twice", SourceLocation{.file = option});
   }
   return pairs;
-}
-
-void refuse_given(std::initializer_list<std::pair<const char*, bool>> options,
-                  const std::string& message, const std::string& hint) {
-  for (const auto& [option, is_given] : options)
-    if (is_given) fail(option, message, hint);
 }
 
 }  // namespace hemiola::cli

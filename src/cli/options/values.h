@@ -2,6 +2,7 @@
 // Every function throws Failure (bad input) whose place is the option.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <map>
@@ -13,6 +14,7 @@
 #include "core/data_type.h"
 #include "core/time.h"
 #include "core/units.h"
+#include "sim/result/options.h"
 #include "study/laboratory/settings.h"
 
 namespace hemiola::cli {
@@ -23,6 +25,7 @@ using study::to_text;
 
 std::int64_t count_value(std::string_view option, std::string_view text, std::int64_t least,
                          std::int64_t most);
+int int_value(std::string_view option, std::string_view text, int least, int most);
 DataType data_type_value(std::string_view text);
 ReduceOp reduce_op_value(std::string_view text);
 
@@ -30,6 +33,17 @@ ReduceOp reduce_op_value(std::string_view text);
 std::string choice_value(std::string_view option, const std::string& text,
                          const std::vector<std::string>& choices);
 
+/// The one of `values` that has this name.
+template <typename Value>
+Value named_value(std::string_view option, const std::string& text,
+                  std::initializer_list<Value> values) {
+  std::vector<std::string> names;
+  for (const Value value : values) names.emplace_back(name_of(value));
+  choice_value(option, text, names);
+  return *(values.begin() + (std::ranges::find(names, text) - names.begin()));
+}
+/// Of --launch.
+sim::Launch launch_value(const std::string& text);
 /// "64MiB", a list "1KiB,1MiB", or "A:B:xF": A, A F, A F F, ... up to B.
 std::vector<Bytes> size_values(std::string_view text);
 
@@ -57,10 +71,5 @@ Settings one_setting(const std::vector<std::string>& texts);
 /// "NAME=VALUE" of a repeatable option, by name. Failure: no name or value, or a name twice.
 std::map<std::string, std::string> pairs_of(const char* option,
                                             const std::vector<std::string>& texts);
-
-/// Failure with this message at the first option that is given: `options` are names and whether
-/// they are.
-void refuse_given(std::initializer_list<std::pair<const char*, bool>> options,
-                  const std::string& message, const std::string& hint);
 
 }  // namespace hemiola::cli

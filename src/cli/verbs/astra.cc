@@ -53,7 +53,6 @@ std::optional<MachineOptions> machine_like(const workload::AstraNetwork& network
 
 ExitCode run_astra_verb(const AstraOptions& astra, const MachineOptions& machine,
                         const IterationOptions& iteration, Session& session) {
-  check_output("--json", iteration.json);
   const Files files = files_of(astra);
   const auto file = [&](const char* key) {
     const auto at = files.find(key);
@@ -90,7 +89,7 @@ ExitCode run_astra_verb(const AstraOptions& astra, const MachineOptions& machine
     auto folded = std::make_shared<const workload::Workload>(workload::fold(*workload));
     const auto request = iteration_request(std::move(folded), "", *like, iteration, session);
     comparison.ours = workload::run_iteration(session.laboratory, request);
-    comparison.ours_engine = iteration.engine;
+    comparison.ours_engine = iteration.words.engine;
   }
   report::print_astra(std::cout, *workload, comparison);
   if (!iteration.json.empty())

@@ -69,6 +69,7 @@ class Checker {
  public:
   Checker(const CheckOptions& options, Session& session)
       : options_(options),
+        session_(session),
         laboratory_(session.laboratory),
         execute_(options.execute),
         notices_(session),
@@ -82,8 +83,6 @@ class Checker {
     if (rounds > 0) execute_.rounds = rounds;
     check_.calls = options.calls;
     check_.monitor = &session.monitor;
-    command_ = session.command;
-    if (!options.json.empty()) check_output("--json", options.json);
   }
 
   /// A Triton kernel: its rules, and of a fused file the program that it is.
@@ -97,10 +96,10 @@ class Checker {
     if (is_fused && worst == ExitCode::done) {
       load_machine_if_given();
       worst = prove_fused(name);
-      program = report::check_json(command_, machine_ ? machine_->name : "", checks_);
+      program = report::check_json(session_.command, machine_ ? machine_->name : "", checks_);
     }
     if (!options_.json.empty())
-      write_file(options_.json, report::rules_json(command_, name, rules.reports, program));
+      write_file(options_.json, report::rules_json(session_.command, name, rules.reports, program));
     return worst;
   }
 
@@ -124,8 +123,7 @@ class Checker {
       return options_.warnings_as_errors ? ExitCode::wrong_program : ExitCode::not_proven;
     }
     notices_.show(program->warnings);
-    const program::BindOptions at{program->fixed_size, data_type_value(options_.program.dtype),
-                                  ReduceOp::sum};
+    const program::BindOptions at{program->fixed_size, options_.program.dtype, ReduceOp::sum};
     asked_for_ = true;
     ExitCode worst = check_size(name, program, at, options_.data);
     if (worst == ExitCode::done)
@@ -170,13 +168,13 @@ class Checker {
     }
     if (!options_.json.empty())
       write_file(options_.json,
-                 report::check_json(command_, machine_ ? machine_->name : "", checks_));
+                 report::check_json(session_.command, machine_ ? machine_->name : "", checks_));
     return worst;
   }
 
  private:
   ExitCode check_job() {
-    refuse_options_of_programs(options_.program);
+    refuse_options_of_programs(session_);
     if (machine_ == nullptr)
       throw Failure("a job needs a machine: its launches name ranks of it", {.file = "--machine"},
                     "add --machine NAME");
@@ -202,7 +200,7 @@ class Checker {
       notices_.show(machine_->warnings);
       return;
     }
-    refuse_settings_of_no_machine(options_.machine);
+    refuse_typed(session_, {"--set", "--gpu"}, "needs a machine", "add --machine NAME");
   }
 
   /// A plan file, or a template of elements (whose program has computes).
@@ -336,10 +334,10 @@ class Checker {
   }
 
   const CheckOptions& options_;
+  const Session& session_;
   study::Laboratory& laboratory_;
   verify::ExecuteOptions execute_;
   verify::CheckOptions check_;
-  std::string command_;
   std::vector<report::Checked> checks_;
   bool asked_for_ = false;  ///< a size
   Notices notices_;
@@ -347,13 +345,21 @@ class Checker {
   machine::SharedMachine machine_;  ///< null: none is given
 };
 
+ExitCode check(const CheckOptions& options, Session& session) {
+  const bool is_kernel = is_kernel_file(options.program.program);
+  if (!is_kernel) refuse_trace(options);
+  Checker checker(options, session);
+  const ExitCode code = is_kernel ? checker.run_kernel() : checker.run();
+  return options.allow_partial && code == ExitCode::not_proven ? ExitCode::done : code;
+}
+
 }  // namespace
 
 void add_check(CLI::App& app, Session& session) {
   CLI::App* verb =
       add_verb(app, "check", "prove a program right, or show how it goes wrong", kCheckExamples);
   const auto options = std::make_shared<CheckOptions>();
-  const TextOptions add(*verb);
+  const AddOptions add(*verb);
   add_program_options(*verb, options->program);
   add_promise_option(*verb, options->program);
   add_machine_options(*verb, options->machine);
@@ -387,15 +393,7 @@ void add_check(CLI::App& app, Session& session) {
       "of a kernel: the compiler's version, 3.3 to 3.9 (all of them)", "VERSION");
   add("--protocol", options->kernel.protocol,
       "of a kernel: ranks, programs and what its parameters are", "FILE");
-  verb->callback([options, &session] {
-    session.action = [options, &session] {
-      const bool is_kernel = is_kernel_file(options->program.program);
-      if (!is_kernel) refuse_trace(*options);
-      Checker checker(*options, session);
-      const ExitCode code = is_kernel ? checker.run_kernel() : checker.run();
-      return options->allow_partial && code == ExitCode::not_proven ? ExitCode::done : code;
-    };
-  });
+  on_call(*verb, session, options, check);
 }
 
 }  // namespace hemiola::cli

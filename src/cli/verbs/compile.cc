@@ -39,7 +39,6 @@ struct CompileOptions {
 
 ExitCode describe_kernel(const CompileOptions& options, const Session& session) {
   const compile::DescribeRequest request = describe_request(options.kernel);
-  check_output("--json", options.json);
   const compile::Description description = compile::describe(request);
   report::print_kernel(std::cout, description);
   if (!options.json.empty())
@@ -48,22 +47,14 @@ ExitCode describe_kernel(const CompileOptions& options, const Session& session) 
 }
 
 /// A module has products, and a kernel none of these options.
-ExitCode compile_module_verb(const CompileOptions& options) {
+ExitCode compile_module_verb(const CompileOptions& options, const Session& session) {
   CompileModuleOptions module = options.module;
   module.module = options.kernel.file;
   module.output = options.plan.output;
-  const auto refuse = [](const char* option, bool is_given) {
-    if (is_given)
-      throw Failure("is for kernels, and this is an HLO module", {.file = option},
-                    "--dot NAME -o plan.json lifts a product of it, --describe lists them");
-  };
-  refuse("--plan", !options.plan.plan.empty());
-  refuse("--kernel", !options.kernel.kernel.empty());
-  refuse("--bind", !options.kernel.bind.empty());
-  refuse("--role", !options.kernel.role.empty());
-  refuse("--constexpr", !options.kernel.constants.empty());
-  refuse("--helper", !options.kernel.helpers.empty());
-  refuse("--json", !options.json.empty());
+  refuse_typed(session,
+               {"--plan", "--kernel", "--bind", "--role", "--constexpr", "--helper", "--json"},
+               "is for kernels, and this is an HLO module",
+               "--dot NAME -o plan.json lifts a product of it, --describe lists them");
   if (options.describe && module.product.empty()) return describe_module(module);
   if (module.product.empty())
     throw Failure("no product is named", {.file = "--dot"},
@@ -76,15 +67,10 @@ ExitCode compile_module_verb(const CompileOptions& options) {
 
 ExitCode compile_verb(const CompileOptions& options, Session& session) {
   if (!options.kernel.file.empty() && is_module_file(options.kernel.file))
-    return compile_module_verb(options);
-  for (const auto& [name, is_given] :
-       {std::pair("--dot", !options.module.product.empty()),
-        std::pair("--template", !options.module.template_name.empty()),
-        std::pair("--param", !options.module.parameters.empty())}) {
-    if (is_given)
-      throw Failure("is of an HLO module, and none is given", {.file = name},
-                    "for example hemiola compile module.txt --dot dot.3 -o plan.json");
-  }
+    return compile_module_verb(options, session);
+  refuse_typed(session, {"--dot", "--template", "--param"},
+               "is of an HLO module, and none is given",
+               "for example hemiola compile module.txt --dot dot.3 -o plan.json");
   const bool has_plan = !options.plan.plan.empty() || !options.plan.output.empty();
   if (!has_plan && options.kernel.file.empty())
     throw Failure("no kernel is given", {},
@@ -95,12 +81,9 @@ ExitCode compile_verb(const CompileOptions& options, Session& session) {
   if (options.describe)
     throw Failure("describes a kernel and takes no plan", {.file = "--describe"},
                   "without it the kernel and the plan are fused");
-  for (const auto& [name, value] :
-       {std::pair("--plan", &options.plan.plan), std::pair("--output", &options.plan.output)}) {
-    if (value->empty())
-      throw Failure("is missing", {.file = name},
-                    "for example hemiola compile --plan best.json -o overlap.py");
-  }
+  if (options.plan.plan.empty() || options.plan.output.empty())
+    throw Failure("is missing", {.file = options.plan.plan.empty() ? "--plan" : "--output"},
+                  "for example hemiola compile --plan best.json -o overlap.py");
   if (options.kernel.file.empty()) return compile_plan(session, options.plan, nullptr);
   const compile::DescribeRequest request = describe_request(options.kernel);
   return compile_plan(session, options.plan, &request);
@@ -117,7 +100,7 @@ void add_compile(CLI::App& app, Session& session) {
       "product of an HLO\nmodule to a plan (docs/hlo.md).",
       kCompileExamples);
   const auto options = std::make_shared<CompileOptions>();
-  const TextOptions add(*verb);
+  const AddOptions add(*verb);
   add_kernel_options(*verb, options->kernel,
                      "a Python file with a @triton.jit kernel, or an HLO module");
   verb->add_flag("--describe", options->describe, "print what was found in the kernel");

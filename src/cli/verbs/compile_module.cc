@@ -69,7 +69,6 @@ ExitCode describe_module(const CompileModuleOptions& options) {
 }
 
 ExitCode compile_module(const CompileModuleOptions& options) {
-  check_output("--output", options.output);
   hlo::LiftRequest request{.product = options.product, .template_name = options.template_name};
   for (const auto& [name, value] : parameter_values(options.parameters))
     request.parameters.emplace_back(name, value);

@@ -147,7 +147,6 @@ ExitCode proven(Session& session, const CompilePlanOptions& options, const plan:
 
 ExitCode compile_plan(Session& session, const CompilePlanOptions& options,
                       const compile::DescribeRequest* kernel) {
-  check_output("--output", options.output);
   const plan::Plan plan = plan_to_compile(options.plan);
   std::optional<compile::FusedFile> fused;
   const bool carries = options.realization == kCoLocated;

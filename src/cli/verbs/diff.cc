@@ -22,18 +22,19 @@ constexpr const char* kDiffExamples =
 struct DiffOptions {
   std::vector<std::string> files;
   std::optional<std::string> fail_above;  ///< an empty text is a mistake, not no limit
-  std::string top = "5", json, csv;
+  std::size_t top = 5;
+  std::string json, csv;
   bool all = false;
 };
 
 void add_options(CLI::App& verb, DiffOptions& options, Session& session) {
   verb.add_option("A B", options.files, "two files of results: before and after")->type_name("");
-  const TextOptions add(verb);
+  const AddOptions add(verb);
   verb.add_option("--fail-above", options.fail_above,
                   "exit code 5 where a result of B takes longer than that of A by more than this: "
                   "2%")
       ->type_name("SHARE");
-  add("--top", options.top, "ranks, links and counters that are listed", "N");
+  add.count("--top", options.top, 0, 1'000'000, "ranks, links and counters that are listed");
   verb.add_flag("--all", options.all,
                 "details of every result, not only of the one whose time moved most");
   add("--json", options.json, "write one JSON object, with all that moved", "FILE");
@@ -45,9 +46,7 @@ ExitCode carry_out(const DiffOptions& options, Session& session) {
   if (options.files.size() != 2)
     throw Failure(options.files.size() < 2 ? "two files are needed" : "two files are enough", {},
                   "for example hemiola diff before.json after.json");
-  check_output("--json", options.json);
-  check_output("--csv", options.csv);
-  report::DifferenceView view{.top = index(count_value("--top", options.top, 0, 1'000'000)),
+  report::DifferenceView view{.top = options.top,
                               .details = session.quiet ? report::Details::none
                                          : options.all ? report::Details::all
                                                        : report::Details::most};

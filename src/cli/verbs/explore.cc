@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iostream>
 #include <memory>
+#include <tuple>
 
 #include "cli/cli.h"
 #include "cli/notices.h"
@@ -36,21 +37,18 @@ constexpr const char* kExploreExamples =
 struct ExploreOptions {
   std::string op, gemm, local;
   std::string gather = "a", load = plan::kEvenLoad;
-  std::string dtype = "bf16";
   MachineOptions machine;
-  SearchTimingOptions timing;
   std::string degrees = "2,4,8,16";
   std::string realization, place, transfer, copies;
-  std::string fluid = "60", top;
   std::string losses = "best";
-  bool exhaustive = false;
+  explore::Request request{};  ///< type, timing and effort of the search
   std::string emit, json, report, thresholds, measured, bench;
   BlockOptions block;
   SuiteOptions suite;
 };
 
 void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
-  const TextOptions add(verb);
+  const AddOptions add(verb);
   add("OPERATOR", options.op, "ag-gemm, gemm-rs, gemm-ar, a2a-gemm or gemm-a2a", "");
   add("--gemm", options.gemm, "sizes of the product over all GPUs; M may be a range, 64:65536:x2",
       "M,N,K");
@@ -59,9 +57,10 @@ void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
   add("--load", options.load,
       "a2a-gemm, gemm-a2a: tokens for the experts of each GPU: even, weights as 4/2/1/1, zipf/S",
       "even|LOAD");
-  add("--dtype", options.dtype, "type of the elements", "TYPE");
+  explore::Request& request = options.request;
+  add.data_type(request.op.type, "bf16", "type of the elements");
   add_machine_options(verb, options.machine);
-  add_search_timing(verb, options.timing,
+  add_search_timing(verb, request.options,
                     "schedules that are simulated at a time; of a suite scenarios");
   add("--degrees", options.degrees, "steps that blocks may go in", "LIST");
   add("--realization", options.realization,
@@ -74,12 +73,13 @@ void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
       "when copy engines get their commands: in-time, or prelaunched, behind a poll; both by "
       "default",
       "LIST");
-  add("--fluid", options.fluid, "schedules that fluid simulates at most", "N");
-  add("--top", options.top,
+  add.count("--fluid", request.fluid, 1, 1'000'000, "schedules that fluid simulates at most");
+  add.count(
+      "--top", request.top, 0, 1000,
       "so many of the fastest are confirmed by the engine sampled; 3 by default, where that is "
       "little work",
       "K");
-  verb.add_flag("--exhaustive", options.exhaustive, "simulate every schedule");
+  verb.add_flag("--exhaustive", request.exhaustive, "simulate every schedule");
   add("--losses", options.losses,
       "of which schedules it is looked at where they lose: none, the best ones (of all, and of "
       "every family), all that are simulated",
@@ -116,7 +116,7 @@ std::vector<std::string> words(const std::string& option, const std::string& tex
 class ExploreVerb {
  public:
   ExploreVerb(const ExploreOptions& options, Session& session)
-      : options_(options), session_(session) {}
+      : options_(options), session_(session), request_(options.request) {}
 
   ExitCode run() {
     understand();
@@ -150,7 +150,9 @@ class ExploreVerb {
         progress.parts(done, all, "schedules");
       };
       found_ = explore::explore(session_.laboratory, request_, watch);
-      if (!options_.report.empty()) collect_timelines();
+      if (!options_.report.empty())
+        std::tie(timelines_.winner, timelines_.serial) =
+            timelines_of(session_, request_, found_, request_.op.type);
     }
     found_.remarks = met_.remarks;
     found_.measured_us = met_.own.schedules_us;
@@ -161,27 +163,21 @@ class ExploreVerb {
 
  private:
   void understand() {
-    check_output("--emit", options_.emit);
-    check_output("--json", options_.json);
-    check_output("--thresholds", options_.thresholds);
-    check_output("--report", options_.report);
-    if (!options_.report.empty()) report::page::require_rendering();
     if (!options_.block.block.empty()) {
       understand_block();
     } else {
-      refuse_block_options(options_.block);
+      refuse_block_options(session_);
       options_.suite.suite.empty() ? understand_operator() : understand_suite();
     }
     understand_search();
   }
 
   void understand_operator() {
-    refuse_suite_options(options_.suite);
+    refuse_suite_options(session_);
     explore::Operator& op = request_.op;
     if (options_.op.empty())
       throw Failure("no operator is given", {}, "for example 'hemiola explore ag-gemm ...'");
     op.kind = explore::operator_named(options_.op, {.file = "OPERATOR"});
-    op.type = data_type_value(options_.dtype);
     op.gathers_b = choice_value("--gather", options_.gather, {"a", "b"}) == "b";
     if (op.gathers_b) explore::check_gathers_b(op.kind, {.file = "--gather"});
     op.load = options_.load;
@@ -192,49 +188,30 @@ class ExploreVerb {
   }
 
   void understand_block() {
-    refuse_suite_options(options_.suite);
-    refuse_given({{"--suite", !options_.suite.suite.empty()},
-                  {"OPERATOR", !options_.op.empty()},
-                  {"--gemm", !options_.gemm.empty()},
-                  {"--local", !options_.local.empty()},
-                  {"--gather", options_.gather != "a"},
-                  {"--load", options_.load != plan::kEvenLoad},
-                  {"--thresholds", !options_.thresholds.empty()},
-                  {"--bench", !options_.bench.empty()},
-                  {"--measured", !options_.measured.empty()}},
+    refuse_suite_options(session_);
+    refuse_typed(session_,
+                 {"--suite", "OPERATOR", "--gemm", "--local", "--gather", "--load", "--thresholds",
+                  "--bench", "--measured"},
                  "does not go with --block",
                  "--tokens, --hidden and what follows say what is explored");
-    request_.op.type = data_type_value(options_.dtype);
     request_.machine = machine_choice(options_.machine, one_setting(options_.machine.set));
   }
 
   /// Scenarios say what is explored.
   void understand_suite() {
-    refuse_given({{"OPERATOR", !options_.op.empty()},
-                  {"--gemm", !options_.gemm.empty()},
-                  {"--local", !options_.local.empty()},
-                  {"--gather", options_.gather != "a"},
-                  {"--load", options_.load != plan::kEvenLoad},
-                  {"--dtype", options_.dtype != "bf16"},
-                  {"--emit", !options_.emit.empty()},
-                  {"--thresholds", !options_.thresholds.empty()},
-                  {"--bench", !options_.bench.empty()}},
+    refuse_typed(session_,
+                 {"OPERATOR", "--gemm", "--local", "--gather", "--load", "--dtype", "--emit",
+                  "--thresholds", "--bench"},
                  "does not go with --suite", "the suite's scenarios say what is explored");
-    check_suite_options(options_.suite);
     MachineOptions machine = options_.machine;
     // Each scenario takes the first GPUs of the machine.
-    if (!machine.ranks.empty())
-      suite_ranks_ = static_cast<int>(count_value("--ranks", machine.ranks, 2, 65536));
+    if (!machine.ranks.empty()) suite_ranks_ = int_value("--ranks", machine.ranks, 2, 65536);
     machine.ranks.clear();
     request_.machine = machine_choice(machine, one_setting(machine.set));
   }
 
   void understand_search() {
-    request_.options = search_options(options_.timing);
-    request_.fluid = static_cast<int>(count_value("--fluid", options_.fluid, 1, 1'000'000));
-    if (!options_.top.empty())
-      request_.top = static_cast<int>(count_value("--top", options_.top, 0, 1000));
-    request_.exhaustive = options_.exhaustive;
+    request_.options = search_options(request_.options);
     request_.losses = explore::losses_of(options_.losses, {.file = "--losses"});
     request_.limits.degrees = dimensions_value("--degrees", options_.degrees);
     check_degrees();
@@ -290,13 +267,8 @@ class ExploreVerb {
   }
 
   ExitCode run_range() {
-    for (const auto& [option, file] :
-         {std::pair("--emit", &options_.emit), std::pair("--report", &options_.report),
-          std::pair("--bench", &options_.bench)}) {
-      if (!file->empty())
-        throw Failure(std::string(option) + " is of one M, not of several",
-                      SourceLocation{.file = option}, "give one M, or leave it out");
-    }
+    refuse_typed(session_, {"--emit", "--report", "--bench"}, "is of one M, not of several",
+                 "give one M, or leave it out");
     request_.losses = explore::LossesOf::none;
     if (!request_.top) request_.top = 0;
     explore::RangeOfRows range;
@@ -326,16 +298,6 @@ class ExploreVerb {
     if (!options_.thresholds.empty())
       write_file(options_.thresholds, explore::threshold_rule(range.found));
     return ExitCode::done;
-  }
-
-  void collect_timelines() {
-    const sim::Launch launch = request_.options.launch;
-    if (const explore::Candidate* winner = found_.winner())
-      timelines_.winner =
-          timeline_of_plan(session_, request_.machine,
-                           explore::plan_of(session_.laboratory, request_, winner->schedule),
-                           request_.op.type, launch);
-    timelines_.serial = timeline_of_job(session_, request_.machine, found_.serial.job, launch);
   }
 
   void write_files() {

@@ -1,6 +1,7 @@
 #include "cli/verbs/explore_block.h"
 
 #include <iostream>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,85 +16,76 @@
 namespace hemiola::cli {
 namespace {
 
-constexpr std::int64_t kMostSize = std::int64_t{1} << 40;
-
-using Given = std::vector<std::pair<const char*, const std::string*>>;
-
 /// Options of one kind of block alone.
-Given of_mlp(const BlockOptions& options) {
-  return {{"--intermediate", &options.intermediate}, {"--activation", &options.activation}};
+std::vector<const char*> of_mlp() {
+  return {"--intermediate", "--activation"};
 }
-Given of_attention(const BlockOptions& options) {
-  return {{"--heads", &options.heads},
-          {"--kv-heads", &options.kv_heads},
-          {"--head-dim", &options.head_dim},
-          {"--sequences", &options.sequences},
-          {"--causal", &options.causal}};
+std::vector<const char*> of_attention() {
+  return {"--heads", "--kv-heads", "--head-dim", "--sequences", "--causal"};
 }
 
-void refuse(const Given& given, const std::string& why, const std::string& hint) {
-  for (const auto& [name, value] : given)
-    if (!value->empty()) throw Failure(why, SourceLocation{.file = name}, hint);
-}
-
-explore::Block block_of(const BlockOptions& options) {
-  explore::Block block;
+explore::Block block_of(const BlockOptions& options, const Session& session) {
+  explore::Block block = options.sizes;
   block.kind = explore::block_named(options.block, {.file = "--block"});
-  const auto size = [](const char* name, const std::string& text, std::int64_t& value) {
-    if (!text.empty()) value = count_value(name, text, 1, kMostSize);
-  };
-  size("--tokens", options.tokens, block.tokens);
-  size("--hidden", options.hidden, block.hidden);
-  if (block.kind == explore::BlockKind::mlp) {
-    refuse(of_attention(options), "is of --block attention, not of an MLP", "leave it out");
-    size("--intermediate", options.intermediate, block.intermediate);
-    block.gated = options.activation.empty() ||
-                  choice_value("--activation", options.activation, {"swiglu", "gelu"}) == "swiglu";
-    return block;
-  }
-  refuse(of_mlp(options), "is of --block mlp, not of attention", "leave it out");
-  size("--heads", options.heads, block.heads);
-  block.kv_heads = block.heads;
-  size("--kv-heads", options.kv_heads, block.kv_heads);
-  size("--head-dim", options.head_dim, block.head_dim);
-  size("--sequences", options.sequences, block.sequences);
-  block.causal =
-      options.causal.empty() || choice_value("--causal", options.causal, {"yes", "no"}) == "yes";
+  if (block.kind == explore::BlockKind::mlp)
+    refuse_typed(session, of_attention(), "is of --block attention, not of an MLP", "leave it out");
+  else
+    refuse_typed(session, of_mlp(), "is of --block mlp, not of attention", "leave it out");
+  if (block.kv_heads == 0) block.kv_heads = block.heads;
   return block;
 }
 
 }  // namespace
 
 void add_block_options(CLI::App& verb, BlockOptions& options) {
-  const TextOptions add(verb);
+  const AddOptions add(verb);
   add("--block", options.block,
       "explore a chain in place of an operator: all-gather, product, what is local, product, "
       "reduce-scatter",
       "mlp|attention");
-  add("--tokens", options.tokens, "of a block: rows, over all GPUs", "N");
-  add("--hidden", options.hidden, "of a block: columns of a row", "N");
-  add("--intermediate", options.intermediate, "of an MLP: intermediate size, over all GPUs", "N");
-  add("--activation", options.activation, "of an MLP: swiglu (with a gate, the default) or gelu",
-      "swiglu|gelu");
-  add("--heads", options.heads, "of attention: heads of queries, over all GPUs", "N");
-  add("--kv-heads", options.kv_heads, "of attention: heads of keys and values; --heads by default",
-      "N");
-  add("--head-dim", options.head_dim, "of attention: elements of a head; 128 by default", "N");
-  add("--sequences", options.sequences,
-      "of attention: that the tokens belong to, equally long; 1 by default", "N");
-  add("--causal", options.causal,
-      "of attention: queries meet keys before them only (the default): half of the work", "yes|no");
+  explore::Block& block = options.sizes;
+  const auto size = [&add](const char* name, std::int64_t& value, const char* description) {
+    add.read(
+        name, {},
+        [name, &value](const std::string& text) {
+          value = count_value(name, text, 1, std::int64_t{1} << 40);
+        },
+        description, "N");
+  };
+  /// One of two words, of which `yes` makes it true.
+  const auto either = [&add](const char* name, bool& value, const char* yes, const char* no,
+                             const char* description, const char* type) {
+    add.read(
+        name, {},
+        [=, &value](const std::string& text) {
+          value = choice_value(name, text, {yes, no}) == yes;
+        },
+        description, type);
+  };
+  size("--tokens", block.tokens, "of a block: rows, over all GPUs");
+  size("--hidden", block.hidden, "of a block: columns of a row");
+  size("--intermediate", block.intermediate, "of an MLP: intermediate size, over all GPUs");
+  either("--activation", block.gated, "swiglu", "gelu",
+         "of an MLP: swiglu (with a gate, the default) or gelu", "swiglu|gelu");
+  size("--heads", block.heads, "of attention: heads of queries, over all GPUs");
+  size("--kv-heads", block.kv_heads, "of attention: heads of keys and values; --heads by default");
+  size("--head-dim", block.head_dim, "of attention: elements of a head; 128 by default");
+  size("--sequences", block.sequences,
+       "of attention: that the tokens belong to, equally long; 1 by default");
+  either("--causal", block.causal, "yes", "no",
+         "of attention: queries meet keys before them only (the default): half of the work",
+         "yes|no");
 }
 
-void refuse_block_options(const BlockOptions& options) {
-  const Given of_all{{"--tokens", &options.tokens}, {"--hidden", &options.hidden}};
-  for (const Given& given : {of_all, of_mlp(options), of_attention(options)})
-    refuse(given, "goes with --block only", "--gemm has the sizes of an operator");
+void refuse_block_options(const Session& session) {
+  for (const auto& of :
+       {std::vector<const char*>{"--tokens", "--hidden"}, of_mlp(), of_attention()})
+    refuse_typed(session, of, "goes with --block only", "--gemm has the sizes of an operator");
 }
 
 ExitCode explore_block(Session& session, const explore::Request& request,
                        const BlockOptions& options, const BlockOutputs& outputs) {
-  explore::BlockRequest asked{.block = block_of(options),
+  explore::BlockRequest asked{.block = block_of(options, session),
                               .machine = request.machine,
                               .options = request.options,
                               .limits = request.limits,
@@ -114,14 +106,9 @@ ExitCode explore_block(Session& session, const explore::Request& request,
       progress.parts(done, all, "chains");
     };
     found = explore::explore_block(session.laboratory, asked, watch);
-    if (!outputs.report.empty()) {
-      const sim::Launch launch = asked.options.launch;
-      if (const explore::BlockCandidate* winner = found.winner())
-        timelines.winner = timeline_of_plan(
-            session, asked.machine, explore::plan_of(session.laboratory, asked, winner->schedule),
-            asked.block.type, launch);
-      timelines.serial = timeline_of_job(session, asked.machine, found.serial.job, launch);
-    }
+    if (!outputs.report.empty())
+      std::tie(timelines.winner, timelines.serial) =
+          timelines_of(session, asked, found, asked.block.type);
   }
   report::print_block_exploration(std::cout, found);
   if (!outputs.json.empty())

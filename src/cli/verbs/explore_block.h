@@ -6,18 +6,18 @@
 
 #include "cli/cli.h"
 #include "explore/search/explorer.h"
+#include "explore/space/block.h"
 
 namespace hemiola::cli {
 
 struct BlockOptions {
-  std::string block;  ///< empty: an operator or a suite is explored
-  std::string tokens, hidden, intermediate, activation, heads, kv_heads, head_dim, sequences,
-      causal;
+  std::string block;       ///< empty: an operator or a suite is explored
+  explore::Block sizes{};  ///< all but its kind, ranks and type
 };
 void add_block_options(CLI::App& verb, BlockOptions& options);
 
 /// Failure for what blocks alone have.
-void refuse_block_options(const BlockOptions& options);
+void refuse_block_options(const Session& session);
 
 struct BlockOutputs {
   std::string emit, json, report;

@@ -29,7 +29,7 @@ ExitCode code_of(const std::vector<ScenarioRow>& rows) {
 }  // namespace
 
 void add_suite_options(CLI::App& verb, SuiteOptions& options) {
-  const TextOptions add(verb);
+  const AddOptions add(verb);
   add("--suite", options.suite,
       "explore all scenarios of a YAML file, or of the built-in suite 'overlap'", "NAME|FILE");
   add("--database", options.out,
@@ -38,25 +38,16 @@ void add_suite_options(CLI::App& verb, SuiteOptions& options) {
   add_together(verb, options.together);
 }
 
-void check_suite_options(const SuiteOptions& options) {
-  if (options.out.empty())
-    throw Failure("no database is given", SourceLocation{.file = "--database"},
-                  "for example --database results.sqlite");
-  check_output("--database", options.out);
-  check_output("--csv", options.csv);
-}
-
-void refuse_suite_options(const SuiteOptions& options) {
-  refuse_given({{"--database", !options.out.empty()},
-                {"--csv", !options.csv.empty()},
-                {"--parts", !options.together.parts.empty()},
-                {"--slurm", !options.together.slurm.empty()},
-                {"--slurm-script", !options.together.slurm_script.empty()}},
+void refuse_suite_options(const Session& session) {
+  refuse_typed(session, {"--database", "--csv", "--parts", "--slurm", "--slurm-script"},
                "goes with --suite only", "--json writes what is found of one operator");
 }
 
 ExitCode explore_suite(Session& session, const explore::Request& request, int ranks,
                        const SuiteOptions& options, const SuiteOutputs& outputs) {
+  if (options.out.empty())
+    throw Failure("no database is given", SourceLocation{.file = "--database"},
+                  "for example --database results.sqlite");
   const Together together(options.together, session, options.out + ".parts");
   if (together.submitted()) return ExitCode::done;
   Progress progress(session);

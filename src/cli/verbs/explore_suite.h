@@ -17,10 +17,8 @@ struct SuiteOptions {
 };
 void add_suite_options(CLI::App& verb, SuiteOptions& options);
 
-/// Failure for a suite without a database, and for outputs that cannot be written.
-void check_suite_options(const SuiteOptions& options);
 /// Of one operator: Failure for what suites alone have.
-void refuse_suite_options(const SuiteOptions& options);
+void refuse_suite_options(const Session& session);
 
 struct SuiteOutputs {
   std::string json, report;

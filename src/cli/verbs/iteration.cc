@@ -51,43 +51,49 @@ std::string head_of_simulations(const machine::Machine& machine,
 }  // namespace
 
 void add_iteration_options(CLI::App& verb, IterationOptions& options) {
-  const TextOptions add(verb);
+  const AddOptions add(verb);
   verb.add_option("--detail", options.detail,
                   "of a workload: how exactly one kind of call is timed, all-reduce=line")
       ->type_name("KIND=ENGINE ...");
-  add("--collectives", options.collectives, "of a workload: which programs its collectives run",
-      "FILE");
-  add("--compute", options.compute,
+  add("--collectives", options.words.collectives,
+      "of a workload: which programs its collectives run", "FILE");
+  add("--compute", options.words.compute,
       "of a workload: where the time of kernels is from; automatic: models where "
       "shapes, or bytes and flop, are known, else what was recorded",
       "automatic|recorded|model|roofline");
-  add("--calls", options.calls,
+  add("--calls", options.words.calls,
       "of a trace: whether communication is simulated, or takes what was recorded; "
       "automatic: recorded with --compute recorded on the recorded kind of GPU",
       "automatic|simulated|recorded");
-  add("--scale-recorded", options.scale_recorded,
+  add("--scale-recorded", options.words.scale_recorded,
       "of a trace from another GPU: recorded times of kernels are scaled by models of "
       "both, by the bandwidth of the memories, or not at all",
       "model|bytes|none");
-  add("--scale-compute", options.scale_compute, "of a workload: the time of kernels times this",
-      "FACTOR");
+  add.read(
+      "--scale-compute", "1",
+      [&options](const std::string& text) { options.words.scale_compute = factor_value(text); },
+      "of a workload: the time of kernels times this", "FACTOR");
   verb.add_option(
-          "--without", options.without,
+          "--without", options.words.without,
           "of a workload: such nodes take no time: all-reduce, messages; compute, products, "
           "attention, kernels, copies, host; or kernels by name: '*norm*'")
       ->type_name("KIND ...");
   add("--job", options.job, "of a workload: write its launches as a job, to be simulated in one go",
       "FILE");
-  verb.add_flag("--no-contention", options.no_contention,
-                "of a workload: launches beside each other are as fast as alone");
+  verb.add_flag_callback(
+      "--no-contention", [&options] { options.words.contention = false; },
+      "of a workload: launches beside each other are as fast as alone");
   add_together(verb, options.together);
 }
 
 void add_iteration_basics(CLI::App& verb, IterationOptions& options) {
-  const TextOptions add(verb);
-  add("--engine", options.engine, "how launches are timed: estimate|fluid|sampled|line", "ENGINE");
-  add("--launch", options.launch, "graph|stream; without it a graph for decode, else a stream",
-      "MODE");
+  const AddOptions add(verb);
+  add("--engine", options.words.engine, "how launches are timed: estimate|fluid|sampled|line",
+      "ENGINE");
+  add.read(
+      "--launch", {},
+      [&options](const std::string& text) { options.words.launch = launch_value(text); },
+      "graph|stream; without it a graph for decode, else a stream", "MODE");
   add("--json", options.json, "write one JSON object", "FILE");
   add("--csv", options.csv, "write one line per class of ranks", "FILE");
   add("--trace", options.trace, "write a timeline for ui.perfetto.dev", "FILE");
@@ -99,19 +105,8 @@ workload::IterationRequest iteration_request(std::shared_ptr<const workload::Wor
                                              const IterationOptions& options, Session& session) {
   workload::IterationRequest request{.workload = std::move(workload)};
   request.machine = machine_choice(machine, one_setting(machine.set));
-  workload::IterationWords words{.engine = options.engine,
-                                 .detail = pairs_of("--detail", options.detail),
-                                 .collectives = options.collectives,
-                                 .compute = options.compute,
-                                 .calls = options.calls,
-                                 .scale_recorded = options.scale_recorded,
-                                 .scale_compute = factor_value(options.scale_compute),
-                                 .without = options.without,
-                                 .contention = !options.no_contention};
-  if (!options.launch.empty())
-    words.launch = choice_value("--launch", options.launch, {"graph", "stream"}) == "graph"
-                       ? sim::Launch::graph
-                       : sim::Launch::stream;
+  workload::IterationWords words = options.words;
+  words.detail = pairs_of("--detail", options.detail);
   apply(words, phase, "--", request);
   request.costs.monitor = request.schedule.monitor = &session.monitor;
   return request;
@@ -120,12 +115,6 @@ workload::IterationRequest iteration_request(std::shared_ptr<const workload::Wor
 ExitCode run_iteration_verb(std::shared_ptr<const workload::Workload> workload,
                             const MachineOptions& machine, const IterationOptions& options,
                             Session& session, const std::function<void()>& write_more) {
-  check_output("--json", options.json);
-  check_output("--csv", options.csv);
-  check_output("--trace", options.trace);
-  check_output("--report", options.report);
-  check_output("--job", options.job);
-  if (!options.report.empty()) report::page::require_rendering();
   const Together together(options.together, session, {});
   if (together.submitted()) return ExitCode::done;
   const std::string phase = workload->facts ? workload->facts->phase : "";
@@ -149,7 +138,7 @@ ExitCode run_iteration_verb(std::shared_ptr<const workload::Workload> workload,
   }
   if (!together.is_first()) return ExitCode::done;
   notices.show(outcome.notices);
-  const report::IterationRun run{.command = session.command, .engine = options.engine};
+  const report::IterationRun run{.command = session.command, .engine = options.words.engine};
   report::print_iteration(std::cout, run, outcome);
   if (!options.json.empty()) write_file(options.json, report::iteration_json(run, outcome));
   if (!options.csv.empty()) write_file(options.csv, report::iteration_csv(outcome));

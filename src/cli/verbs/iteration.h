@@ -10,24 +10,16 @@
 #include "cli/cli.h"
 #include "cli/options/inputs.h"
 #include "cli/options/together.h"
-#include "workload/iteration/iteration.h"
+#include "workload/iteration/iteration_options.h"
 
 namespace hemiola::cli {
 
 struct IterationOptions {
-  std::string engine = "fluid";
-  std::string launch;               ///< empty: as frameworks launch such a workload
-  std::vector<std::string> detail;  ///< "all-reduce=line"
-  std::string collectives;          ///< file: kind, group size, bytes to program
-  std::string compute = "automatic";
-  std::string calls = "automatic";
-  std::string scale_recorded;
-  std::string scale_compute = "1";
-  std::vector<std::string> without;  ///< collectives, or "messages"
-  bool no_contention = false;
-  std::string json, csv, trace, report;
-  std::string job;  ///< file: the launches as a job
-  TogetherOptions together;
+  workload::IterationWords words{};   ///< all but `detail`
+  std::vector<std::string> detail{};  ///< "all-reduce=line"
+  std::string json{}, csv{}, trace{}, report{};
+  std::string job{};  ///< file: the launches as a job
+  TogetherOptions together{};
 };
 
 /// Those that a verb does not have anyhow: `run` has engine, launch and outputs. Those of several

@@ -84,16 +84,6 @@ ExitCode convert(const MachineVerbOptions& options, Session& session) {
   return ExitCode::done;
 }
 
-using MachineHandler = ExitCode (*)(const MachineVerbOptions&, Session&);
-
-CLI::App* add_machine_verb(CLI::App& parent, Session& session,
-                           const std::shared_ptr<MachineVerbOptions>& options, const char* name,
-                           MachineHandler handler, const char* description, const char* examples) {
-  CLI::App* verb = add_verb(parent, name, description, examples);
-  on_call(*verb, session, options, handler);
-  return verb;
-}
-
 }  // namespace
 
 void add_machine(CLI::App& app, Session& session) {
@@ -102,20 +92,25 @@ void add_machine(CLI::App& app, Session& session) {
                               "  hemiola machine convert topology.xml -o machine.yaml",
                               "show, validate, list, convert");
   const auto options = std::make_shared<MachineVerbOptions>();
-  CLI::App* const shown = add_machine_verb(
-      *group, session, options, "show", show,
+  const auto add = [&](const char* name, auto run, const char* description, const char* examples) {
+    CLI::App* verb = add_verb(*group, name, description, examples);
+    on_call(*verb, session, options, run);
+    return verb;
+  };
+  CLI::App* const shown = add(
+      "show", show,
       "nodes, links, bandwidth and latency between GPUs, parameters with their sources",
       "  hemiola machine show dgx-h100\n"
       "  hemiola machine show dgx-h100:16 --set link.ib-ndr.latency=400ns --graph html -o m.html");
-  CLI::App* const validated = add_machine_verb(
-      *group, session, options, "validate", validate, "read a machine and say what is wrong",
-      "  hemiola machine validate fabric.yaml\n  hemiola machine validate torus:4x4");
-  add_machine_verb(*group, session, options, "list", list, "the built-in machines and GPU models",
-                   "  hemiola machine list\n  hemiola machine list | grep h100");
-  CLI::App* const converted = add_machine_verb(
-      *group, session, options, "convert", convert, "write a machine as InfraGraph YAML",
-      "  hemiola machine convert topology.xml -o machine.yaml\n"
-      "  hemiola machine convert dgx-h100:2 --set switch.latency=200ns > two.yaml");
+  CLI::App* const validated =
+      add("validate", validate, "read a machine and say what is wrong",
+          "  hemiola machine validate fabric.yaml\n  hemiola machine validate torus:4x4");
+  add("list", list, "the built-in machines and GPU models",
+      "  hemiola machine list\n  hemiola machine list | grep h100");
+  CLI::App* const converted =
+      add("convert", convert, "write a machine as InfraGraph YAML",
+          "  hemiola machine convert topology.xml -o machine.yaml\n"
+          "  hemiola machine convert dgx-h100:2 --set switch.latency=200ns > two.yaml");
   for (CLI::App* verb : {shown, validated, converted}) {
     add_machine_options(*verb, options->machine);
     verb->add_option("M", options->machine.machine, "a built-in machine or a file")
@@ -123,11 +118,11 @@ void add_machine(CLI::App& app, Session& session) {
         ->excludes(verb->get_option("--machine"));
     verb->add_flag("--quiet", session.quiet, "no warnings");
   }
-  TextOptions{*shown}("--graph", options->graph,
-                      "html: a page with the machine drawn, and its tables", "FORMAT");
+  AddOptions{*shown}("--graph", options->graph,
+                     "html: a page with the machine drawn, and its tables", "FORMAT");
   for (CLI::App* verb : {shown, converted})
-    TextOptions{*verb}("-o,--output", options->output, "where to write; else standard output",
-                       "FILE");
+    AddOptions{*verb}("-o,--output", options->output, "where to write; else standard output",
+                      "FILE");
 }
 
 }  // namespace hemiola::cli

@@ -51,7 +51,6 @@ plan::Plan plan_for(const ProgramOptions& program, const machine::SharedMachine&
 ExitCode run_network_verb(const std::string& network, const MachineOptions& machine_options,
                           const ProgramOptions& program, const std::string& json,
                           Session& session) {
-  check_output("--json", json);
   const study::Ns3Options options = network_value(network);
   const machine::SharedMachine machine =
       session.laboratory.machine(machine_choice(machine_options, one_setting(machine_options.set)));

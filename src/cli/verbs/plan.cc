@@ -73,7 +73,7 @@ int ranks_of(const PlanOptions& options, const machine::SharedMachine& machine) 
 /// Null where none is given.
 machine::SharedMachine machine_of(const PlanOptions& options, Session& session) {
   if (options.machine.machine.empty()) {
-    refuse_settings_of_no_machine(options.machine);
+    refuse_typed(session, {"--set", "--gpu"}, "needs a machine", "add --machine NAME");
     return nullptr;
   }
   MachineOptions with_ranks = options.machine;
@@ -187,7 +187,6 @@ ExitCode write_as(const PlanOptions& options, Session& session, const std::strin
   }
   const auto executor = static_cast<program::ExecutorFormat>(std::ranges::find(executors, format) -
                                                              executors.begin());
-  check_output("--output", options.output);
   const machine::SharedMachine machine = machine_of(options, session);
   if (const std::optional<plan::Plan> plan = read_plan_file(options.input)) {
     write_or_print(
@@ -259,8 +258,7 @@ ExitCode list(const PlanOptions&, Session&) {
 
 ExitCode show_plan(const PlanOptions& options, const plan::Plan& plan) {
   std::optional<int> rank;
-  if (!options.rank.empty())
-    rank = static_cast<int>(count_value("--rank", options.rank, 0, plan.ranks - 1));
+  if (!options.rank.empty()) rank = int_value("--rank", options.rank, 0, plan.ranks - 1);
   if (!options.waves.empty()) {
     std::vector<std::string> names;
     for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
@@ -346,7 +344,7 @@ CLI::App* add_plan_verb(CLI::App& parent, Session& session,
                         PlanHandler handler, const char* description, const char* examples) {
   CLI::App* verb = add_verb(parent, name, description, examples);
   on_call(*verb, session, options, handler);
-  const TextOptions add(*verb);
+  const AddOptions add(*verb);
   add("INPUT", options->input, "a file or a template", "");
   add("--ranks", options->ranks, "ranks of a template; 8 without a machine", "N");
   add("--mesh", options->mesh, "the ranks as a mesh: 8, 2x4", "AxB");
@@ -389,7 +387,7 @@ void add_plan(CLI::App& app, Session& session) {
       "a plan as a table per rank or a graph, a program in short; without one, all templates",
       "  hemiola plan show all-reduce/ring --ranks 4 --rank 0\n"
       "  hemiola plan show plan.json --graph mermaid");
-  const TextOptions add(*shown);
+  const AddOptions add(*shown);
   add("--graph", options->graph, "mermaid|dot: transfers and what they wait for", "FORMAT");
   add("--rank", options->rank, "only this rank", "R");
   add("--waves", options->waves, "when the parts of this tensor arrive on --rank (0), in steps",
@@ -400,7 +398,7 @@ void add_plan(CLI::App& app, Session& session) {
       "  hemiola plan convert plan.xml --to mscclpp -o plan.json\n"
       "  hemiola plan convert all-gather/hierarchical --ranks 8 --to msccl > plan.xml");
   for (CLI::App* verb : {made, converted}) {
-    const TextOptions add_output(*verb);
+    const AddOptions add_output(*verb);
     add_output("--to", options->format,
                "plan|mscclpp|msccl|msccl:microsoft|msccl:rccl; all but the first of any plan "
                "that does not "

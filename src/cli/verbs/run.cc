@@ -35,11 +35,11 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   verb.add_flag("--round-down", options.round_down,
                 "for a size that the program cannot take, the next smaller one: as nccl-tests do")
       ->excludes("--round-size");
-  const TextOptions add(verb);
-  add_engine_options(verb, options.engine, "measured repetitions; 0: one cold run");
+  const AddOptions add(verb);
+  add_engine_options(verb, options.engine, 0, "measured repetitions; 0: one cold run");
   add("--skew", options.skew, "later starts of rank 0, 1, ...: 0ns,5us", "TIMES");
-  add("--threads", options.threads, "threads of the engine", "N");
-  add("--seed", options.seed, "seed of random choices", "N");
+  add.count("--threads", options.engine.how.threads, 1, 4096, "threads of the engine");
+  add.count("--seed", options.seed, 0, INT64_MAX, "seed of random choices");
   verb.add_flag("--no-check", options.no_check, "do not check the program first");
   add("--json", options.json, "write one JSON object", "FILE");
   add("--csv", options.csv, "write one line per size", "FILE");
@@ -62,15 +62,15 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   add("--groups", options.groups, "of a trace: its process groups, if not beside it", "FILE");
   add("--call-sizes", options.call_sizes, "of a trace: bytes of calls that it does not say",
       "FILE");
-  add("--replicate", options.replicate,
-      "of a trace of one rank, or a text that does not say it: so many ranks do the same", "N");
+  add.count("--replicate", options.replicate, 1, 1 << 20,
+            "of a trace of one rank, or a text that does not say it: so many ranks do the same");
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 
-IterationOptions iteration_options(const RunOptions& options) {
+IterationOptions iteration_options(const RunOptions& options, const Session& session) {
   IterationOptions iteration = options.iteration;
-  if (options.engine_given) iteration.engine = options.engine.engine;
-  iteration.launch = options.engine.launch;
+  if (is_typed(session, "--engine")) iteration.words.engine = options.engine.engine;
+  iteration.words.launch = options.engine.how.launch;
   iteration.json = options.json;
   iteration.csv = options.csv;
   iteration.trace = options.trace;
@@ -80,15 +80,9 @@ IterationOptions iteration_options(const RunOptions& options) {
 
 /// A workload is scheduled above the engines: what is said of one program's run has no meaning
 /// there, and what is said of workloads none for a program.
-void refuse_typed(const CLI::App& verb, const std::vector<const char*>& names, const char* message,
-                  const char* hint) {
-  for (const char* name : names)
-    if (verb.count(name) > 0) throw Failure(message, {.file = name}, hint);
-}
-
-void refuse_options_of_engines(const CLI::App& verb) {
+void refuse_options_of_engines(const Session& session) {
   refuse_typed(
-      verb,
+      session,
       {"--warmup", "--iterations", "--skew", "--threads", "--seed", "--no-check", "--one-host",
        "--no-fold", "--trace-lines", "--record", "--record-rank", "--record-at"},
       "is of one program's run, and this is a workload",
@@ -102,12 +96,12 @@ const std::vector<const char*>& sharing_options() {
   return all;
 }
 
-void refuse_options_of_workloads(const CLI::App& verb) {
+void refuse_options_of_workloads(const Session& session) {
   std::vector<const char*> all{"--detail",  "--collectives", "--compute",       "--scale-compute",
                                "--without", "--job",         "--no-contention", "--lenient",
                                "--groups",  "--replicate",   "--call-sizes"};
   all.insert(all.end(), sharing_options().begin(), sharing_options().end());
-  refuse_typed(verb, all, "is of workloads, and this is a program", "docs/workloads.md");
+  refuse_typed(session, all, "is of workloads, and this is a program", "docs/workloads.md");
 }
 
 /// Whether it can only be meant as a trace: what is wrong with it the reader of traces says.
@@ -132,22 +126,21 @@ void refuse_binary(const std::string& input) {
 
 /// A trace of a workload (docs/traces.md) has calls of its own.
 ExitCode run_trace(const RunOptions& options, Session& session) {
-  refuse_options_of_programs(options.program, "trace");
+  refuse_options_of_programs(session, "trace");
   workload::TraceRequest request{.path = options.program.program,
                                  .lenient = options.lenient,
                                  .sizes = options.call_sizes,
                                  .groups = options.groups};
-  if (!options.replicate.empty())
-    request.replicate = static_cast<int>(count_value("--replicate", options.replicate, 1, 1 << 20));
+  if (options.replicate) request.replicate = *options.replicate;
   return run_iteration_verb(
       std::make_shared<const workload::Workload>(workload::fold(workload::read_workload(request))),
-      options.machine, iteration_options(options), session);
+      options.machine, iteration_options(options, session), session);
 }
 
 ExitCode run_astra(const RunOptions& options, Session& session) {
-  IterationOptions iteration = iteration_options(options);
-  const bool only = iteration.engine == "astra";
-  if (only) iteration.engine = "fluid";
+  IterationOptions iteration = iteration_options(options, session);
+  const bool only = iteration.words.engine == "astra";
+  if (only) iteration.words.engine = "fluid";
   return run_astra_verb({.files = options.astra,
                          .workload = options.program.program,
                          .lenient = options.lenient,
@@ -155,13 +148,28 @@ ExitCode run_astra(const RunOptions& options, Session& session) {
                         options.machine, iteration, session);
 }
 
-ExitCode run_network(const CLI::App& verb, const RunOptions& options, Session& session) {
-  refuse_typed(verb,
+ExitCode run_network(const RunOptions& options, Session& session) {
+  refuse_typed(session,
                {"--engine", "--launch", "--warmup", "--iterations", "--skew", "--threads", "--seed",
                 "--no-check", "--one-host", "--no-fold", "--csv", "--trace", "--trace-lines",
                 "--report", "--record", "--record-rank", "--record-at", "--round-size"},
                "is of programs on GPUs, and --network runs the messages of a plan", "docs/ns3.md");
   return run_network_verb(options.network, options.machine, options.program, options.json, session);
+}
+
+ExitCode run(const RunOptions& options, Session& session) {
+  const bool astra = !options.astra.empty() || options.engine.engine == "astra";
+  if (astra || is_meant_as_trace(options.program.program)) {
+    refuse_options_of_engines(session);
+    if (!astra) return run_trace(options, session);
+    refuse_typed(session, sharing_options(), "is of our own model's runs",
+                 "give the trace without --astra");
+    return run_astra(options, session);
+  }
+  refuse_options_of_workloads(session);
+  refuse_binary(options.program.program);
+  if (!options.network.empty()) return run_network(options, session);
+  return run_program(options, session);
 }
 
 }  // namespace
@@ -171,23 +179,7 @@ void add_run(CLI::App& app, Session& session) {
       add_verb(app, "run", "how long a program takes on a machine, and why", kRunExamples);
   const auto options = std::make_shared<RunOptions>();
   add_options(*verb, *options, session);
-  verb->callback([options, verb, &session] {
-    options->engine_given = verb->count("--engine") > 0;
-    session.action = [options, verb, &session] {
-      const bool astra = !options->astra.empty() || options->engine.engine == "astra";
-      if (astra || is_meant_as_trace(options->program.program)) {
-        refuse_options_of_engines(*verb);
-        if (!astra) return run_trace(*options, session);
-        refuse_typed(*verb, sharing_options(), "is of our own model's runs",
-                     "give the trace without --astra");
-        return run_astra(*options, session);
-      }
-      refuse_options_of_workloads(*verb);
-      refuse_binary(options->program.program);
-      if (!options->network.empty()) return run_network(*verb, *options, session);
-      return run_program(*options, session);
-    };
-  });
+  on_call(*verb, session, options, run);
 }
 
 }  // namespace hemiola::cli

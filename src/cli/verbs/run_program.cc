@@ -8,6 +8,7 @@
 #include "cli/interrupt.h"
 #include "cli/notices.h"
 #include "cli/options/fused_program.h"
+#include "core/text.h"
 #include "report/page.h"
 #include "report/report.h"
 #include "report/run_page.h"
@@ -27,13 +28,10 @@ struct Plan {
   bool record_at_ports = false;
 };
 
-void understand_recording(const RunOptions& options, Plan& plan) {
-  for (const auto& [option, given] : {std::pair("--record-rank", &options.record_rank),
-                                      std::pair("--record-at", &options.record_at)}) {
-    if (options.record.empty() && !given->empty())
-      throw Failure("says what is recorded, and nothing is", SourceLocation{.file = option},
-                    "add --record FILE");
-  }
+void understand_recording(const RunOptions& options, const Session& session, Plan& plan) {
+  if (options.record.empty())
+    refuse_typed(session, {"--record-rank", "--record-at"}, "says what is recorded, and nothing is",
+                 "add --record FILE");
   plan.record_ranks =
       rank_list("--record-rank", options.record_rank.empty() ? "0" : options.record_rank);
   if (!options.record.empty()) plan.request.recorded = plan.record_ranks;
@@ -42,13 +40,7 @@ void understand_recording(const RunOptions& options, Plan& plan) {
       choice_value("--record-at", options.record_at, {"ingress", "port"}) == "port";
 }
 
-Plan understand(const RunOptions& options, Notices& notices) {
-  check_output("--json", options.json);
-  check_output("--csv", options.csv);
-  check_output("--trace", options.trace);
-  check_output("--record", options.record);
-  check_output("--report", options.report);
-  if (!options.report.empty()) report::page::require_rendering();
+Plan understand(const RunOptions& options, const Session& session, Notices& notices) {
   Plan plan;
   study::RunRequest& request = plan.request;
   request.asked_for = options.program.program;
@@ -64,20 +56,18 @@ Plan understand(const RunOptions& options, Notices& notices) {
   request.rounding = options.round_down           ? study::Rounding::down
                      : options.program.round_size ? study::Rounding::up
                                                   : study::Rounding::none;
-  request.type = data_type_value(options.program.dtype);
-  request.op = reduce_op_value(options.program.op);
+  request.type = options.program.dtype;
+  request.op = options.program.op;
   request.check = !options.no_check;
-  request.options = engine_options(options.engine, 0);
+  request.options = engine_options(options.engine);
   if (request.options.warmup > 0 && request.options.iterations == 0) {
     throw Failure("a warm-up needs measured repetitions after it",
                   SourceLocation{.file = "--warmup"}, "add --iterations N");
   }
   if (!options.skew.empty()) request.options.skew = skew_values(options.skew);
-  request.options.threads = static_cast<int>(count_value("--threads", options.threads, 1, 4096));
   if (request.options.threads > 1 && request.options.engine != sim::Engine::line)
     notices.note("only the line engine uses more than one thread");
-  if (count_value("--seed", options.seed, 0, INT64_MAX) > 0)
-    notices.note("--seed has no effect: nothing in the engines is random");
+  if (options.seed > 0) notices.note("--seed has no effect: nothing in the engines is random");
   if (!options.trace_lines.empty()) {
     if (options.trace.empty()) {
       throw Failure("a window of requests needs a trace to stand in",
@@ -85,14 +75,10 @@ Plan understand(const RunOptions& options, Notices& notices) {
     }
     plan.trace_window = window_value(options.trace_lines);
   }
-  const bool several = request.sizes.size() * request.combinations.size() > 1;
-  for (const auto& [option, file] :
-       {std::pair("--trace", &options.trace), std::pair("--record", &options.record)}) {
-    if (several && !file->empty())
-      throw Failure(std::string(option) + " is of one run, not of several",
-                    SourceLocation{.file = option}, "give one --size and one value of each --set");
-  }
-  understand_recording(options, plan);
+  if (request.sizes.size() * request.combinations.size() > 1)
+    refuse_typed(session, {"--trace", "--record"}, "is of one run, not of several",
+                 "give one --size and one value of each --set");
+  understand_recording(options, session, plan);
   request.machine = machine_choice(options.machine);
   request.parameters = parameters_of(options.program);
   request.promise = options.program.promise;
@@ -104,17 +90,24 @@ class Runner {
   Runner(const RunOptions& options, Session& session)
       : options_(options),
         session_(session),
+        is_job_(is_job_file(options.program.program)),
         notices_(session),
-        plan_(understand(options, notices_)) {}
+        plan_(understand(options, session, notices_)) {}
 
   ExitCode run() {
-    if (is_job_file(options_.program.program)) return run_job();
+    if (is_job_) refuse_what_jobs_have_not();
     {
       Progress progress(session_);
       watch_ = watch_of(session_, progress, notices_);
       catch_termination();
       try {
-        run_tables(progress);
+        is_job_ ? run_job() : run_tables(progress);
+      } catch (const study::WrongProgram& wrong) {
+        report::print_proof(std::cout, wrong.proof());
+        throw Failure(
+            fmt::format("the {} is wrong and was not simulated", is_job_ ? "job" : "program"),
+            wrong.diagnostics().items().front().where, "--no-check simulates it all the same",
+            wrong.code());
       } catch (const Interrupted&) {
         keep_what_is_done();
         throw;
@@ -129,13 +122,13 @@ class Runner {
   }
 
  private:
-  ExitCode run_job();
+  void refuse_what_jobs_have_not() const;
+  void run_job();
   void run_tables(Progress& progress);
   void keep_what_is_done();
   void trace();
   void record();
   void collect_extras();
-  void write_report(const report::Run& run, const std::vector<sim::Result>& results) const;
   report::Run head(const study::RunTable& table) const;
   void print(const study::RunTable& table) const;
   void write_files() const;
@@ -145,6 +138,7 @@ class Runner {
 
   const RunOptions& options_;
   Session& session_;
+  const bool is_job_;
   Notices notices_;
   Plan plan_;
   study::Watch watch_;
@@ -154,26 +148,18 @@ class Runner {
 };
 
 void Runner::run_tables(Progress& progress) {
-  try {
-    study::run_tables(
-        session_.laboratory, plan_.request,
-        {.experiments = watch_,
-         .on_part = [&](double begin, double end) { progress.part(begin, end); },
-         .on_runs = [&](std::int64_t done, std::int64_t all) { progress.parts(done, all, "runs"); },
-         .on_result =
-             [&](const study::RunTable& table) {
-               const sim::Result& result = table.results.back();
-               progress.finished(fmt::format("done: {} on {}, {} B: {:.3f} us",
-                                             table.winners.back(), table.machine, result.size.count,
-                                             result.time.us()));
-             }},
-        tables_);
-  } catch (const study::WrongProgram& wrong) {
-    report::print_proof(std::cout, wrong.proof());
-    throw Failure("the program is wrong and was not simulated",
-                  wrong.diagnostics().items().front().where, "--no-check simulates it all the same",
-                  wrong.code());
-  }
+  study::run_tables(
+      session_.laboratory, plan_.request,
+      {.experiments = watch_,
+       .on_part = [&](double begin, double end) { progress.part(begin, end); },
+       .on_runs = [&](std::int64_t done, std::int64_t all) { progress.parts(done, all, "runs"); },
+       .on_result =
+           [&](const study::RunTable& table) {
+             const sim::Result& result = table.results.back();
+             progress.finished(fmt::format("done: {} on {}, {} B: {:.3f} us", table.winners.back(),
+                                           table.machine, result.size.count, result.time.us()));
+           }},
+      tables_);
 }
 
 /// After a Ctrl-C: rows that are done are printed and written, without a page.
@@ -187,50 +173,26 @@ void Runner::keep_what_is_done() {
 }
 
 /// A job says sizes, types and operators of its launches itself.
-ExitCode Runner::run_job() {
-  refuse_options_of_programs(options_.program);
+void Runner::refuse_what_jobs_have_not() const {
+  refuse_options_of_programs(session_);
   if (plan_.request.combinations.size() > 1)
     throw Failure("a job is run with one value of each setting", {.file = "--set"});
   if (!options_.record.empty())
     throw Failure("a job is not recorded", {.file = "--record"}, "record a program that is alone");
+}
+
+/// As a table of one result.
+void Runner::run_job() {
   study::JobRequest request{.machine = plan_.request.machine,
                             .file = options_.program.program,
                             .check = plan_.request.check,
                             .options = plan_.request.options};
-  if (!plan_.request.combinations.empty())
-    request.machine.settings = plan_.request.combinations.front();
-  std::optional<study::Outcome> outcome;
-  {
-    Progress progress(session_);
-    watch_ = watch_of(session_, progress, notices_);
-    try {
-      outcome = study::run_job(session_.laboratory, request, watch_);
-    } catch (const study::WrongProgram& wrong) {
-      report::print_proof(std::cout, wrong.proof());
-      throw Failure("the job is wrong and was not simulated",
-                    wrong.diagnostics().items().front().where,
-                    "--no-check simulates it all the same", wrong.code());
-    }
-    tables_ = {{.machine = outcome->bound.machine()->name,
-                .results = {outcome->result},
-                .winners = {outcome->bound.name()},
-                .last = outcome->bound}};
-    if (!options_.trace.empty()) trace();
-    if (!options_.report.empty()) collect_extras();
-  }
-  const report::Run run{.command = session_.command,
-                        .machine = outcome->bound.machine()->name,
-                        .program = outcome->bound.name(),
-                        .engine = options_.engine.engine,
-                        .launch = options_.engine.launch,
-                        .bound = outcome->bound};
-  report::print_launches(std::cout, run, outcome->result);
-  if (!session_.quiet) report::print_attribution(std::cout, outcome->result);
-  if (!options_.json.empty()) write_file(options_.json, report::to_json(run, {outcome->result}));
-  if (!options_.csv.empty()) write_file(options_.csv, report::to_csv(run, {outcome->result}));
-  if (!options_.trace.empty()) write_file(options_.trace, trace_text_);
-  write_report(run, {outcome->result});
-  return ExitCode::done;
+  request.machine.settings = plan_.request.combinations.front();
+  const study::Outcome outcome = study::run_job(session_.laboratory, request, watch_);
+  tables_ = {{.machine = outcome.bound.machine()->name,
+              .results = {outcome.result},
+              .winners = {outcome.bound.name()},
+              .last = outcome.bound}};
 }
 
 void Runner::trace() {
@@ -283,12 +245,15 @@ report::Run Runner::head(const study::RunTable& table) const {
           .machine = table.machine,
           .program = study::program_name(plan_.request, table),
           .engine = options_.engine.engine,
-          .launch = options_.engine.launch,
+          .launch = std::string(name_of(options_.engine.how.launch)),
           .bound = last()};
 }
 
 void Runner::print(const study::RunTable& table) const {
-  report::print_table(std::cout, head(table), table.results);
+  if (is_job_)
+    report::print_launches(std::cout, head(table), table.results.back());
+  else
+    report::print_table(std::cout, head(table), table.results);
   for (const std::string& remark : table.remarks) std::cout << "# " << remark << '\n';
   if (!session_.quiet) report::print_attribution(std::cout, table.results.back());
   if (&table != &tables_.back()) std::cout << '\n';
@@ -298,7 +263,9 @@ void Runner::write_files() const {
   const study::RunTable all = write_tables();
   if (!options_.trace.empty()) write_file(options_.trace, trace_text_);
   if (!options_.record.empty()) write_file(options_.record, record_text_);
-  write_report(head(all), all.results);
+  if (!options_.report.empty())
+    write_file(options_.report,
+               report::page::render(report::run_page(head(all), all.results, extras_)));
 }
 
 study::RunTable Runner::write_tables() const {
@@ -307,11 +274,6 @@ study::RunTable Runner::write_tables() const {
   if (!options_.json.empty()) write_file(options_.json, report::to_json(run, all.results));
   if (!options_.csv.empty()) write_file(options_.csv, report::to_csv(run, all.results));
   return all;
-}
-
-void Runner::write_report(const report::Run& run, const std::vector<sim::Result>& results) const {
-  if (options_.report.empty()) return;
-  write_file(options_.report, report::page::render(report::run_page(run, results, extras_)));
 }
 
 }  // namespace

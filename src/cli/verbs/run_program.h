@@ -1,6 +1,7 @@
 // `hemiola run` of programs and jobs, and the options of the verb.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,15 +17,15 @@ struct RunOptions {
   ProgramOptions program;
   EngineOptions engine;
   std::string skew;
-  std::string threads = "1";
-  std::string seed = "0";
+  std::int64_t seed = 0;
   std::string json, csv, trace, trace_lines, record, report;
   std::string record_rank, record_at;
   bool no_check = false, round_down = false;
   // Of traces.
   IterationOptions iteration;
-  bool engine_given = false, lenient = false;
-  std::string groups, replicate, call_sizes;
+  bool lenient = false;
+  std::optional<int> replicate;
+  std::string groups, call_sizes;
   std::vector<std::string> astra;
   std::string network;
 };

@@ -28,7 +28,7 @@ struct SweepOptions {
   std::vector<std::string> inputs;
   std::string out, json, csv;
   std::string shard = "1/1";
-  std::string threads = "1";
+  int threads = 1;
   bool merge = false;
   TogetherOptions together;
 };
@@ -37,13 +37,13 @@ void add_options(CLI::App& verb, SweepOptions& options, Session& session) {
   verb.add_option("SWEEP", options.inputs,
                   "a YAML file: axes of values (docs/sweep.md); with --merge databases")
       ->type_name("");
-  const TextOptions add(verb);
+  const AddOptions add(verb);
   add("-o,--output", options.out, "the database (SQLite): new, or what is there of this sweep",
       "FILE");
   add("--shard", options.shard, "every N-th point only, from the i-th on: for several hosts",
       "i/N");
   verb.add_flag("--merge", options.merge, "join the databases of shards into a new one");
-  add("--threads", options.threads, "points that are run at a time", "N");
+  add.count("--threads", options.threads, 1, 4096, "points that are run at a time");
   add("--json", options.json, "write one JSON object", "FILE");
   add("--csv", options.csv, "write one line per point", "FILE");
   add_together(verb, options.together);
@@ -68,10 +68,6 @@ class SweepVerb {
     if (options_.out.empty())
       throw Failure("no database is given", SourceLocation{.file = "--output"},
                     "for example --output results.sqlite");
-    check_output("--output", options_.out);
-    check_output("--json", options_.json);
-    check_output("--csv", options_.csv);
-    const auto threads = static_cast<int>(count_value("--threads", options_.threads, 1, 4096));
     const study::Shard shard = shard_value(options_.shard);
     if (options_.merge) {
       if (shard.count > 1)
@@ -83,11 +79,11 @@ class SweepVerb {
     if (options_.inputs.size() != 1)
       throw Failure(options_.inputs.empty() ? "no sweep is given" : "more than one sweep is given",
                     {}, "give one YAML file; --merge joins databases");
-    return carry_out(threads, shard);
+    return carry_out(shard);
   }
 
  private:
-  ExitCode carry_out(int threads, const study::Shard& shard) {
+  ExitCode carry_out(const study::Shard& shard) {
     const Together together(options_.together, session_, options_.out + ".parts");
     if (together.submitted()) return ExitCode::done;
     Progress progress(session_);
@@ -109,7 +105,7 @@ class SweepVerb {
     const std::unique_ptr<study::Parts> parts =
         together.open(study::head_of_parts(database.head()));
     study::run_sweep(sweep, database,
-                     {.threads = threads,
+                     {.threads = options_.threads,
                       .strict = session_.strict,
                       .stop = session_.monitor.stop,
                       .parts = parts.get(),

@@ -34,20 +34,21 @@ constexpr const char* kTuneExamples =
 
 struct TuneOptions {
   KernelOptions kernel;
-  std::string plan, configs;
+  std::string configs;
   MachineOptions machine;
   std::vector<std::string> parameters;
-  SearchTimingOptions timing;
-  std::string method = "descent", budget = "48", seed = "0";
-  bool all_realizations = false, no_check = false;
+  std::string method = "descent";
+  tune::Request request{};  ///< plan, timing and effort of the search
+  bool no_check = false;
   std::string output, emit, json, csv, report, database, bench, measured;
   TogetherOptions together;
 };
 
 void add_options(CLI::App& verb, TuneOptions& options, Session& session) {
-  const TextOptions add(verb);
+  const AddOptions add(verb);
   add_kernel_options(verb, options.kernel);
-  add("--plan", options.plan, "the template of plans: 'hemiola plan show' lists them", "TEMPLATE");
+  add("--plan", options.request.plan, "the template of plans: 'hemiola plan show' lists them",
+      "TEMPLATE");
   add_machine_options(verb, options.machine);
   add("--param", options.parameters,
       "sizes of the template; or what is tried of chunks, realizations, ...: "
@@ -58,11 +59,13 @@ void add_options(CLI::App& verb, TuneOptions& options, Session& session) {
       "what --constexpr and the plan give",
       "FILE");
   add("--method", options.method, "how points are chosen: descent, random, exhaustive", "NAME");
-  add("--budget", options.budget, "simulations of each size, by fluid and by sampled", "N");
-  add("--seed", options.seed, "of restarts, and of the order that follows", "N");
-  verb.add_flag("--all-realizations", options.all_realizations,
+  add.count("--budget", options.request.budget, 2, 1'000'000,
+            "simulations of each size, by fluid and by sampled");
+  add.count("--seed", options.request.seed, 0, INT64_MAX,
+            "of restarts, and of the order that follows");
+  verb.add_flag("--all-realizations", options.request.any_realization,
                 "try also who moves data as the compiler does not write it yet");
-  add_search_timing(verb, options.timing, "points that are simulated at a time");
+  add_search_timing(verb, options.request.options, "points that are simulated at a time");
   add("-o,--output", options.output, "write the fastest fused kernel (of several sizes: each)",
       "FILE");
   add("--emit", options.emit, "write its plan for run, check and compile (likewise)", "FILE");
@@ -83,16 +86,10 @@ void add_options(CLI::App& verb, TuneOptions& options, Session& session) {
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 
-tune::Method method_value(const std::string& text) {
-  const std::string name = choice_value("--method", text, {"descent", "random", "exhaustive"});
-  for (const tune::Method one : {tune::Method::random, tune::Method::exhaustive})
-    if (name_of(one) == name) return one;
-  return tune::Method::descent;
-}
-
 class TuneVerb {
  public:
-  TuneVerb(const TuneOptions& options, Session& session) : options_(options), session_(session) {}
+  TuneVerb(const TuneOptions& options, Session& session)
+      : options_(options), session_(session), request_(options.request) {}
 
   ExitCode run() {
     understand();
@@ -123,35 +120,27 @@ class TuneVerb {
 
  private:
   void understand() {
-    for (const auto& [option, file] :
-         {std::pair("--output", &options_.output), std::pair("--emit", &options_.emit),
-          std::pair("--json", &options_.json), std::pair("--csv", &options_.csv),
-          std::pair("--report", &options_.report), std::pair("--database", &options_.database)})
-      check_output(option, *file);
-    if (!options_.report.empty()) report::page::require_rendering();
     if (options_.kernel.file.empty())
       throw Failure("no kernel is given", {},
                     "for example hemiola tune KERNEL.py --plan ag-gemm/swizzle --machine dgx-h100");
-    if (options_.plan.empty())
+    if (request_.plan.empty())
       throw Failure("is missing", {.file = "--plan"}, "for example --plan ag-gemm/swizzle");
     request_.kernel.describe = describe_request(options_.kernel);
-    request_.plan = options_.plan;
-    const plan::TemplateInfo* info = plan::find_template(options_.plan);
-    if (info == nullptr && std::filesystem::exists(options_.plan))
+    const plan::TemplateInfo* info = plan::find_template(request_.plan);
+    if (info == nullptr && std::filesystem::exists(request_.plan))
       throw Failure("is a file, and what is tuned is a template, whose chunks are open",
-                    {.file = options_.plan},
-                    "'hemiola compile KERNEL.py --plan " + options_.plan + "' fuses it as it is");
+                    {.file = request_.plan},
+                    "'hemiola compile KERNEL.py --plan " + request_.plan + "' fuses it as it is");
     if (info != nullptr)
       request_.parameters = tune::asked_of(parameter_values(options_.parameters), *info);
     if (!options_.configs.empty())
       request_.kernel.configurations =
           compile::read_configurations(read_file(options_.configs), options_.configs);
     request_.machine = machine_choice(options_.machine, one_setting(options_.machine.set));
-    request_.options = search_options(options_.timing);
-    request_.method = method_value(options_.method);
-    request_.budget = static_cast<int>(count_value("--budget", options_.budget, 2, 1'000'000));
-    request_.seed = static_cast<std::uint64_t>(count_value("--seed", options_.seed, 0, INT64_MAX));
-    request_.any_realization = options_.all_realizations;
+    request_.options = search_options(request_.options);
+    using tune::Method;
+    request_.method = named_value("--method", options_.method,
+                                  {Method::descent, Method::random, Method::exhaustive});
     if (!options_.measured.empty())
       met_ = meet_measured(session_, options_.measured, DataType::float16, request_.machine,
                            request_.options);

@@ -31,9 +31,8 @@ struct ValidateOptions {
   MachineOptions machine;
   std::string program;
   std::vector<std::string> parameters, where, calibrate_where, columns, only;
-  std::string dtype = "float";
-  EngineOptions engine{.warmup = std::to_string(study::kWarmup),
-                       .iterations = std::to_string(study::kIterations)};
+  DataType dtype = DataType::float32;
+  EngineOptions engine{.how = {.warmup = study::kWarmup, .iterations = study::kIterations}};
   std::string size;
   std::string max_size;
   std::string calibrate, json, csv;
@@ -42,7 +41,7 @@ struct ValidateOptions {
 };
 
 void add_options(CLI::App& verb, ValidateOptions& options, Session& session) {
-  const TextOptions add(verb);
+  const AddOptions add(verb);
   add("TABLE", options.table,
       "CSV with the columns size_bytes and time_us, or the output of nccl-tests or\n"
       "rccl-tests; none: the shipped suite",
@@ -62,8 +61,8 @@ void add_options(CLI::App& verb, ValidateOptions& options, Session& session) {
   add("--calibrate-where", options.calibrate_where,
       "rows of --calibrate, chosen by these in place of --where; repeatable",
       "COLUMN=VALUE[,VALUE]");
-  add("--dtype", options.dtype, "data type of rows that name none", "TYPE");
-  add_engine_options(verb, options.engine, "measured repetitions");
+  add.data_type(options.dtype, "float", "data type of rows that name none");
+  add_engine_options(verb, options.engine, 1, "measured repetitions");
   add("--max-size", options.max_size,
       "rows of larger sizes are listed, not simulated (16MiB; none with --size)", "SIZE");
   add("--only", options.only,
@@ -109,13 +108,8 @@ struct Judged {
 /// A table of iterations of training has rows that say their model and parallelism.
 ExitCode validate_iterations(const ValidateOptions& options, const std::string& text,
                              Session& session) {
-  check_output("--json", options.json);
-  refuse_given({{"--program", !options.program.empty()},
-                {"--param", !options.parameters.empty()},
-                {"--ranks", !options.machine.ranks.empty()},
-                {"--size", !options.size.empty()},
-                {"--csv", !options.csv.empty()}},
-               "does not fit here", "the rows of a table of iterations say what they ran");
+  refuse_typed(session, {"--program", "--param", "--ranks", "--size", "--csv"}, "does not fit here",
+               "the rows of a table of iterations say what they ran");
   Notices notices(session);
   workload::IterationValidationRequest request{.table =
                                                    workload::read_iterations(text, options.table)};
@@ -243,12 +237,10 @@ void ValidateRunner::write_files(const Judged& judged) {
 }
 
 void ValidateRunner::understand() {
-  check_output("--json", options_.json);
-  check_output("--csv", options_.csv);
-  configuration_.type = data_type_value(options_.dtype);
+  configuration_.type = options_.dtype;
   configuration_.parameters = parameter_values(options_.parameters);
   configuration_.check = !options_.no_check;
-  configuration_.options = engine_options(options_.engine, 1);
+  configuration_.options = engine_options(options_.engine);
   configuration_.options.monitor = &session_.monitor;
   if (!options_.size.empty()) sizes_ = size_values(options_.size);
   if (!options_.max_size.empty())
@@ -260,20 +252,14 @@ void ValidateRunner::understand() {
                   SourceLocation{.file = "--calibrate-where"}, "add --calibrate FILE");
   if (options_.table.empty()) {
     const char* hint = "it goes with a table: the suite says it for each of its entries";
-    refuse_given({{"--machine", !options_.machine.machine.empty()},
-                  {"--gpu", !options_.machine.gpu.empty()},
-                  {"--ranks", !options_.machine.ranks.empty()},
-                  {"--program", !options_.program.empty()},
-                  {"--param", !options_.parameters.empty()},
-                  {"--where", !options_.where.empty()}},
+    refuse_typed(session_,
+                 {"--machine", "--gpu", "--ranks", "--program", "--param", "--where", "--column",
+                  "--calibrate"},
                  "does not fit here", hint);
-    refuse_given({{"--size", !options_.size.empty()}}, "does not fit here",
+    refuse_typed(session_, {"--size"}, "does not fit here",
                  "it chooses rows of a table; those of the suite: --only, --all, --max-size");
-    refuse_given(
-        {{"--column", !options_.columns.empty()}, {"--calibrate", !options_.calibrate.empty()}},
-        "does not fit here", hint);
   } else {
-    refuse_given({{"--all", options_.all}, {"--only", !options_.only.empty()}}, "does not fit here",
+    refuse_typed(session_, {"--all", "--only"}, "does not fit here",
                  "it goes with the suite: a table's rows are chosen by --where and --size");
   }
 }
@@ -357,6 +343,14 @@ ValidateRunner::Chosen ValidateRunner::chosen_entries(const study::Suite& suite)
   return all;
 }
 
+ExitCode validate(const ValidateOptions& options, Session& session) {
+  if (!options.table.empty()) {
+    const std::string text = read_file(options.table);
+    if (workload::is_iteration_table(text)) return validate_iterations(options, text, session);
+  }
+  return ValidateRunner(options, session).run();
+}
+
 }  // namespace
 
 void add_validate(CLI::App& app, Session& session) {
@@ -364,15 +358,7 @@ void add_validate(CLI::App& app, Session& session) {
       add_verb(app, "validate", "simulated times against measured ones", kValidateExamples);
   const auto options = std::make_shared<ValidateOptions>();
   add_options(*verb, *options, session);
-  verb->callback([options, &session] {
-    session.action = [options, &session] {
-      if (!options->table.empty()) {
-        const std::string text = read_file(options->table);
-        if (workload::is_iteration_table(text)) return validate_iterations(*options, text, session);
-      }
-      return ValidateRunner(*options, session).run();
-    };
-  });
+  on_call(*verb, session, options, validate);
 }
 
 }  // namespace hemiola::cli

@@ -44,7 +44,7 @@ ExitCode make(const MakeOptions& options, Session& session) {
     if (!options.out.empty()) workload::write_chakra(*workload, options.out);
   };
   if (options.machine.machine.empty()) {
-    if (!options.iteration.together.parts.empty() || !options.iteration.together.slurm.empty())
+    if (!options.iteration.together.parts.empty() || options.iteration.together.slurm)
       throw Failure("goes with --machine only: there is nothing to simulate",
                     {.file = "--parts, --slurm"});
     Notices notices(session);
@@ -67,9 +67,8 @@ void add_make(CLI::App& parent, Session& session) {
   add_machine_options(*verb, options->machine);
   add_iteration_basics(*verb, options->iteration);
   add_iteration_options(*verb, options->iteration);
-  TextOptions{*verb}("-o,--output", options->out,
-                     "write it as Chakra execution traces: PREFIX.<rank>.et, PREFIX.json",
-                     "PREFIX");
+  AddOptions{*verb}("-o,--output", options->out,
+                    "write it as Chakra execution traces: PREFIX.<rank>.et, PREFIX.json", "PREFIX");
   verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
   on_call(*verb, session, options, make);
 }
@@ -78,14 +77,16 @@ struct SearchOptions {
   ModelOptions model;
   MachineOptions machine;
   IterationOptions iteration;
-  std::string top = "10", memory, gpus;
+  int top = 10;
+  std::optional<int> gpus;
+  std::int64_t memory = 0;  ///< 0: that of the device model
 };
 
 /// --gpus: as many nodes of the machine as have so many GPUs. (A DGX H100, if none is named.)
 MachineOptions machine_of(const SearchOptions& options, Session& session) {
   MachineOptions machine = options.machine;
-  if (options.gpus.empty()) return machine;
-  const auto gpus = static_cast<int>(count_value("--gpus", options.gpus, 1, 1 << 20));
+  if (!options.gpus) return machine;
+  const int gpus = *options.gpus;
   if (!machine.ranks.empty())
     throw Failure("is said twice, by --ranks too", {.file = "--gpus"}, "leave one of them out");
   if (machine.machine.empty()) machine.machine = "dgx-h100";
@@ -103,7 +104,6 @@ MachineOptions machine_of(const SearchOptions& options, Session& session) {
 }
 
 ExitCode search(const SearchOptions& options, Session& session) {
-  check_output("--json", options.iteration.json);
   const Together together(options.iteration.together, session, {});
   if (together.submitted()) return ExitCode::done;
   workload::SearchRequest request{.make = make_request(options.model)};
@@ -114,11 +114,7 @@ ExitCode search(const SearchOptions& options, Session& session) {
   request.costs = iteration.costs;
   request.schedule = iteration.schedule;
   request.without = iteration.without;
-  if (!options.memory.empty()) {
-    const auto bytes = parse_bytes(options.memory);
-    if (!bytes) throw Failure("'" + options.memory + "' is no size", {.file = "--memory"}, "80GB");
-    request.memory = bytes->count;
-  }
+  request.memory = options.memory;
   std::unique_ptr<study::Parts> parts;
   if (together.shares()) {
     const machine::SharedMachine machine = session.laboratory.machine(request.machine);
@@ -136,8 +132,7 @@ ExitCode search(const SearchOptions& options, Session& session) {
         [&](const std::string& what, double share) { progress.show(what, share); });
   }
   if (!together.is_first()) return ExitCode::done;
-  const auto top = index(count_value("--top", options.top, 1, 1 << 20));
-  report::print_search(std::cout, outcome, top);
+  report::print_search(std::cout, outcome, index(options.top));
   if (!options.iteration.json.empty())
     write_file(options.iteration.json, report::search_json(session.command, outcome));
   return ExitCode::done;
@@ -148,16 +143,23 @@ void add_search(CLI::App& parent, Session& session) {
       add_verb(parent, "search", "parallelisms of a model that fit into memory, the fastest first",
                kSearchExamples);
   const auto options = std::make_shared<SearchOptions>();
-  const TextOptions add(*verb);
+  const AddOptions add(*verb);
   add_model_options(*verb, options->model);
   add_machine_options(*verb, options->machine);
-  add("--engine", options->iteration.engine, "how launches are timed: estimate|fluid|sampled|line",
-      "ENGINE");
+  add("--engine", options->iteration.words.engine,
+      "how launches are timed: estimate|fluid|sampled|line", "ENGINE");
   add_iteration_options(*verb, options->iteration);
-  add("--top", options->top, "rows of the table", "N");
-  add("--gpus", options->gpus,
-      "how many: nodes of the machine that have them (dgx-h100 without --machine)", "N");
-  add("--memory", options->memory, "of a GPU; that of its device model by default", "SIZE");
+  add.count("--top", options->top, 1, 1 << 20, "rows of the table");
+  add.count("--gpus", options->gpus, 1, 1 << 20,
+            "how many: nodes of the machine that have them (dgx-h100 without --machine)");
+  add.read(
+      "--memory", {},
+      [options](const std::string& text) {
+        const auto bytes = parse_bytes(text);
+        if (!bytes) throw Failure("'" + text + "' is no size", {.file = "--memory"}, "80GB");
+        options->memory = bytes->count;
+      },
+      "of a GPU; that of its device model by default", "SIZE");
   add("--json", options->iteration.json, "write one JSON object", "FILE");
   verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
   on_call(*verb, session, options, search);

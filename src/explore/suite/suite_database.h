@@ -15,10 +15,6 @@
 #include "study/laboratory/database_head.h"
 #include "study/laboratory/settings.h"
 
-namespace hemiola::study::sqlite {
-class Connection;
-}
-
 namespace hemiola::explore {
 
 /// How a scenario ended.
@@ -68,7 +64,7 @@ ScenarioRow row_of(std::int64_t number, const Scenario& scenario, const Explorat
 
 /// One process at a time writes to a file. What write() has written is there whatever happens to
 /// the process later. Every member throws Failure, with the file, where SQLite cannot go on.
-class SuiteDatabase {
+class SuiteDatabase : public study::sqlite::Results {
  public:
   /// What all rows belong to. Two files with the same rows and head have the same contents.
   struct Head : study::DatabaseHead {
@@ -81,9 +77,6 @@ class SuiteDatabase {
   /// Opens the file (":memory:": none) and creates it where there is none. Failure for one that
   /// holds something else: one message says all that differs.
   SuiteDatabase(const std::string& file, const Head& head);
-  ~SuiteDatabase();
-  SuiteDatabase(SuiteDatabase&&) noexcept;
-  SuiteDatabase& operator=(SuiteDatabase&&) = delete;
 
   const Head& head() const { return head_; }
   /// Numbers of the scenarios that have a row, ascending.
@@ -93,16 +86,7 @@ class SuiteDatabase {
   /// A scenario with its schedules, or nothing where it fails. Failure for one that has a row.
   void write(const ScenarioRow& row);
 
-  /// All of it as bytes, for add() of another one with the same head; for databases in memory.
-  std::string image() const;
-  /// The rows of an image; scenarios that have one keep it.
-  void add(const std::string& image);
-
  private:
-  Head read_head() const;
-
-  std::string file_;
-  std::unique_ptr<study::sqlite::Connection> connection_;
   Head head_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "machine/devices/parameters.h"
@@ -36,6 +37,28 @@ std::string machine_text(const MachineChoice& choice, const machine::Machine& ma
   return text;
 }
 
+Meta meta_of(const DatabaseHead& head) {
+  Meta meta{{"version", head.version},
+            {"machine", head.machine},
+            {"machine_digest", head.machine_digest}};
+  for (const auto& [name, value] : head.options) meta[std::string(kOption) + name] = value;
+  return meta;
+}
+
+/// "version 0.1.0, not 0.2.0"
+void add_differences(Meta& is, Meta wanted, std::vector<std::string>& all) {
+  const auto compare = [&](const std::string& what, const std::string& key) {
+    if (is[key] != wanted[key])
+      all.push_back(fmt::format("{} {}, not {}", what, is[key], wanted[key]));
+  };
+  compare("version", "version");
+  compare("machine", "machine");
+  if (is["machine"] == wanted["machine"] && is["machine_digest"] != wanted["machine_digest"])
+    all.push_back("a machine " + is["machine"] + " with other figures");
+  for (const auto& [key, value] : is)
+    if (key.starts_with(kOption)) compare("option " + key.substr(kOption.size()), key);
+}
+
 }  // namespace
 
 std::string results_version(const std::string& hemiola) {
@@ -49,56 +72,56 @@ DatabaseHead head_of_machine(const MachineChoice& choice, const machine::Machine
           .machine_digest = digest_of_figures(machine)};
 }
 
-void write_head(const sqlite::Connection& connection, const std::string& schema,
-                const DatabaseHead& head, const Settings& more) {
-  sqlite::Statement insert(connection, "INSERT INTO meta VALUES (?, ?)");
-  const auto add = [&](const std::string& key, const std::string& value) {
-    insert.bind(key).bind(value).step();
+void write_meta(const sqlite::Connection& connection, const std::string& schema,
+                const Meta& values) {
+  sqlite::Statement insert(connection, sqlite::insert_into("meta", 2));
+  insert.bind("schema").bind(schema).step();
+  for (const auto& [key, value] : values) {
     insert.reset();
-  };
-  add("schema", schema);
-  add("version", head.version);
-  add("machine", head.machine);
-  add("machine_digest", head.machine_digest);
-  for (const auto& [key, value] : more) add(key, value);
-  for (const auto& [name, value] : head.options) add(std::string(kOption) + name, value);
+    insert.bind(key).bind(value).step();
+  }
 }
 
-DatabaseHead read_head(const sqlite::Connection& connection, const std::string& schema,
-                       std::map<std::string, std::string>* others) {
-  std::map<std::string, std::string> meta;
-  DatabaseHead head;
-  for (sqlite::Statement select(connection, "SELECT key, value FROM meta ORDER BY key");
-       select.step();) {
+Meta read_meta(const sqlite::Connection& connection, const std::string& schema) {
+  Meta meta;
+  for (sqlite::Statement select(connection, "SELECT key, value FROM meta"); select.step();) {
     const std::string key = select.text();
-    std::string value = select.text();
-    if (key.starts_with(kOption))
-      head.options.emplace_back(key.substr(kOption.size()), std::move(value));
-    else
-      meta[key] = std::move(value);
+    meta[key] = select.text();
   }
   if (meta["schema"] != schema)
     throw Failure(fmt::format("has the schema '{}', not {}", meta["schema"], schema),
                   {.file = connection.file()}, "another version of Hemiola wrote it");
-  head.version = meta["version"];
-  head.machine = meta["machine"];
-  head.machine_digest = meta["machine_digest"];
-  if (others != nullptr) *others = std::move(meta);
-  return head;
+  return meta;
 }
 
-std::vector<std::string> differences(const DatabaseHead& is, const DatabaseHead& wanted) {
-  std::vector<std::string> all;
-  const auto compare = [&](const std::string& what, const std::string& a, const std::string& b) {
-    if (a != b) all.push_back(fmt::format("{} {}, not {}", what, a, b));
-  };
-  compare("version", is.version, wanted.version);
-  compare("machine", is.machine, wanted.machine);
-  if (is.machine == wanted.machine && is.machine_digest != wanted.machine_digest)
-    all.push_back("a machine " + is.machine + " with other figures");
-  std::map<std::string, std::string> others(wanted.options.begin(), wanted.options.end());
-  for (const auto& [name, value] : is.options) compare("option " + name, value, others[name]);
-  return all;
+std::unique_ptr<sqlite::Connection> open_database(const std::string& file, const DatabaseKind& kind,
+                                                  const DatabaseHead& head, const Meta& more,
+                                                  const std::string& other) {
+  auto connection =
+      std::make_unique<sqlite::Connection>(file, sqlite::Connection::Open::or_new, kind.words);
+  sqlite::Transaction transaction(*connection);
+  if (connection->fresh()) {
+    connection->execute(kMetaTable);
+    connection->execute(kind.definitions);
+    Meta values = meta_of(head);
+    values.insert(more.begin(), more.end());
+    write_meta(*connection, kind.schema, values);
+    transaction.commit();
+    return connection;
+  }
+  std::vector<std::string> tables{"meta"};
+  tables.insert(tables.end(), kind.tables.begin(), kind.tables.end());
+  connection->require_tables(tables);
+  Meta is = read_meta(*connection, kind.schema);
+  transaction.commit();
+  std::vector<std::string> differences;
+  if (std::ranges::any_of(more, [&](const auto& one) { return is[one.first] != one.second; }))
+    differences.push_back(other);
+  add_differences(is, meta_of(head), differences);
+  if (!differences.empty())
+    throw Failure(fmt::format("holds other results: {}", fmt::join(differences, "; ")),
+                  {.file = file}, "give another --database, or remove this file");
+  return connection;
 }
 
 }  // namespace hemiola::study

@@ -2,18 +2,16 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "machine/machine.h"
 #include "study/laboratory/experiment.h"
 #include "study/laboratory/settings.h"
+#include "study/support/results.h"
 
 namespace hemiola::study {
-
-namespace sqlite {
-class Connection;
-}
 
 /// Two databases of equal heads hold results of the same simulations.
 struct DatabaseHead {
@@ -33,17 +31,27 @@ std::string results_version(const std::string& hemiola);
 DatabaseHead head_of_machine(const MachineChoice& choice, const machine::Machine& machine,
                              const std::string& version);
 
-/// The table's definition, to be executed in a fresh file.
+/// The definition of a table of keys and values, which every database has.
 inline constexpr const char* kMetaTable =
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;";
-/// `more`: keys of the caller's own.
-void write_head(const sqlite::Connection& connection, const std::string& schema,
-                const DatabaseHead& head, const Settings& more = {});
-/// `others`: keys that are neither the head's nor an option. Failure for another schema.
-DatabaseHead read_head(const sqlite::Connection& connection, const std::string& schema,
-                       std::map<std::string, std::string>* others = nullptr);
+using Meta = std::map<std::string, std::string>;
+void write_meta(const sqlite::Connection& connection, const std::string& schema,
+                const Meta& values);
+/// Failure for another schema.
+Meta read_meta(const sqlite::Connection& connection, const std::string& schema);
 
-/// What of a file is not as it is asked for: "version 0.1.0, not 0.2.0".
-std::vector<std::string> differences(const DatabaseHead& is, const DatabaseHead& wanted);
+/// What a database of a kind is made of.
+struct DatabaseKind {
+  sqlite::Words words;
+  std::string schema;
+  const char* definitions;          ///< of its tables
+  std::vector<std::string> tables;  ///< their names
+};
+/// Opens the file and creates it where there is none. `more`: keys of the caller's own, which say
+/// what `other` is if they are others. Failure for a file that holds something else: one message
+/// says all that differs.
+std::unique_ptr<sqlite::Connection> open_database(const std::string& file, const DatabaseKind& kind,
+                                                  const DatabaseHead& head, const Meta& more = {},
+                                                  const std::string& other = {});
 
 }  // namespace hemiola::study

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "core/lists.h"
+
 namespace hemiola::study::sqlite {
 namespace {
 
@@ -56,10 +58,11 @@ bool Connection::fresh() const {
   return tables.step() && tables.integer() == 0;
 }
 
-void Connection::require_tables(const std::string& names, std::int64_t count) const {
-  Statement tables(*this, "SELECT count(*) FROM sqlite_master WHERE name IN (" + names + ")");
+void Connection::require_tables(const std::vector<std::string>& names) const {
+  Statement tables(
+      *this, "SELECT count(*) FROM sqlite_master WHERE name IN ('" + joined(names, "', '") + "')");
   tables.step();
-  if (tables.integer() != count)
+  if (tables.integer() != std::ssize(names))
     throw Failure("is a database, but not of " + words_.kind, {.file = file_},
                   "give the file of " + words_.kind + ", or a new one");
 }
@@ -98,7 +101,12 @@ Statement::Statement(const Connection& connection, const std::string& sql)
   if (code != SQLITE_OK) connection.fail(code);
 }
 
-Statement& Statement::bind(const std::string& text) {
+std::string insert_into(const std::string& table, std::size_t columns) {
+  return "INSERT INTO " + table + " VALUES (" +
+         joined(std::vector<std::string>(columns, "?"), ", ") + ")";
+}
+
+Statement& Statement::bind(std::string_view text) {
   return checked(sqlite3_bind_text(handle_, ++bound_, text.data(), static_cast<int>(text.size()),
                                    SQLITE_TRANSIENT));
 }
@@ -126,6 +134,7 @@ bool Statement::step() {
 }
 void Statement::reset() {
   sqlite3_reset(handle_);
+  sqlite3_clear_bindings(handle_);
   bound_ = 0;
   row_ = 0;
 }
@@ -180,6 +189,23 @@ Transaction::~Transaction() {
 void Transaction::commit() {
   connection_.execute("COMMIT");
   committed_ = true;
+}
+
+Results::Results(std::unique_ptr<Connection> connection, std::vector<std::string> tables)
+    : connection_(std::move(connection)), tables_(std::move(tables)) {}
+
+Results::~Results() = default;
+
+std::string Results::image() const {
+  return connection_->image();
+}
+
+void Results::add(const std::string& image) {
+  connection_->add_rows(image, tables_);
+}
+
+const std::string& Results::file() const {
+  return connection_->file();
 }
 
 }  // namespace hemiola::study::sqlite

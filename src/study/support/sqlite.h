@@ -3,21 +3,22 @@
 
 #include <sqlite3.h>
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "core/diagnostics.h"
+#include "core/names.h"
+#include "core/time.h"
+#include "core/units.h"
+#include "study/support/results.h"
 
 namespace hemiola::study::sqlite {
-
-/// What messages say of the files of a verb.
-struct Words {
-  std::string kind;   ///< "a sweep"
-  std::string taken;  ///< of a key that is there already: "another process has written a point ..."
-  std::string remedy;  ///< what to do about it
-};
 
 /// A file, open until the object is gone. What is written is on the disk when a transaction ends as
 /// far as a killed process is concerned; a host that loses power may lose the last rows, not the
@@ -34,8 +35,8 @@ class Connection {
   void execute(const char* sql) const;
   /// Whether it has no table, as a new file.
   bool fresh() const;
-  /// Failure unless it has all of these tables: "'meta', 'points'" of `count` names.
-  void require_tables(const std::string& names, std::int64_t count) const;
+  /// Failure unless it has all of these tables.
+  void require_tables(const std::vector<std::string>& names) const;
 
   /// The file as bytes: of a database in memory (":memory:") what would be on the disk.
   std::string image() const;
@@ -60,14 +61,22 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  Statement& bind(const std::string& text);
+  Statement& bind(std::string_view text);
   Statement& bind(std::int64_t number);
   Statement& bind(double number);
+  Statement& bind(Time time) { return bind(time.fs); }
+  Statement& bind(Bytes bytes) { return bind(bytes.count); }
   Statement& bind_null();
   /// Its value, or NULL.
   template <typename T>
   Statement& bind(const std::optional<T>& value) {
     return value ? bind(*value) : bind_null();
+  }
+  /// Each of these values. What is not bound at all is NULL.
+  template <typename... Values>
+  Statement& bind(const std::tuple<Values...>& all) {
+    std::apply([this](const auto&... values) { (bind(values), ...); }, all);
+    return *this;
   }
 
   /// The next row; false at the end.
@@ -82,6 +91,30 @@ class Statement {
   double real();
   /// Whether the next column is NULL, which is then passed over.
   bool null();
+  /// The next column by the type of what it is put into; numbers are not below zero.
+  void read(std::string& value) { value = text(); }
+  void read(std::int64_t& value) { value = integer(); }
+  void read(double& value) { value = real(); }
+  void read(Time& value) { value = {integer()}; }
+  void read(Bytes& value) { value = {integer()}; }
+  template <typename T>
+  void read(std::optional<T>& value) {
+    value.reset();
+    if (!null()) read(value.emplace());
+  }
+  /// A column for each of these.
+  template <typename... Values>
+  void read(const std::tuple<Values&...>& all) {
+    std::apply([this](auto&... values) { (read(values), ...); }, all);
+  }
+  /// The value that the next column names.
+  template <typename Value, std::size_t count>
+  Value named(const std::array<std::string_view, count>& names) {
+    const std::string name = text();
+    if (const auto value = value_named<Value>(names, name)) return *value;
+    --column_;
+    damaged("holds '" + name + "'");
+  }
 
  private:
   Statement& checked(int code);
@@ -92,6 +125,9 @@ class Statement {
   int bound_ = 0, column_ = 0;
   std::int64_t row_ = 0;  ///< from 1
 };
+
+/// "INSERT INTO points VALUES (?, ?, ?)"
+std::string insert_into(const std::string& table, std::size_t columns);
 
 /// All of what is done while it lives, or nothing unless commit() was called.
 class Transaction {

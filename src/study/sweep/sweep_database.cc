@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <map>
+#include <memory>
+#include <tuple>
 
-#include "core/names.h"
+#include "study/laboratory/database_head.h"
 #include "study/support/digest.h"
 #include "study/support/sqlite.h"
 
@@ -16,14 +17,8 @@ using sqlite::Transaction;
 
 constexpr const char* kDatabaseSchema = "hemiola-sweep/2";
 
-sqlite::Words sweep_words() {
-  return {"a sweep", "another process has written a point that this one has run",
-          "one at a time writes to a file: --shard gives each its own"};
-}
-
 /// `ranks` is a number, or the text of a list.
 constexpr const char* kTables =
-    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE inputs (name TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE points (\n"
     "  point INTEGER PRIMARY KEY,\n"
@@ -35,11 +30,6 @@ constexpr const char* kTables =
     "  time_fs INTEGER, algbw_GBps REAL, busbw_GBps REAL, bound_bandwidth_fs INTEGER,\n"
     "  bound_latency_fs INTEGER, ideal_fs INTEGER, line_hops INTEGER, counters TEXT,\n"
     "  attribution TEXT);";
-
-constexpr const char* kTableColumns =
-    "point, machine, gpu, settings, ranks, program, parameters, dtype, op, size_bytes, engine, "
-    "launch, skew, status, error, checked, bound_program, count, time_fs, algbw_GBps, busbw_GBps, "
-    "bound_bandwidth_fs, bound_latency_fs, ideal_fs, line_hops, counters, attribution";
 
 constexpr std::array<std::string_view, 5> kStatusNames{"done", "refused", "wrong", "deadlock",
                                                        "internal"};
@@ -58,63 +48,36 @@ ExitCode code_of(SweepStatus status) {
 
 namespace {
 
-void bind_row(Statement& insert, const SweepRow& row) {
-  insert.bind(row.number).bind(row.machine).bind(row.gpu).bind(row.set).bind(row.ranks);
-  insert.bind(row.program).bind(row.parameters).bind(row.dtype).bind(row.op);
-  insert.bind(row.size.count).bind(row.engine).bind(row.launch).bind(row.skew);
-  insert.bind(std::string(name_of(row.status)));
-  if (row.status != SweepStatus::done) {
-    insert.bind(row.error);
-    for (int i = 0; i < 12; ++i) insert.bind_null();
-    return;
-  }
-  insert.bind_null().bind(row.checked).bind(row.bound_program).bind(row.count).bind(row.time.fs);
-  insert.bind(row.algbw_GBps).bind(row.busbw_GBps).bind(row.bound_bandwidth.fs);
-  insert.bind(row.bound_latency.fs).bind(row.ideal.fs).bind(row.line_hops);
-  insert.bind(row.counters).bind(row.attribution);
+/// The columns between `point` and `status`, and behind `error`: of a point that is done.
+template <typename Row>
+auto asked(Row& row) {
+  return std::tie(row.machine, row.gpu, row.set, row.ranks, row.program, row.parameters, row.dtype,
+                  row.op, row.size, row.engine, row.launch, row.skew);
 }
 
-SweepRow read_row(Statement& select, const std::string& file, std::int64_t points) {
-  SweepRow row;
-  row.number = select.integer(0, points - 1);
-  for (std::string* text : {&row.machine, &row.gpu, &row.set, &row.ranks, &row.program,
-                            &row.parameters, &row.dtype, &row.op})
-    *text = select.text();
-  row.size = {select.integer()};
-  row.engine = select.text();
-  row.launch = select.text();
-  row.skew = select.text();
-  const std::string status = select.text();
-  const auto known = value_named<SweepStatus>(kStatusNames, status);
-  if (!known)
-    throw Failure(fmt::format("point {} has the unknown status '{}'", row.number, status),
-                  {.file = file});
-  row.status = *known;
-  row.error = select.text();
-  if (row.status != SweepStatus::done) return row;
-  row.checked = select.text();
-  row.bound_program = select.text();
-  row.count = select.integer();
-  row.time = {select.integer()};
-  row.algbw_GBps = select.real();
-  row.busbw_GBps = select.real();
-  row.bound_bandwidth = {select.integer()};
-  row.bound_latency = {select.integer()};
-  row.ideal = {select.integer()};
-  row.line_hops = select.integer();
-  row.counters = select.text();
-  row.attribution = select.text();
-  return row;
+template <typename Row>
+auto found(Row& row) {
+  return std::tie(row.checked, row.bound_program, row.count, row.time, row.algbw_GBps,
+                  row.busbw_GBps, row.bound_bandwidth, row.bound_latency, row.ideal, row.line_hops,
+                  row.counters, row.attribution);
+}
+
+constexpr std::size_t kColumns = 27;
+
+std::unique_ptr<sqlite::Connection> open(const std::string& file, sqlite::Connection::Open how) {
+  return std::make_unique<sqlite::Connection>(
+      file, how,
+      sqlite::Words{"a sweep", "another process has written a point that this one has run",
+                    "one at a time writes to a file: --shard gives each its own"});
 }
 
 }  // namespace
 
 SweepDatabase::SweepDatabase(const std::string& file, const Head& head)
-    : file_(file),
-      connection_(std::make_unique<sqlite::Connection>(file, sqlite::Connection::Open::or_new,
-                                                       sweep_words())) {
+    : Results(open(file, sqlite::Connection::Open::or_new), {"points"}) {
   Transaction transaction(*connection_);
   if (connection_->fresh()) {
+    connection_->execute(kMetaTable);
     connection_->execute(kTables);
     head_ = head;
     write_head();
@@ -124,7 +87,7 @@ SweepDatabase::SweepDatabase(const std::string& file, const Head& head)
   read_head();
   transaction.commit();
   const auto refuse = [&](const std::string& what, const std::string& hint = {}) {
-    throw Failure(what, {.file = file_},
+    throw Failure(what, {.file = file},
                   hint.empty() ? "give another --output, or remove this file" : hint);
   };
   if (head_.sweep != head.sweep) refuse("holds another sweep");
@@ -139,28 +102,16 @@ SweepDatabase::SweepDatabase(const std::string& file, const Head& head)
 }
 
 SweepDatabase::SweepDatabase(const std::string& file)
-    : file_(file),
-      connection_(std::make_unique<sqlite::Connection>(file, sqlite::Connection::Open::existing,
-                                                       sweep_words())) {
+    : Results(open(file, sqlite::Connection::Open::existing), {"points"}) {
   read_head();
 }
 
-SweepDatabase::~SweepDatabase() = default;
-SweepDatabase::SweepDatabase(SweepDatabase&&) noexcept = default;
-
 void SweepDatabase::read_head() {
-  std::map<std::string, std::string> meta;
-  connection_->require_tables("'meta', 'inputs', 'points'", 3);
-  for (Statement select(*connection_, "SELECT key, value FROM meta"); select.step();) {
-    const std::string key = select.text();
-    meta[key] = select.text();
-  }
-  if (meta["schema"] != kDatabaseSchema)
-    throw Failure(fmt::format("has the schema '{}', not {}", meta["schema"], kDatabaseSchema),
-                  {.file = file_}, "another version of Hemiola wrote it");
+  connection_->require_tables({"meta", "inputs", "points"});
+  Meta meta = read_meta(*connection_, kDatabaseSchema);
   const auto number = [&](const std::string& key) {
     if (const auto count = parse_count(meta[key]); count && *count > 0) return *count;
-    throw Failure(fmt::format("is damaged: its '{}' is '{}'", key, meta[key]), {.file = file_},
+    throw Failure(fmt::format("is damaged: its '{}' is '{}'", key, meta[key]), {.file = file()},
                   "remove this file, or give another one");
   };
   head_ = {.version = meta["version"],
@@ -175,18 +126,13 @@ void SweepDatabase::read_head() {
 }
 
 void SweepDatabase::write_head() {
-  Statement insert(*connection_, "INSERT INTO meta VALUES (?, ?)");
-  const auto add = [&](const std::string& key, const std::string& value) {
-    insert.bind(key).bind(value).step();
-    insert.reset();
-  };
-  add("schema", kDatabaseSchema);
-  add("version", head_.version);
-  add("sweep", head_.sweep);
-  add("points", std::to_string(head_.points));
-  add("shard", std::to_string(head_.shard.number));
-  add("shards", std::to_string(head_.shard.count));
-  Statement inputs(*connection_, "INSERT INTO inputs VALUES (?, ?)");
+  write_meta(*connection_, kDatabaseSchema,
+             {{"version", head_.version},
+              {"sweep", head_.sweep},
+              {"points", std::to_string(head_.points)},
+              {"shard", std::to_string(head_.shard.number)},
+              {"shards", std::to_string(head_.shard.count)}});
+  Statement inputs(*connection_, sqlite::insert_into("inputs", 2));
   for (const auto& [name, digest] : head_.inputs) {
     inputs.bind(name).bind(digest).step();
     inputs.reset();
@@ -201,9 +147,14 @@ std::vector<std::int64_t> SweepDatabase::known() const {
 }
 
 void SweepDatabase::read(const std::function<void(const SweepRow&)>& take) const {
-  Statement select(*connection_,
-                   std::string("SELECT ") + kTableColumns + " FROM points ORDER BY point");
-  while (select.step()) take(read_row(select, file_, head_.points));
+  for (Statement select(*connection_, "SELECT * FROM points ORDER BY point"); select.step();) {
+    SweepRow row{.number = select.integer(0, head_.points - 1)};
+    select.read(asked(row));
+    row.status = select.named<SweepStatus>(kStatusNames);
+    select.read(row.error);
+    if (row.status == SweepStatus::done) select.read(found(row));
+    take(row);
+  }
 }
 
 std::string head_of_parts(const SweepDatabase::Head& head) {
@@ -213,21 +164,15 @@ std::string head_of_parts(const SweepDatabase::Head& head) {
   return text;
 }
 
-std::string SweepDatabase::image() const {
-  return connection_->image();
-}
-
-void SweepDatabase::add(const std::string& image) {
-  connection_->add_rows(image, {"points"});
-}
-
 void SweepDatabase::write(std::span<const SweepRow> rows) {
   Transaction transaction(*connection_);
-  Statement insert(*connection_, std::string("INSERT INTO points (") + kTableColumns +
-                                     ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                                     "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement insert(*connection_, sqlite::insert_into("points", kColumns));
   for (const SweepRow& row : rows) {
-    bind_row(insert, row);
+    insert.bind(row.number).bind(asked(row)).bind(name_of(row.status));
+    if (row.status == SweepStatus::done)
+      insert.bind_null().bind(found(row));
+    else
+      insert.bind(row.error);
     insert.step();
     insert.reset();
   }

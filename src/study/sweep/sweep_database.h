@@ -13,13 +13,10 @@
 #include "core/diagnostics.h"
 #include "core/time.h"
 #include "core/units.h"
+#include "study/support/results.h"
 #include "study/sweep/sweep.h"
 
 namespace hemiola::study {
-
-namespace sqlite {
-class Connection;
-}
 
 /// How a point ended.
 enum class SweepStatus : std::uint8_t {
@@ -58,7 +55,7 @@ struct SweepRow {
 
 /// One process at a time writes to a file. What write() has written is there whatever happens to
 /// the process later. Every member throws Failure, with the file, where SQLite cannot go on.
-class SweepDatabase {
+class SweepDatabase : public sqlite::Results {
  public:
   /// What all rows belong to. Two files with the same rows and head have the same contents.
   struct Head {
@@ -76,9 +73,6 @@ class SweepDatabase {
   SweepDatabase(const std::string& file, const Head& head);
   /// Opens one that is there.
   explicit SweepDatabase(const std::string& file);
-  ~SweepDatabase();
-  SweepDatabase(SweepDatabase&&) noexcept;
-  SweepDatabase& operator=(SweepDatabase&&) = delete;
 
   const Head& head() const { return head_; }
   /// Numbers of the points that have a row, ascending.
@@ -88,18 +82,10 @@ class SweepDatabase {
   /// All of them, or none where it fails. Failure for a point that has a row.
   void write(std::span<const SweepRow> rows);
 
-  /// All of it as bytes, for add() of another one with the same head; for databases in memory,
-  /// whose file is ":memory:".
-  std::string image() const;
-  /// The rows of an image; points that have one keep it.
-  void add(const std::string& image);
-
  private:
   void read_head();
   void write_head();
 
-  std::string file_;
-  std::unique_ptr<sqlite::Connection> connection_;
   Head head_;
 };
 
