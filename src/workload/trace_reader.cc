@@ -5,7 +5,6 @@
 
 #include <map>
 #include <memory>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -24,12 +23,6 @@
 
 namespace hemiola::workload {
 namespace {
-
-std::vector<int> ranks_up_to(int count) {
-  std::vector<int> ranks(index(count));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
 
 void define_groups(const TraceRequest& request, const TraceFiles& files, ProcessGroups& groups,
                    std::vector<Diagnostic>& notices) {
@@ -217,13 +210,12 @@ Workload read_workload(const TraceRequest& request) {
   Workload& workload = builder.workload();
   workload.source = request.path;
   TraceReader reader(request, files, builder, ranks);
-  std::vector<int> rank_of(files.ranks.size());
-  std::iota(rank_of.begin(), rank_of.end(), 0);
+  std::vector<int> rank_of = ranks_from(0, static_cast<int>(files.ranks.size()));
   if (request.replicate) rank_of = {files.rank_of_single.value_or(0)};
   reader.infer_groups(files.ranks, rank_of);
   for (std::size_t i = 0; i < files.ranks.size(); ++i) {
     reader.read(files.ranks[i], rank_of[i],
-                request.replicate ? ranks_up_to(ranks) : std::vector{rank_of[i]});
+                request.replicate ? ranks_from(0, ranks) : std::vector{rank_of[i]});
   }
   reader.finish(workload.notices);
   if (!files.ranks_from.empty())

@@ -18,6 +18,7 @@
 #include "workload/astra/calendar.h"
 #include "workload/astra/collectives.h"
 #include "workload/astra/fabric.h"
+#include "workload/followers.h"
 
 namespace hemiola::workload::astra {
 
@@ -25,10 +26,10 @@ namespace hemiola::workload::astra {
 struct Order {
   explicit Order(const Workload& workload, const Trace& trace);
 
-  std::vector<std::uint32_t> nodes;                  ///< by rising id
-  std::vector<std::uint32_t> ranking;                ///< of a node in `nodes`
-  std::vector<std::uint32_t> dependencies;           ///< how many a node has, streams included
-  std::vector<std::uint32_t> first_child, children;  ///< of node n: from first_child[n] on
+  std::vector<std::uint32_t> nodes;         ///< by rising id
+  std::vector<std::uint32_t> ranking;       ///< of a node in `nodes`
+  std::vector<std::uint32_t> dependencies;  ///< how many a node has, streams included
+  Followers followers;
 };
 
 class Ranks : public Collectives::Listener {

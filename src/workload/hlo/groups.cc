@@ -10,6 +10,7 @@
 #include "core/index.h"
 #include "workload/hlo/attributes.h"
 #include "workload/hlo/opcodes.h"
+#include "workload/workload.h"
 
 namespace hemiola::workload::hlo {
 namespace {
@@ -25,7 +26,7 @@ class GroupNotation {
   Groups read(std::string_view value) {
     Groups groups;
     if (value.empty() || value == "{}")
-      groups.push_back(iota(ids_));
+      groups.push_back(ranks_from(0, ids_));
     else if (value.starts_with('{'))
       for (const std::string_view group : items_of(value)) groups.push_back(ids_in(group));
     else if (value.starts_with('['))
@@ -46,12 +47,6 @@ class GroupNotation {
                     module_.attribute(collective_, "replica_groups"), collective_.name, problem),
         "notations are {{0,1},{2,3}}, [2,2]<=[4] with or without T(1,0), and "
         "mesh['x'=2,'y'=2] {'y'}");
-  }
-
-  static std::vector<int> iota(int count) {
-    std::vector<int> ids(index(count));
-    std::iota(ids.begin(), ids.end(), 0);
-    return ids;
   }
 
   int id(std::int64_t number) const {
@@ -171,7 +166,7 @@ class GroupNotation {
     const std::size_t brace = ids.find('{');
     const std::string_view named =
         ids.empty() ? text.substr(close + 1) : ids.substr(std::min(brace, ids.size()));
-    std::vector<int> order = iota(static_cast<int>(devices));
+    std::vector<int> order = ranks_from(0, static_cast<int>(devices));
     if (!ids.empty()) {
       std::string_view list = ids.substr(0, brace);
       while (list.ends_with(' ')) list.remove_suffix(1);

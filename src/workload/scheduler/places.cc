@@ -58,11 +58,7 @@ std::vector<int> disjoint_sets(const std::vector<std::vector<int>>& groups) {
 }
 
 Places::Places(const Workload& workload)
-    : workload_(workload), class_of_(index(workload.ranks), -1) {
-  for (std::size_t c = 0; c < workload.classes.size(); ++c)
-    for (const int rank : workload.classes[c].ranks)
-      class_of_[index(rank)] = static_cast<std::int32_t>(c);
-}
+    : workload_(workload), class_of_(classes_of_ranks(workload)) {}
 
 std::int32_t Places::add(Place place) {
   const auto known = std::ranges::find(places_, place);

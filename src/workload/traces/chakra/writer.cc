@@ -86,7 +86,7 @@ class ChakraWriter {
     rank_ = rank;
     trace_ = one.trace.get();
     set_ids();
-    last_.assign(workload_.streams.size(), kNone);
+    last_.assign(workload_.streams.size(), kNoNode);
     std::string out;
     chakra::GlobalMetadata metadata;
     metadata.set_version("0.0.4");
@@ -110,8 +110,6 @@ class ChakraWriter {
   }
 
  private:
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-
   template <typename Message>
   static void append(std::string& out, const Message& message) {
     append_length(out, message.ByteSizeLong());
@@ -132,13 +130,12 @@ class ChakraWriter {
     message.set_name(workload_.names[node.name]);
     bool waits_for_last = false;
     std::uint32_t& last = last_[node.stream];
-    for (std::uint32_t d = 0; d < node.dependencies; ++d) {
-      const std::uint32_t other = trace_->dependencies[node.first_dependency + d];
+    for (const std::uint32_t other : trace_->dependencies_of(node)) {
       message.add_data_deps(id(other));
       waits_for_last = waits_for_last || other == last;
     }
     if (workload_.streams[node.stream].in_order) {
-      if (last != kNone && !waits_for_last) message.add_ctrl_deps(id(last));
+      if (last != kNoNode && !waits_for_last) message.add_ctrl_deps(id(last));
       last = place;
     }
     fill_work(message, node);
