@@ -278,6 +278,8 @@ std::uint16_t WorkloadBuilder::stream(std::string_view name, bool in_order) {
   std::vector<Stream>& streams = known_->workload.streams;
   for (std::size_t s = 0; s < streams.size(); ++s)
     if (streams[s].name == name) return static_cast<std::uint16_t>(s);
+  if (streams.size() >= std::numeric_limits<std::uint16_t>::max())
+    throw Failure("there are more than 65,535 streams");
   streams.push_back({std::string(name), in_order});
   return static_cast<std::uint16_t>(streams.size() - 1);
 }

@@ -85,10 +85,10 @@ void Tally::report(std::vector<Diagnostic>& notices) const {
 TraceAssembly::TraceAssembly(WorkloadBuilder& builder, bool lenient)
     : builder_(builder), lenient_(lenient) {}
 
-void FileTrace::add(Node node, const std::vector<std::uint64_t>& ids) {
-  node.first_dependency = static_cast<std::uint32_t>(waits_for.size());
-  node.dependencies = static_cast<std::uint32_t>(ids.size());
-  waits_for.insert(waits_for.end(), ids.begin(), ids.end());
+void FileTrace::add(Node node) {
+  if (!nodes.empty())
+    node.first_dependency = nodes.back().first_dependency + nodes.back().dependencies;
+  node.dependencies = static_cast<std::uint32_t>(waits_for.size()) - node.first_dependency;
   nodes.push_back(node);
 }
 

@@ -38,7 +38,8 @@ struct FileTrace {
   std::string file;
   std::vector<Node> nodes;
   std::vector<std::uint64_t> waits_for;
-  void add(Node node, const std::vector<std::uint64_t>& ids);
+  /// What was added to `waits_for` since the node before are the node's.
+  void add(Node node);
   /// Who called a node, which says nothing about when it runs: has to be there, and no more.
   std::vector<std::pair<std::uint32_t, std::uint64_t>> callers;  ///< index of the node, id
 };

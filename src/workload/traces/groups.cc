@@ -60,6 +60,12 @@ void NodeOfFile::fail(const std::string& problem, const std::string& hint, ExitC
   throw Failure(text() + problem, {.file = *file}, hint, code);
 }
 
+Time NodeOfFile::time(std::int64_t nanoseconds) const {
+  if (nanoseconds > std::numeric_limits<std::int64_t>::max() / 1'000'000)
+    fail(" has a time beyond the 9,223 s that a time can be");
+  return Time::from_ns(nanoseconds);
+}
+
 ProcessGroups::ProcessGroups(WorkloadBuilder& builder, int ranks, bool replicated)
     : builder_(builder), ranks_(ranks), replicated_(replicated) {}
 
@@ -386,10 +392,7 @@ std::optional<int> ProcessGroups::other_of_pair(std::string_view name,
 std::uint16_t ProcessGroups::stream(std::int32_t family) {
   std::optional<std::uint16_t>& known = streams_[index(family)];
   if (!known) {
-    const Workload& workload = builder_.workload();
-    if (workload.streams.size() >= std::numeric_limits<std::uint16_t>::max())
-      throw Failure("there are more than 65,535 process groups");
-    known = builder_.stream("group " + workload.families[index(family)].name);
+    known = builder_.stream("group " + builder_.workload().families[index(family)].name);
     builder_.workload().streams[*known].assumed = true;  // a trace file says nothing of streams
   }
   return *known;

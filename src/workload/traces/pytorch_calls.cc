@@ -101,6 +101,25 @@ TorchCallKind torch_call_kind(std::string_view name) {
   return TorchCallKind::unknown;
 }
 
+bool is_communication_kernel(std::string_view name) {
+  for (const std::string_view part :
+       {"ncclKernel", "ncclDev", "rcclDev", "rcclGenericKernel", "mscclKernel"})
+    if (name.find(part) != std::string_view::npos) return true;
+  return false;
+}
+
+void TorchCall::take(const CallArguments& said) {
+  name = std::string(said.collective);
+  sent = said.sent;
+  received = said.received;
+  says_counts = true;
+  type = std::string(said.type);
+  group = std::string(said.group);
+  size = said.group_size.value_or(0);
+  first = said.first.value_or(-1);
+  stride = said.stride.value_or(-1);
+}
+
 std::vector<int> parse_rank_list(std::string_view text) {
   return numbers_in<int>(text);
 }

@@ -32,8 +32,18 @@ enum class TorchCallKind : std::uint8_t {
 };
 /// Of "allreduce", "nccl:_all_gather_base", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)".
 TorchCallKind torch_call_kind(std::string_view name);
+/// Whether it is one of NCCL, RCCL or MSCCL.
+bool is_communication_kernel(std::string_view name);
+
+/// What a trace says of a call by name. Texts refer to the file's content.
+struct CallArguments {
+  std::string_view collective, type, group;
+  std::optional<std::int64_t> sent, received, group_size, first, stride;
+};
 
 struct TorchCall {
+  void take(const CallArguments& said);
+
   std::string name;                                   ///< what the kind is told by
   std::optional<std::int64_t> sent, received;         ///< elements, of this rank
   bool says_counts = false;                           ///< these are said, and not of its tensors
