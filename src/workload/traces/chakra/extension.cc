@@ -22,15 +22,13 @@ ExtensionJson json_of(const ModelFacts& facts) {
           {"flop", facts.flop},   {"type", name_of(facts.type)}, {"memory", facts.memory}};
 }
 
-ModelFacts facts_of(const JsonValue& json, const ExtensionJson& parsed) {
+ModelFacts facts_of(const JsonValue& json) {
   ModelFacts facts;
   facts.model = json.at("model").text();
   facts.phase = json.at("phase").text();
   facts.tokens = json.integer("tokens", 0, kMostNumber);
-  const ExtensionJson& flop = parsed.at("flop");
-  if (!flop.is_number() || !(flop.get<double>() >= 0))
-    json.at("flop").fail("a number of at least 0 is needed here");
-  facts.flop = flop.get<double>();
+  facts.flop = json.at("flop").number();
+  if (facts.flop < 0) json.at("flop").fail("a number of at least 0 is needed here");
   facts.type = parse_data_type(json.at("type").text()).value_or(facts.type);
   for (const JsonValue& of_class : json.at("memory").items()) {
     auto& sizes = facts.memory.emplace_back();
@@ -49,9 +47,8 @@ std::vector<std::string> texts_of(const JsonValue& list) {
 void take_workload(const std::string& text, TraceAssembly& assembly, ProcessGroups& groups,
                    const std::string& file) {
   try {
-    const JsonFile source{text, file};
-    const ExtensionJson parsed = parse_json(source);
-    const JsonValue json(parsed, source);
+    const JsonText source(text, file);
+    const JsonValue json = source.root();
     Workload& workload = assembly.builder().workload();
     workload.name = json.at("name").text();
     for (const JsonValue& each : json.at("streams").items()) {
@@ -66,20 +63,14 @@ void take_workload(const std::string& text, TraceAssembly& assembly, ProcessGrou
       groups.define_family(family[0].text(), texts_of(family[1]));
     }
     assembly.written_classes = texts_of(json.at("classes"));
-    if (json.has("facts")) workload.facts = facts_of(json.at("facts"), parsed.at("facts"));
-    if (json.has("splits")) {
-      for (const JsonValue& each : json.at("splits").items()) {
-        Splits& splits = workload.splits.emplace_back();
-        for (const JsonValue& bytes : each.items()) splits.push_back(bytes.integer(0, kMostNumber));
-      }
+    if (const auto facts = json.find("facts")) workload.facts = facts_of(*facts);
+    for (const JsonValue& each : json.items("splits")) {
+      Splits& splits = workload.splits.emplace_back();
+      for (const JsonValue& bytes : each.items()) splits.push_back(bytes.integer(0, kMostNumber));
     }
-    if (json.has("recorded_on")) {
-      const JsonValue device = json.at("recorded_on");
-      workload.recorded_on = {device.at("name").text(), device.integer("units", 0, kMostNumber),
-                              device.integer("memory", 0, kMostNumber)};
-    }
-  } catch (const ExtensionJson::exception&) {
-    throw Failure(fmt::format("its {} is damaged", kWorkloadAttribute), {.file = file});
+    if (const auto device = json.find("recorded_on"))
+      workload.recorded_on = {device->at("name").text(), device->integer("units", 0, kMostNumber),
+                              device->integer("memory", 0, kMostNumber)};
   } catch (const Failure& failure) {
     const Diagnostic& first = failure.diagnostics().items().front();
     throw Failure(fmt::format("its {} is damaged: {}", kWorkloadAttribute, first.message),
