@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "core/json.h"
 
@@ -93,6 +94,24 @@ constexpr std::int64_t kMostSplits = 1 << 30;
 constexpr auto kLastType = static_cast<std::int64_t>(DataType::fp8_e5m2);
 constexpr auto kLastKind = static_cast<std::int64_t>(Compute::Kind::other);
 
+/// The numbers of a Compute in the order of files, each with its bounds.
+template <typename AnyCompute, typename Visit>
+void each_number(AnyCompute& c, const Visit& visit) {
+  auto& p = c.product;
+  visit(c.kind, 0, kLastKind);
+  for (auto* size : {&p.m, &p.n, &p.k, &p.batch}) visit(*size, 0, kMostNumber);
+  visit(p.type, 0, kLastType);
+  visit(p.output, -1, kLastType);
+  visit(p.accumulate, 0, 1);
+  for (auto* size : {&c.batch, &c.heads, &c.kv_heads, &c.queries, &c.keys, &c.head_dim})
+    visit(*size, 0, kMostNumber);
+  visit(c.causal, 0, 1);
+  visit(c.backward, 0, 1);
+  visit(c.type, 0, kLastType);
+  for (auto* amount : {&c.flop, &c.read, &c.written}) visit(*amount, 0, kMostNumber);
+  visit(c.concluded, 0, 1);
+}
+
 }  // namespace
 
 std::optional<ChakraExtension> read_extension(const chakra::GlobalMetadata& metadata,
@@ -171,62 +190,38 @@ void extend_call(CollectiveCall& call, const ChakraAttributes& attributes, const
   }
 }
 
-std::vector<std::int64_t> numbers_of(const Compute& c) {
-  const machine::GemmShape& p = c.product;
-  return {static_cast<std::int64_t>(c.kind),
-          p.m,
-          p.n,
-          p.k,
-          p.batch,
-          static_cast<std::int64_t>(p.type),
-          p.output ? static_cast<std::int64_t>(*p.output) : -1,
-          p.accumulate ? 1 : 0,
-          c.batch,
-          c.heads,
-          c.kv_heads,
-          c.queries,
-          c.keys,
-          c.head_dim,
-          c.causal ? 1 : 0,
-          c.backward ? 1 : 0,
-          static_cast<std::int64_t>(c.type),
-          c.flop,
-          c.read,
-          c.written,
-          c.concluded ? 1 : 0};
+std::vector<std::int64_t> numbers_of(const Compute& compute) {
+  std::vector<std::int64_t> numbers;
+  each_number(compute, [&](const auto& value, std::int64_t, std::int64_t) {
+    if constexpr (std::is_same_v<decltype(value), const std::optional<DataType>&>)
+      numbers.push_back(value ? static_cast<std::int64_t>(*value) : -1);
+    else
+      numbers.push_back(static_cast<std::int64_t>(value));
+  });
+  return numbers;
 }
 
 std::optional<Compute> extended_compute(const ChakraAttributes& attributes, const NodeOfFile& at) {
   const chakra::AttributeProto* attribute = attributes.find(Attribute::compute);
   if (attribute == nullptr) return std::nullopt;
-  const auto numbers = integers_of(*attribute);
-  Compute c;
+  auto numbers = integers_of(*attribute);
+  Compute compute;
+  const std::size_t count = numbers_of(compute).size();
   // Files of before do not have the last one.
-  const std::size_t count = numbers_of(c).size();
-  if (!numbers || (numbers->size() != count && numbers->size() != count - 1))
+  if (numbers && numbers->size() == count - 1) numbers->push_back(0);
+  if (!numbers || numbers->size() != count)
     at.fail(fmt::format(" has a {} that is damaged", name_of(Attribute::compute)));
-  std::size_t next = 0;
-  const auto take = [&](std::int64_t least, std::int64_t most) {
-    const std::int64_t value = (*numbers)[next++];
-    if (value < least || value > most)
+  auto next = numbers->begin();
+  each_number(compute, [&](auto& value, std::int64_t least, std::int64_t most) {
+    const std::int64_t number = *next++;
+    if (number < least || number > most)
       at.fail(fmt::format(" has a {} that is out of range", name_of(Attribute::compute)));
-    return value;
-  };
-  c.kind = static_cast<Compute::Kind>(take(0, kLastKind));
-  machine::GemmShape& p = c.product;
-  for (std::int64_t* value : {&p.m, &p.n, &p.k, &p.batch}) *value = take(0, kMostNumber);
-  p.type = static_cast<DataType>(take(0, kLastType));
-  const std::int64_t output = take(-1, kLastType);
-  if (output >= 0) p.output = static_cast<DataType>(output);
-  p.accumulate = take(0, 1) != 0;
-  for (std::int64_t* value : {&c.batch, &c.heads, &c.kv_heads, &c.queries, &c.keys, &c.head_dim})
-    *value = take(0, kMostNumber);
-  c.causal = take(0, 1) != 0;
-  c.backward = take(0, 1) != 0;
-  c.type = static_cast<DataType>(take(0, kLastType));
-  for (std::int64_t* value : {&c.flop, &c.read, &c.written}) *value = take(0, kMostNumber);
-  if (numbers->size() == count) c.concluded = take(0, 1) != 0;
-  return c;
+    if constexpr (std::is_same_v<decltype(value), std::optional<DataType>&>)
+      value = number < 0 ? std::nullopt : std::optional(static_cast<DataType>(number));
+    else
+      value = static_cast<std::remove_reference_t<decltype(value)>>(number);
+  });
+  return compute;
 }
 
 std::vector<std::vector<std::string>> group_names(const Workload& workload) {

@@ -10,6 +10,7 @@
 #include "core/index.h"
 #include "core/text.h"
 #include "workload/traces/chakra/attributes.h"
+#include "workload/traces/chakra/collective.h"
 #include "workload/traces/chakra/extension.h"
 #include "workload/traces/chakra/messages.h"
 
@@ -212,7 +213,7 @@ class ChakraWriter {
     fill_amounts(message, amounts);
     const Compute plain{.flop = amounts.flop, .read = amounts.bytes};
     const bool is_nothing = amounts.flop == 0 && amounts.bytes == 0;
-    if (is_nothing || numbers_of(plain) != numbers_of(compute)) fill_numbers(message, compute);
+    if (is_nothing || plain != compute) fill_numbers(message, compute);
   }
 
   void fill_memory(chakra::Node& message, const Node& node) const {
@@ -223,7 +224,7 @@ class ChakraWriter {
     add_number(message, Attribute::tensor_size, amounts_of(compute).bytes);
     const Compute plain{.read = compute.read, .written = compute.written};
     const bool is_one_way = (compute.read == 0) != (compute.written == 0);
-    if (!is_one_way || numbers_of(plain) != numbers_of(compute)) fill_numbers(message, compute);
+    if (!is_one_way || plain != compute) fill_numbers(message, compute);
   }
 
   /// Of the families' groups: the rank's own. Of a ring the one in which it is the first, or the
@@ -235,7 +236,7 @@ class ChakraWriter {
   }
 
   void fill_collective(chakra::Node& message, const CollectiveCall& call) const {
-    add_number(message, Attribute::comm_type, type_of(call.kind));
+    add_number(message, Attribute::comm_type, comm_type_of(call.kind));
     std::int64_t size = call.bytes;
     if (call.kind == Collective::all_gather) {
       // Of one rank.
@@ -248,23 +249,6 @@ class ChakraWriter {
     add_text(message, Attribute::pg_name, names_[index(call.family)][group_of(call.family)]);
     if (call.type != CollectiveCall{}.type) add_text(message, Attribute::type, name_of(call.type));
     if (call.splits >= 0) add_number(message, Attribute::splits, call.splits);
-  }
-
-  static std::int64_t type_of(Collective kind) {
-    switch (kind) {
-      case Collective::all_gather:
-        return chakra::ALL_GATHER;
-      case Collective::reduce_scatter:
-        return chakra::REDUCE_SCATTER;
-      case Collective::all_to_all:
-        return chakra::ALL_TO_ALL;
-      case Collective::broadcast:
-        return chakra::BROADCAST;
-      case Collective::reduce:
-        return chakra::REDUCE;
-      default:
-        return chakra::ALL_REDUCE;
-    }
   }
 
   void fill_message(chakra::Node& message, const Node& node) const {
