@@ -181,6 +181,32 @@ std::uint32_t Trace::add(Node node, std::span<const std::uint32_t> after) {
   return static_cast<std::uint32_t>(nodes.size() - 1);
 }
 
+Amounts amounts_of(const Compute& c) {
+  const auto real = [](std::int64_t value) { return static_cast<double>(value); };
+  const auto whole = [](double value) {
+    constexpr double kMost = 9e18;
+    return static_cast<std::int64_t>(std::min(value, kMost));
+  };
+  double flop = 0, bytes = real(c.read) + real(c.written);
+  if (c.kind == Compute::Kind::product) {
+    const machine::GemmShape& p = c.product;
+    const double m = real(p.m), n = real(p.n), k = real(p.k), batch = real(p.batch);
+    flop = 2 * m * n * k * batch;
+    if (bytes == 0)
+      bytes = batch * (size_of(p.type) * (m * k + k * n) +
+                       size_of(p.output.value_or(p.type)) * m * n * (p.accumulate ? 2 : 1));
+  } else if (c.kind == Compute::Kind::attention) {
+    const double heads = real(c.heads), kv_heads = real(c.kv_heads > 0 ? c.kv_heads : c.heads);
+    const double queries = real(c.queries), keys = real(c.keys), head_dim = real(c.head_dim);
+    flop = 4 * real(c.batch) * heads * queries * keys * head_dim * (c.causal ? 0.5 : 1) *
+           (c.backward ? 2.5 : 1);
+    if (bytes == 0)
+      bytes = real(c.batch) * 2 * (heads * queries + kv_heads * keys) * head_dim * size_of(c.type) *
+              (c.backward ? 2 : 1);
+  }
+  return {c.flop > 0 ? c.flop : whole(flop), whole(bytes)};
+}
+
 std::string_view name_of(NodeKind kind) {
   constexpr std::array<std::string_view, 8> kNames{
       "nothing", "host", "compute", "memory", "collective", "send", "receive", "recorded-call"};

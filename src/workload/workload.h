@@ -49,6 +49,14 @@ struct Compute {
   bool is_nothing() const { return kind == Kind::other && flop == 0 && read == 0 && written == 0; }
 };
 
+struct Amounts {
+  std::int64_t flop = 0;
+  std::int64_t bytes = 0;  ///< 0: not known, or none
+};
+/// What the compute says; of products and attention that do not say it, what their shape says.
+/// Saturates.
+Amounts amounts_of(const Compute& compute);
+
 /// Groups of ranks that communicate with each other, e.g. all tensor-parallel groups. No rank is in
 /// two of them, but for rings: there groups are pairs of neighbours, and a rank is the first of one
 /// and the second of another. A group lists its ranks in the order of its communicator.

@@ -174,7 +174,7 @@ void Ranks::replay(std::uint32_t number, std::uint32_t node) {
 void Ranks::compute(std::uint32_t number, std::uint32_t node) {
   const Node& what = node_of(number, node);
   if (!configuration_.system.roofline || what.work < 0) return replay(number, node);
-  const KernelWork work = work_of(workload_.computes[index(what.work)]);
+  const Amounts work = amounts_of(workload_.computes[index(what.work)]);
   if (work.bytes == 0) {  // takes no time, and ASTRA-sim looks at what follows at the next event
     release(number, node);
     return free_children(number, node, false);

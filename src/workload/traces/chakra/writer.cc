@@ -31,41 +31,6 @@ void add_text(chakra::Node& message, Attribute name, std::string_view text) {
   add_attribute(message, name)->set_string_val(std::string(text));
 }
 
-/// For readers that count in flop and bytes only; saturates.
-struct ComputeAmounts {
-  std::int64_t flop = 0, bytes = 0;
-};
-
-std::int64_t saturated_number(double value) {
-  constexpr double kMost = 9e18;
-  return value < kMost ? static_cast<std::int64_t>(value) : std::int64_t{9'000'000'000'000'000'000};
-}
-
-ComputeAmounts amounts_of(const Compute& c) {
-  const machine::GemmShape& p = c.product;
-  const auto real = [](std::int64_t value) { return static_cast<double>(value); };
-  switch (c.kind) {
-    case Compute::Kind::product: {
-      const double m = real(p.m), n = real(p.n), k = real(p.k), batch = real(p.batch);
-      const double in = size_of(p.type), out = size_of(p.output.value_or(p.type));
-      return {
-          saturated_number(2 * m * n * k * batch),
-          saturated_number(batch * (in * (m * k + k * n) + out * m * n * (p.accumulate ? 2 : 1)))};
-    }
-    case Compute::Kind::attention: {
-      const double pairs = real(c.batch) * real(c.heads) * real(c.queries) * real(c.keys);
-      const double flop =
-          4 * pairs * real(c.head_dim) * (c.causal ? 0.5 : 1) * (c.backward ? 2.5 : 1);
-      const double rows = 2 * real(c.heads) * real(c.queries) + 2 * real(c.kv_heads) * real(c.keys);
-      return {saturated_number(flop),
-              saturated_number(real(c.batch) * rows * real(c.head_dim) * size_of(c.type))};
-    }
-    case Compute::Kind::other:
-      break;
-  }
-  return {c.flop, saturated_number(real(c.read) + real(c.written))};
-}
-
 class ChakraWriter {
  public:
   explicit ChakraWriter(const Workload& workload)
@@ -194,7 +159,7 @@ class ChakraWriter {
     add_attribute(message, Attribute::is_cpu_op)->set_bool_val(node.kind == NodeKind::host);
   }
 
-  static void fill_amounts(chakra::Node& message, const ComputeAmounts& amounts) {
+  static void fill_amounts(chakra::Node& message, const Amounts& amounts) {
     add_number(message, Attribute::num_ops, amounts.flop);
     add_number(message, Attribute::tensor_size, amounts.bytes);
   }
@@ -207,7 +172,7 @@ class ChakraWriter {
   void fill_compute(chakra::Node& message, const Node& node) const {
     if (node.work < 0) return fill_amounts(message, {});
     const Compute& compute = workload_.computes[index(node.work)];
-    ComputeAmounts amounts = amounts_of(compute);
+    Amounts amounts = amounts_of(compute);
     // ASTRA-sim's roofline divides by both: one operation for all bytes takes as long as these do.
     if (amounts.bytes > 0 && amounts.flop == 0) amounts.flop = 1;
     fill_amounts(message, amounts);
