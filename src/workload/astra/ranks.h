@@ -120,8 +120,7 @@ class Ranks : public Collectives::Listener {
   /// Who a rank sends to or receives from, by family and whether the rank is the first of its pair.
   mutable std::map<std::pair<std::int32_t, bool>, std::unordered_map<int, int>> peers_;
   std::vector<Box> boxes_;
-  std::vector<Parcel> parcels_;
-  std::vector<std::uint32_t> unused_parcels_;
+  Pool<Parcel> parcels_;
   std::vector<RemoteMemory> memories_;
 };
 
