@@ -1,6 +1,7 @@
 #include "core/json.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -220,6 +221,10 @@ JsonValue JsonValue::at(std::string_view key) const {
   return {*found, *file_, fmt::format("{}/{}", pointer_, key)};
 }
 
+std::optional<JsonValue> JsonValue::find(std::string_view key) const {
+  return has(key) ? std::optional(at(key)) : std::nullopt;
+}
+
 std::vector<JsonValue> JsonValue::items() const {
   if (!value_->is_array()) fail(fmt::format("an array is needed here, not {}", kind_of(*value_)));
   std::vector<JsonValue> out;
@@ -259,6 +264,25 @@ std::uint64_t JsonValue::unsigned_integer() const {
   if (!value_->is_number_unsigned())
     fail(fmt::format("a whole number of at least 0 is needed here, not {}", kind_of(*value_)));
   return value_->get<std::uint64_t>();
+}
+
+double JsonValue::number() const {
+  if (!value_->is_number()) fail(fmt::format("a number is needed here, not {}", kind_of(*value_)));
+  return value_->get<double>();
+}
+
+double JsonValue::positive() const {
+  const double value = number();
+  if (value <= 0) fail(fmt::format("{} is not above 0", value_->dump()));
+  return value;
+}
+
+std::string JsonValue::one_of(std::initializer_list<std::string_view> words) const {
+  const std::string word = text();
+  const std::vector<std::string> known(words.begin(), words.end());
+  if (std::ranges::find(known, word) == known.end())
+    fail(fmt::format("'{}' is none of {}", word, fmt::join(known, ", ")), suggest(word, known));
+  return word;
 }
 
 }  // namespace hemiola

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,8 +42,9 @@ class JsonValue {
   bool has(std::string_view key) const;
   std::vector<std::string> keys() const;  ///< of an object, sorted
   bool is_text() const { return value_->is_string(); }
-  JsonValue at(std::string_view key) const;  ///< a member
-  std::vector<JsonValue> items() const;      ///< the elements of an array
+  JsonValue at(std::string_view key) const;                   ///< a member
+  std::optional<JsonValue> find(std::string_view key) const;  ///< a member that may be absent
+  std::vector<JsonValue> items() const;                       ///< the elements of an array
   std::vector<JsonValue> items(
       std::string_view key) const;  ///< of a member; none where it is absent
 
@@ -50,10 +52,19 @@ class JsonValue {
   bool boolean() const;
   std::int64_t integer(std::int64_t least, std::int64_t most) const;
   std::uint64_t unsigned_integer() const;
+  double number() const;
+  double positive() const;  ///< a number above 0
+  /// Failure for a text that is none of `words`.
+  std::string one_of(std::initializer_list<std::string_view> words) const;
   std::int64_t integer(std::string_view key, std::int64_t least, std::int64_t most) const {
     return at(key).integer(least, most);
   }
+  std::int64_t integer_or(std::string_view key, std::int64_t otherwise, std::int64_t least,
+                          std::int64_t most) const {
+    return has(key) ? integer(key, least, most) : otherwise;
+  }
 
+  const nlohmann::json& json() const { return *value_; }
   const std::string& pointer() const { return pointer_; }
   SourceLocation where() const;  ///< with the line, which takes a search through the text
   [[noreturn]] void fail(const std::string& message, const std::string& hint = {}) const;
@@ -62,6 +73,21 @@ class JsonValue {
   const nlohmann::json* value_;
   const JsonFile* file_;
   std::string pointer_;
+};
+
+/// A file that was read, which outlives its values; so does `text`.
+class JsonText {
+ public:
+  JsonText(std::string_view text, const std::string& name)
+      : file_{text, name}, json_(parse_json(file_)) {}
+  JsonText(const JsonText&) = delete;
+  JsonText& operator=(const JsonText&) = delete;
+
+  JsonValue root() const { return {json_, file_}; }
+
+ private:
+  JsonFile file_;
+  nlohmann::json json_;
 };
 
 }  // namespace hemiola

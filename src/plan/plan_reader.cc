@@ -412,9 +412,8 @@ std::vector<int> ranks_of(const JsonValue& value, int ranks) {
 }
 
 Plan read_plan(std::string_view json, const std::string& file) {
-  const JsonFile source{json, file};
-  const nlohmann::json parsed = parse_json(source);
-  Plan plan = Reader(JsonValue(parsed, source)).read();
+  const JsonText source(json, file);
+  Plan plan = Reader(source.root()).read();
   if (plan.name.empty()) plan.name = file;
   try {
     check_budget(plan, file);

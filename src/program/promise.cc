@@ -112,9 +112,8 @@ Promise read_promise(const JsonValue& value, int ranks) {
 }
 
 Promise read_promise(std::string_view json, const std::string& file, int ranks) {
-  const JsonFile source{json, file};
-  const nlohmann::json parsed = parse_json(source);
-  Promise promise = read_promise(JsonValue(parsed, source), ranks);
+  const JsonText source(json, file);
+  Promise promise = read_promise(source.root(), ranks);
   promise.text = json;
   return promise;
 }

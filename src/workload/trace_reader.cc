@@ -5,7 +5,6 @@
 
 #include <map>
 #include <memory>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -24,12 +23,6 @@
 
 namespace hemiola::workload {
 namespace {
-
-std::vector<int> ranks_up_to(int count) {
-  std::vector<int> ranks(index(count));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
 
 void define_groups(const TraceRequest& request, const TraceFiles& files, ProcessGroups& groups,
                    std::vector<Diagnostic>& notices) {
@@ -64,28 +57,26 @@ class TraceReader {
     if (format == TraceFormat::chakra_json) content = chakra_from_json(file.name, content);
     switch (format) {
       case TraceFormat::pytorch: {
-        const TorchFile torch(file.name, std::move(content));
+        const TorchNodes torch = parse_pytorch(file.name, std::move(content));
         if (!torch.has_known_schema())
           assembly_.builder().workload().notices.push_back(
               {Severity::warning,
                fmt::format("schema {} is not known, and read as 1.1.1-chakra.0.0.4: what it calls "
                            "otherwise is not seen",
-                           shorten(torch.schema())),
+                           shorten(torch.schema)),
                {.file = file.name},
                {}});
         groups_.begin_file(rank, 0);
-        trace = read_pytorch(file.name, torch.nodes(), assembly_, groups_, sizes_, tally_);
+        trace = read_pytorch(file.name, torch.nodes, assembly_, groups_, sizes_, tally_);
         break;
       }
       case TraceFormat::kineto: {
-        std::shared_ptr<const KinetoFile> kineto = std::exchange(only_, nullptr);
-        if (kineto == nullptr)
-          kineto = std::make_shared<const KinetoFile>(file.name, std::move(content));
-        groups_.begin_file(kineto_rank_of(*kineto, rank), world_of(*kineto),
-                           kineto->events().rank.has_value());
-        set_device(kineto->events(), file.name);
+        const KinetoEvents events = only_ ? *std::exchange(only_, std::nullopt)
+                                          : parse_kineto(file.name, std::move(content));
+        groups_.begin_file(kineto_rank_of(events, rank), world_of(events), events.rank.has_value());
+        set_device(events, file.name);
         const auto inferred = inferred_.find(file.name);
-        trace = read_kineto(file.name, kineto->events(),
+        trace = read_kineto(file.name, events,
                             inferred == inferred_.end() ? InferredGroups() : inferred->second,
                             assembly_, groups_, sizes_, tally_);
         break;
@@ -115,15 +106,15 @@ class TraceReader {
     bool has_unnamed = false;
     for (std::size_t f = 0; f < files.size(); ++f) {
       if (trace_format(files[f].start(kTraceStart)) != TraceFormat::kineto) continue;
-      const auto kineto = std::make_shared<const KinetoFile>(files[f].name, files[f].content());
-      const KinetoLaunches launches = find_launches(kineto->events());
-      all.push_back(KinetoCalls(kineto->events(), launches)
-                        .communicators(kineto_rank_of(*kineto, ranks[f]), world_of(*kineto)));
+      KinetoEvents events = parse_kineto(files[f].name, files[f].content());
+      const KinetoLaunches launches = find_launches(events);
+      all.push_back(KinetoCalls(events, launches)
+                        .communicators(kineto_rank_of(events, ranks[f]), world_of(events)));
       all.back().file = files[f].name;
       for (Communicator& one : all.back().unnamed)
         one.is_given = groups_.is_given(group_of_stream(one.stream));
       has_unnamed = has_unnamed || !all.back().unnamed.empty() || files.size() > 1;
-      if (files.size() == 1) only_ = kineto;
+      if (files.size() == 1) only_ = std::move(events);
     }
     if (!has_unnamed) return;
     std::vector<InferredGroups> found = workload::infer_groups(all);
@@ -146,13 +137,13 @@ class TraceReader {
 
  private:
   /// Where the files do not come in the order of ranks, there is one that says its own.
-  int kineto_rank_of(const KinetoFile& file, int rank) const {
-    const auto said = file.events().rank;
+  int kineto_rank_of(const KinetoEvents& events, int rank) const {
+    const auto said = events.rank;
     return said && groups_.replicated() && *said >= 0 && *said < (1 << 24) ? static_cast<int>(*said)
                                                                            : rank;
   }
-  static int world_of(const KinetoFile& file) {
-    const std::int64_t world = file.events().world.value_or(0);
+  static int world_of(const KinetoEvents& events) {
+    const std::int64_t world = events.world.value_or(0);
     return world > 0 && world <= (1 << 24) ? static_cast<int>(world) : 0;
   }
 
@@ -177,7 +168,7 @@ class TraceReader {
   Tally tally_;
   int rank_ = 0;
   std::string group_file_;                          ///< of --groups; empty: none
-  std::shared_ptr<const KinetoFile> only_;          ///< the only file, once it was looked at
+  std::optional<KinetoEvents> only_;                ///< of the only file, once it was looked at
   std::map<std::string, InferredGroups> inferred_;  ///< by file
 };
 
@@ -217,13 +208,12 @@ Workload read_workload(const TraceRequest& request) {
   Workload& workload = builder.workload();
   workload.source = request.path;
   TraceReader reader(request, files, builder, ranks);
-  std::vector<int> rank_of(files.ranks.size());
-  std::iota(rank_of.begin(), rank_of.end(), 0);
+  std::vector<int> rank_of = ranks_from(0, static_cast<int>(files.ranks.size()));
   if (request.replicate) rank_of = {files.rank_of_single.value_or(0)};
   reader.infer_groups(files.ranks, rank_of);
   for (std::size_t i = 0; i < files.ranks.size(); ++i) {
     reader.read(files.ranks[i], rank_of[i],
-                request.replicate ? ranks_up_to(ranks) : std::vector{rank_of[i]});
+                request.replicate ? ranks_from(0, ranks) : std::vector{rank_of[i]});
   }
   reader.finish(workload.notices);
   if (!files.ranks_from.empty())

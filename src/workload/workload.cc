@@ -3,37 +3,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
-#include <unordered_map>
+#include <numeric>
 #include <utility>
 
+#include "core/digest.h"
 #include "core/names.h"
+#include "workload/once.h"
 
 namespace hemiola::workload {
 namespace {
 
-auto key_of(const Compute& c) {
-  const machine::GemmShape& p = c.product;
-  return std::tuple(c.kind, p.m, p.n, p.k, p.batch, p.type, p.output, p.accumulate, c.batch,
-                    c.heads, c.kv_heads, c.queries, c.keys, c.head_dim, c.causal, c.backward,
-                    c.type, c.flop, c.read, c.written, c.concluded);
-}
-auto key_of(const CollectiveCall& c) {
-  return std::tuple(c.kind, c.family, c.bytes, c.type, c.product, c.splits);
-}
-auto key_of(const Message& m) {
-  return std::tuple(m.family, m.from_first, m.bytes, m.tag);
-}
-
-using ComputeKey = decltype(key_of(Compute{}));
-using CollectiveKey = decltype(key_of(CollectiveCall{}));
-using MessageKey = decltype(key_of(Message{}));
-
-template <class Known, class Key, class Value>
-std::int32_t once(Known& known, const Key& key, std::vector<Value>& values, const Value& value) {
-  const auto [at, is_new] = known.emplace(key, static_cast<std::int32_t>(values.size()));
-  if (is_new) values.push_back(value);
-  return at->second;
+/// The index of a value in its list, where it is put if it is new.
+template <class Known, class Value>
+std::uint32_t find_once(OnceIndex& index, std::uint64_t hash, std::vector<Known>& values,
+                        const Value& value) {
+  return index.find(
+      hash, [&](std::uint32_t at) { return values[at] == value; },
+      [&] {
+        values.emplace_back(value);
+        return static_cast<std::uint32_t>(values.size() - 1);
+      });
 }
 
 class Checker {
@@ -143,8 +132,7 @@ class Checker {
         return fmt::format("node {} '{}'", node.id, workload_.names[node.name]);
       };
       if (node.stream >= workload_.streams.size()) fail(where() + ": no such stream", trace.source);
-      for (std::uint32_t d = 0; d < node.dependencies; ++d) {
-        const std::uint32_t other = trace.dependencies[node.first_dependency + d];
+      for (const std::uint32_t other : trace.dependencies_of(node)) {
         if (other >= trace.nodes.size()) fail(where() + ": no such dependency", trace.source);
         if (&trace.nodes[other] == &node)
           throw Failure(where() + " waits for itself", {.file = trace.source}, {},
@@ -185,6 +173,40 @@ class Checker {
 
 }  // namespace
 
+std::uint32_t Trace::add(Node node, std::span<const std::uint32_t> after) {
+  node.first_dependency = static_cast<std::uint32_t>(dependencies.size());
+  node.dependencies = static_cast<std::uint32_t>(after.size());
+  dependencies.insert(dependencies.end(), after.begin(), after.end());
+  nodes.push_back(node);
+  return static_cast<std::uint32_t>(nodes.size() - 1);
+}
+
+Amounts amounts_of(const Compute& c) {
+  const auto real = [](std::int64_t value) { return static_cast<double>(value); };
+  const auto whole = [](double value) {
+    constexpr double kMost = 9e18;
+    return static_cast<std::int64_t>(std::min(value, kMost));
+  };
+  double flop = 0, bytes = real(c.read) + real(c.written);
+  if (c.kind == Compute::Kind::product) {
+    const machine::GemmShape& p = c.product;
+    const double m = real(p.m), n = real(p.n), k = real(p.k), batch = real(p.batch);
+    flop = 2 * m * n * k * batch;
+    if (bytes == 0)
+      bytes = batch * (size_of(p.type) * (m * k + k * n) +
+                       size_of(p.output.value_or(p.type)) * m * n * (p.accumulate ? 2 : 1));
+  } else if (c.kind == Compute::Kind::attention) {
+    const double heads = real(c.heads), kv_heads = real(c.kv_heads > 0 ? c.kv_heads : c.heads);
+    const double queries = real(c.queries), keys = real(c.keys), head_dim = real(c.head_dim);
+    flop = 4 * real(c.batch) * heads * queries * keys * head_dim * (c.causal ? 0.5 : 1) *
+           (c.backward ? 2.5 : 1);
+    if (bytes == 0)
+      bytes = real(c.batch) * 2 * (heads * queries + kv_heads * keys) * head_dim * size_of(c.type) *
+              (c.backward ? 2 : 1);
+  }
+  return {c.flop > 0 ? c.flop : whole(flop), whole(bytes)};
+}
+
 std::string_view name_of(NodeKind kind) {
   constexpr std::array<std::string_view, 8> kNames{
       "nothing", "host", "compute", "memory", "collective", "send", "receive", "recorded-call"};
@@ -221,6 +243,37 @@ bool is_ring(const GroupFamily& family) {
   });
 }
 
+std::vector<int> ranks_from(int first, int count) {
+  std::vector<int> ranks(index(count));
+  std::iota(ranks.begin(), ranks.end(), first);
+  return ranks;
+}
+
+std::vector<std::vector<int>> pairs_of_blocks(int size, int first, int second) {
+  std::vector<std::vector<int>> pairs;
+  for (int place = 0; place < size; ++place)
+    pairs.push_back({first * size + place, second * size + place});
+  return pairs;
+}
+
+std::vector<std::vector<int>> strided_groups(int ranks, int size, int stride) {
+  std::vector<std::vector<int>> groups;
+  for (int first = 0; first < ranks; ++first) {
+    if (first / stride % size != 0) continue;
+    std::vector<int>& group = groups.emplace_back();
+    for (int place = 0; place < size; ++place) group.push_back(first + place * stride);
+  }
+  return groups;
+}
+
+std::vector<std::int32_t> classes_of_ranks(const Workload& workload) {
+  std::vector<std::int32_t> classes(index(workload.ranks), -1);
+  for (std::size_t c = 0; c < workload.classes.size(); ++c)
+    for (const int rank : workload.classes[c].ranks)
+      classes[index(rank)] = static_cast<std::int32_t>(c);
+  return classes;
+}
+
 std::int64_t Workload::nodes() const {
   std::int64_t all = 0;
   for (const RankClass& one : classes)
@@ -230,11 +283,10 @@ std::int64_t Workload::nodes() const {
 
 struct WorkloadBuilder::Known {
   Workload workload;
-  std::unordered_map<std::string, std::uint32_t> names;
+  OnceIndex names, computes;
   std::map<std::vector<std::vector<int>>, std::int32_t> families;
-  std::map<ComputeKey, std::int32_t> computes;
-  std::map<CollectiveKey, std::int32_t> collectives;
-  std::map<MessageKey, std::int32_t> messages;
+  OnceList<CollectiveCall> collectives;
+  OnceList<Message> messages;
 };
 
 WorkloadBuilder::WorkloadBuilder(std::string name, int ranks) : known_(std::make_unique<Known>()) {
@@ -244,17 +296,16 @@ WorkloadBuilder::WorkloadBuilder(std::string name, int ranks) : known_(std::make
 WorkloadBuilder::~WorkloadBuilder() = default;
 
 std::uint32_t WorkloadBuilder::name(std::string_view text) {
-  std::vector<std::string>& names = known_->workload.names;
-  const auto [at, is_new] =
-      known_->names.emplace(std::string(text), static_cast<std::uint32_t>(names.size()));
-  if (is_new) names.emplace_back(text);
-  return at->second;
+  return find_once(known_->names, std::hash<std::string_view>()(text), known_->workload.names,
+                   text);
 }
 
 std::uint16_t WorkloadBuilder::stream(std::string_view name, bool in_order) {
   std::vector<Stream>& streams = known_->workload.streams;
   for (std::size_t s = 0; s < streams.size(); ++s)
     if (streams[s].name == name) return static_cast<std::uint16_t>(s);
+  if (streams.size() >= std::numeric_limits<std::uint16_t>::max())
+    throw Failure("there are more than 65,535 streams");
   streams.push_back({std::string(name), in_order});
   return static_cast<std::uint16_t>(streams.size() - 1);
 }
@@ -267,14 +318,19 @@ std::int32_t WorkloadBuilder::family(std::string_view name, std::vector<std::vec
   return at->second;
 }
 
-std::int32_t WorkloadBuilder::compute(const Compute& compute) {
-  return once(known_->computes, key_of(compute), known_->workload.computes, compute);
+std::int32_t WorkloadBuilder::compute(const Compute& c) {
+  const machine::GemmShape& p = c.product;
+  Digest digest;
+  for (const std::int64_t number : {p.m, p.n, p.k, c.queries, c.keys, c.flop, c.read, c.written})
+    digest.add(number);
+  return static_cast<std::int32_t>(
+      find_once(known_->computes, digest.value(), known_->workload.computes, c));
 }
 std::int32_t WorkloadBuilder::collective(const CollectiveCall& call) {
-  return once(known_->collectives, key_of(call), known_->workload.collectives, call);
+  return known_->collectives.find(known_->workload.collectives, call);
 }
 std::int32_t WorkloadBuilder::message(const Message& message) {
-  return once(known_->messages, key_of(message), known_->workload.messages, message);
+  return known_->messages.find(known_->workload.messages, message);
 }
 std::int32_t WorkloadBuilder::splits(Splits splits) {
   std::vector<Splits>& known = known_->workload.splits;

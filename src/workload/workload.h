@@ -5,10 +5,12 @@
 // launches (scheduler/schedule.h).
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +43,19 @@ struct Compute {
   /// Bytes are concluded from the arguments of an operator, and shared out among its kernels: where
   /// a time was recorded, that goes before them (ComputeSource::automatic).
   bool concluded = false;
+
+  auto operator<=>(const Compute&) const = default;
+  /// Takes no time, but for what was recorded.
+  bool is_nothing() const { return kind == Kind::other && flop == 0 && read == 0 && written == 0; }
 };
+
+struct Amounts {
+  std::int64_t flop = 0;
+  std::int64_t bytes = 0;  ///< 0: not known, or none
+};
+/// What the compute says; of products and attention that do not say it, what their shape says.
+/// Saturates.
+Amounts amounts_of(const Compute& compute);
 
 /// Groups of ranks that communicate with each other, e.g. all tensor-parallel groups. No rank is in
 /// two of them, but for rings: there groups are pairs of neighbours, and a rank is the first of one
@@ -64,6 +78,8 @@ struct CollectiveCall {
   /// Of Workload::splits, of an all-to-all in which pairs exchange other amounts than each other:
   /// then `bytes` is the most that a rank sends. -1: all amounts are equal.
   std::int32_t splits = -1;
+
+  auto operator<=>(const CollectiveCall&) const = default;
 };
 
 /// Bytes that each place of a group of `ranks` sends to each: place i to place j at i * ranks + j.
@@ -77,6 +93,8 @@ struct Message {
   bool from_first = true;  ///< the first rank of each pair sends, the second receives; or else
   std::int64_t bytes = 0;  ///< at least 1
   std::int32_t tag = 0;
+
+  auto operator<=>(const Message&) const = default;
 };
 
 enum class NodeKind : std::uint8_t {
@@ -114,13 +132,23 @@ struct Node {
   Time host{};
   Time recorded_begin{};  ///< since the start of the trace
   Time recorded{};        ///< duration in the trace; 0: not known
+
+  bool operator==(const Node&) const = default;
 };
+
+constexpr std::uint32_t kNoNode = ~std::uint32_t{0};
 
 /// What a rank does. Nodes are in the order in which the CPU launches them.
 struct Trace {
   std::string source;  ///< file
   std::vector<Node> nodes;
   std::vector<std::uint32_t> dependencies;  ///< indices of nodes that are over before
+
+  std::span<const std::uint32_t> dependencies_of(const Node& node) const {
+    return std::span(dependencies).subspan(node.first_dependency, node.dependencies);
+  }
+  /// Puts the node behind the others; it waits for these. Its index.
+  std::uint32_t add(Node node, std::span<const std::uint32_t> after);
 };
 
 struct Stream {
@@ -211,6 +239,17 @@ bool has_product(const Workload& workload, NodeKind kind, std::int32_t work);
 
 /// Whether ranks are in two pairs of the family: the first of one, the second of another.
 bool is_ring(const GroupFamily& family);
+
+/// first, first + 1, ...
+std::vector<int> ranks_from(int first, int count);
+/// Ranks 0 to `ranks` - 1 in groups of `size`, `stride` apart. `size` x `stride` divides `ranks`.
+std::vector<std::vector<int>> strided_groups(int ranks, int size, int stride);
+/// Of ranks in blocks of `size`, as stages of a pipeline are: those at the same place of two
+/// blocks.
+std::vector<std::vector<int>> pairs_of_blocks(int size, int first, int second);
+
+/// By rank, the index of its class.
+std::vector<std::int32_t> classes_of_ranks(const Workload& workload);
 
 /// Adds to a workload what it has once: equal works and names get the same index.
 class WorkloadBuilder {

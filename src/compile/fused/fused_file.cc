@@ -79,7 +79,8 @@ bool only_copy(const std::vector<plan::Item>& items) {
 }
 
 /// 128, "fp16", true, null: as Python writes it.
-std::string python_value(const JsonValue& value, const nlohmann::json& raw) {
+std::string python_value(const JsonValue& value) {
+  const nlohmann::json& raw = value.json();
   if (raw.is_boolean()) return raw.get<bool>() ? "True" : "False";
   if (raw.is_null()) return "None";
   if (raw.is_string()) return raw.dump();
@@ -324,19 +325,16 @@ std::string emitted_realization(const plan::Plan& plan) {
 }
 
 std::vector<Configuration> read_configurations(const std::string& text, const std::string& file) {
-  const JsonFile source{text, file};
-  const nlohmann::json parsed = parse_json(source);
-  const JsonValue root(parsed, source);
+  const JsonText source(text, file);
+  const JsonValue root = source.root();
   std::vector<Configuration> all;
-  const std::vector<JsonValue> items = root.items();
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    const JsonValue& one = items[i];
+  for (const JsonValue& one : root.items()) {
     Configuration made;
     made.span.file = file;
     made.span.line = one.where().line;
     for (const std::string& name : one.keys()) {
       const JsonValue value = one.at(name);
-      const std::string python = python_value(value, parsed.at(i).at(name));
+      const std::string python = python_value(value);
       if (name == "num_warps" || name == "num_stages")
         (name == "num_warps" ? made.warps : made.stages) = std::to_string(value.integer(1, 1024));
       else

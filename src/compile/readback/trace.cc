@@ -67,9 +67,8 @@ class TraceReader {
 
  private:
   void read(std::string_view line) {
-    const JsonFile source{line, file_};
-    const nlohmann::json parsed = parse_json(source);
-    const JsonValue event(parsed, source);
+    const JsonText source(line, file_);
+    const JsonValue event = source.root();
     event.allow_keys(
         {"rank", "call", "program", "tile", "at", "wait", "signal", "to", "value", "first_signal"});
     const auto number = [&](const char* key) { return event.integer(key, 0, kMostTraced); };

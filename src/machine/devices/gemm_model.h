@@ -5,6 +5,7 @@
 // choosing the tile by its modelled time is that of Origami (arXiv:2512.04226).
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 
@@ -24,6 +25,7 @@ struct GemmShape {
       DataType::bfloat16;  ///< of A and B; float32 means TF32 where there is such a unit
   std::optional<DataType> output = {};  ///< of C; that of A and B if none
   bool accumulate = false;              ///< C is read too
+  auto operator<=>(const GemmShape&) const = default;
 };
 
 struct GemmOptions {

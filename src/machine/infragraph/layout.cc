@@ -157,52 +157,71 @@ void each_edge(const std::vector<Edge>& edges, const std::function<void(const Ed
 
 }  // namespace
 
-/// A device with everything nested in it, its nodes numbered from 0.
-struct Layout::DevicePlan {
+/// A device with everything nested in it, its nodes numbered from 0. So is the infrastructure,
+/// whose components are the instances.
+struct Layout::Plan {
   struct Part {
-    const Component* component;
-    NodeId first;
-    NodeId unit;               ///< nodes of one of them
-    const DevicePlan* nested;  ///< null for a plain component
+    std::string name;
+    std::int64_t count;
+    SourceLocation where;
+    const Component* component;  ///< null for an instance
+    const Plan* nested;          ///< null for a plain component
+    NodeId first = 0;
+
+    NodeId unit() const { return nested ? nested->size : 1; }
   };
-  const Device* device = nullptr;
-  std::vector<Part> parts;
+  std::string what;      ///< a part is: "component"
+  const Device* device;  ///< null: the infrastructure
+  const std::vector<LinkDefinition>& links;
+  const std::vector<Edge>& edges;
+  std::vector<Part> parts{};
   NodeId size = 0;
-  mutable std::vector<Wire> wires;
+  mutable std::vector<Wire> wires{};
   mutable bool has_wires = false;
+
+  void add(Part part, const std::string& owner) {
+    if (part.count > kMostNodes || size + part.count * part.unit() > kMostNodes)
+      throw Failure(owner + " has more than " + std::to_string(kMostNodes) + " nodes", part.where,
+                    "check the counts");
+    part.first = size;
+    size += static_cast<NodeId>(part.count) * part.unit();
+    parts.push_back(std::move(part));
+  }
 
   /// Appends the nodes that segments[depth ...] name.
   void select(std::span<const Segment> segments, bool groups, NodeId base,
               const SourceLocation& where, std::vector<NodeId>& nodes) const {
     const Segment& segment = segments.front();
-    const auto part = std::ranges::find_if(
-        parts, [&](const Part& candidate) { return candidate.component->name == segment.name; });
-    if (part == parts.end())
-      unknown("component", segment.name, names_of(device->components), where);
+    const auto part = std::ranges::find(parts, segment.name, &Part::name);
+    if (part == parts.end()) unknown(what, segment.name, names_of(parts), where);
     if (!part->nested && segments.size() > 1)
       throw Failure("'" + segment.name + "' is no device and has no components", where);
     if (part->nested && segments.size() == 1 && !groups) {
       throw Failure("'" + segment.text() + "' is a device: an edge needs one of its components",
-                    where,
-                    "as in " + segment.text() + "." + part->nested->device->components[0].name);
+                    where, "as in " + segment.text() + "." + part->nested->parts[0].name);
     }
-    const Indices indices = segment.resolve(part->component->count, where);
+    const Indices indices = segment.resolve(part->count, where);
     for (std::int64_t i = 0; i < indices.count; ++i) {
-      const auto first = base + part->first + static_cast<NodeId>(indices.at(i)) * part->unit;
+      const auto first = base + part->first + static_cast<NodeId>(indices.at(i)) * part->unit();
       if (segments.size() > 1)
         part->nested->select(segments.subspan(1), groups, first, where, nodes);
       else
-        for (NodeId node = 0; node < part->unit; ++node) nodes.push_back(first + node);
+        for (NodeId node = 0; node < part->unit(); ++node) nodes.push_back(first + node);
     }
   }
 
   void append_nodes(const Node& like, const std::string& prefix, std::vector<Node>& nodes) const {
     for (const Part& part : parts) {
-      for (std::int64_t i = 0; i < part.component->count; ++i) {
+      for (std::int64_t i = 0; i < part.count; ++i) {
         Node node = like;
-        node.name = prefix + "." + part.component->name + "." + std::to_string(i);
+        node.name = prefix + part.name + "." + std::to_string(i);
+        if (part.component == nullptr) {
+          node.instance = part.name;
+          node.instance_index = static_cast<int>(i);
+          node.device = part.nested->device->name;
+        }
         if (part.nested) {
-          part.nested->append_nodes(like, node.name, nodes);
+          part.nested->append_nodes(node, node.name + ".", nodes);
           continue;
         }
         node.kind = kind_of(part.component->choice);
@@ -213,22 +232,22 @@ struct Layout::DevicePlan {
     }
   }
 
-  /// Nested devices first, in the order of the components, then the device's own edges.
+  /// Nested devices first, in the order of the components, then its own edges.
   const std::vector<Wire>& find_wires(Diagnostics& warnings) const {
     if (has_wires) return wires;
     has_wires = true;
     for (const Part& part : parts) {
       if (!part.nested) continue;
       const std::vector<Wire>& inner = part.nested->find_wires(warnings);
-      for (std::int64_t i = 0; i < part.component->count; ++i) {
-        check_room(wires.size(), inner.size(), part.component->where);
-        const NodeId base = part.first + static_cast<NodeId>(i) * part.unit;
+      for (std::int64_t i = 0; i < part.count; ++i) {
+        check_room(wires.size(), inner.size(), part.where);
+        const NodeId base = part.first + static_cast<NodeId>(i) * part.unit();
         for (const Wire& wire : inner)
           wires.push_back({wire.a + base, wire.b + base, wire.link, wire.device});
       }
     }
-    each_edge(device->edges, [&](const Edge& edge) {
-      const LinkDefinition& link = find_link(device->links, edge);
+    each_edge(edges, [&](const Edge& edge) {
+      const LinkDefinition& link = find_link(links, edge);
       const std::vector<Pair> pairs =
           join(end_of(edge.ep1), end_of(edge.ep2), edge, wires.size(), warnings);
       for (const auto& [a, b] : pairs) wires.push_back({a, b, &link, device});
@@ -238,7 +257,7 @@ struct Layout::DevicePlan {
 
   std::vector<NodeId> end_of(const Endpoint& end) const {
     std::vector<Segment> segments;
-    if (!end.owner.empty()) segments = parse_path(end.owner, end.where);
+    if (!end.owner.empty() || device == nullptr) segments = parse_path(end.owner, end.where);
     for (Segment& segment : parse_path(end.component, end.where))
       segments.push_back(std::move(segment));
     std::vector<NodeId> nodes;
@@ -247,44 +266,21 @@ struct Layout::DevicePlan {
   }
 };
 
-struct Layout::InstancePlan {
-  const Instance* instance;
-  const DevicePlan* device;
-  NodeId first;
-
-  void select(std::span<const Segment> segments, bool groups, const SourceLocation& where,
-              std::vector<NodeId>& nodes) const {
-    const Indices indices = segments.front().resolve(instance->count, where);
-    for (std::int64_t i = 0; i < indices.count; ++i) {
-      const NodeId base = first + static_cast<NodeId>(indices.at(i)) * device->size;
-      if (segments.size() > 1)
-        device->select(segments.subspan(1), groups, base, where, nodes);
-      else
-        for (NodeId node = 0; node < device->size; ++node) nodes.push_back(base + node);
-    }
-  }
-};
-
 Layout::~Layout() = default;
 
-Layout::Layout(const Document& document) : document_(document) {
+Layout::Layout(const Document& document)
+    : document_(document), whole_(new Plan{"instance", nullptr, document.links, document.edges}) {
   check_unique(document.devices, "devices");
   check_unique(document.instances, "instances");
   check_unique(document.links, "links");
   for (const Device& device : document.devices) plan(device.name, device.where);
-  std::int64_t nodes = 0;
-  for (const Instance& instance : document.instances) {
-    const DevicePlan& device = plan(instance.device, instance.where);
-    if (instance.count > kMostNodes || nodes + instance.count * device.size > kMostNodes) {
-      throw Failure("the machine has more than " + std::to_string(kMostNodes) + " nodes",
-                    instance.where, "check the counts");
-    }
-    instances_.push_back({&instance, &device, static_cast<NodeId>(nodes)});
-    nodes += instance.count * device.size;
-  }
+  for (const Instance& instance : document.instances)
+    whole_->add({instance.name, instance.count, instance.where, nullptr,
+                 &plan(instance.device, instance.where)},
+                "the machine");
 }
 
-const Layout::DevicePlan& Layout::plan(const std::string& name, const SourceLocation& where) {
+const Layout::Plan& Layout::plan(const std::string& name, const SourceLocation& where) {
   const auto known = devices_.find(name);
   if (known != devices_.end()) {
     if (known->second) return *known->second;
@@ -303,80 +299,33 @@ const Layout::DevicePlan& Layout::plan(const std::string& name, const SourceLoca
   check_unique(device->links, "links of '" + name + "'");
   if (device->components.empty())
     throw Failure("the device '" + name + "' has no components", device->where);
-  auto result = std::make_unique<DevicePlan>();
-  result->device = &*device;
-  std::int64_t size = 0;
+  std::unique_ptr<Plan> result(new Plan{"component", &*device, device->links, device->edges});
   for (const Component& component : device->components) {
     const bool nested = component.choice == Choice::device;
-    const DevicePlan* inner = nested ? &plan(component.name, component.where) : nullptr;
-    const NodeId unit = inner ? inner->size : 1;
-    if (component.count > kMostNodes || size + component.count * unit > kMostNodes) {
-      throw Failure(
-          "the device '" + name + "' has more than " + std::to_string(kMostNodes) + " nodes",
-          component.where, "check the counts");
-    }
-    result->parts.push_back({&component, static_cast<NodeId>(size), unit, inner});
-    size += component.count * unit;
+    result->add({component.name, component.count, component.where, &component,
+                 nested ? &plan(component.name, component.where) : nullptr},
+                "the device '" + name + "'");
   }
-  result->size = static_cast<NodeId>(size);
   return *(devices_[name] = std::move(result));
-}
-
-const Layout::InstancePlan& Layout::instance(const std::string& name,
-                                             const SourceLocation& where) const {
-  for (const InstancePlan& plan : instances_)
-    if (plan.instance->name == name) return plan;
-  unknown("instance", name, names_of(document_.instances), where);
 }
 
 std::vector<Node> Layout::nodes() const {
   std::vector<Node> nodes;
-  for (const InstancePlan& plan : instances_) {
-    for (std::int64_t i = 0; i < plan.instance->count; ++i) {
-      Node like;
-      like.instance = plan.instance->name;
-      like.instance_index = static_cast<int>(i);
-      like.device = plan.instance->device;
-      plan.device->append_nodes(like, like.instance + "." + std::to_string(i), nodes);
-    }
-  }
+  whole_->append_nodes({}, "", nodes);
   return nodes;
 }
 
 std::vector<Wire> Layout::wires(Diagnostics& warnings) const {
-  std::vector<Wire> wires;
   // Mistakes in a device that no instance uses are mistakes too.
   for (const auto& [name, device] : devices_) device->find_wires(warnings);
-  for (const InstancePlan& plan : instances_) {
-    const std::vector<Wire>& inner = plan.device->find_wires(warnings);
-    for (std::int64_t i = 0; i < plan.instance->count; ++i) {
-      check_room(wires.size(), inner.size(), plan.instance->where);
-      const NodeId base = plan.first + static_cast<NodeId>(i) * plan.device->size;
-      for (const Wire& wire : inner)
-        wires.push_back({wire.a + base, wire.b + base, wire.link, wire.device});
-    }
-  }
-  const auto end_of = [&](const Endpoint& end) {
-    std::vector<Segment> segments = parse_path(end.owner, end.where);
-    for (Segment& segment : parse_path(end.component, end.where))
-      segments.push_back(std::move(segment));
-    std::vector<NodeId> nodes;
-    instance(segments.front().name, end.where).select(segments, false, end.where, nodes);
-    return nodes;
-  };
-  each_edge(document_.edges, [&](const Edge& edge) {
-    const LinkDefinition& link = find_link(document_.links, edge);
-    const std::vector<Pair> pairs =
-        join(end_of(edge.ep1), end_of(edge.ep2), edge, wires.size(), warnings);
-    for (const auto& [a, b] : pairs) wires.push_back({a, b, &link, nullptr});
-  });
-  return wires;
+  whole_->find_wires(warnings);
+  return std::move(whole_->wires);
 }
 
 std::vector<NodeId> Layout::select(const std::string& name, const SourceLocation& where) const {
   const std::vector<Segment> segments = parse_path(name, where);
   std::vector<NodeId> nodes;
-  instance(segments.front().name, where).select(segments, true, where, nodes);
+  whole_->select(segments, true, 0, where, nodes);
   return nodes;
 }
 

@@ -37,15 +37,13 @@ class Layout {
   std::vector<NodeId> select(const std::string& name, const SourceLocation& where) const;
 
  private:
-  struct DevicePlan;
-  struct InstancePlan;
+  struct Plan;
 
-  const DevicePlan& plan(const std::string& device, const SourceLocation& where);
-  const InstancePlan& instance(const std::string& name, const SourceLocation& where) const;
+  const Plan& plan(const std::string& device, const SourceLocation& where);
 
   const Document& document_;
-  std::map<std::string, std::unique_ptr<DevicePlan>> devices_;  ///< null: being planned
-  std::vector<InstancePlan> instances_;
+  std::map<std::string, std::unique_ptr<Plan>> devices_;  ///< null: being planned
+  std::unique_ptr<Plan> whole_;
 };
 
 }  // namespace hemiola::machine::infragraph

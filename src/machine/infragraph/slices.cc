@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/lists.h"
 #include "core/units.h"
 
 namespace hemiola::machine::infragraph {
@@ -22,16 +23,6 @@ std::optional<std::int64_t> parse_index(std::string_view text) {
   return negative ? -*value : *value;
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
 }  // namespace
 
 Indices Segment::resolve(std::int64_t size, const SourceLocation& where) const {
@@ -41,9 +32,9 @@ Indices Segment::resolve(std::int64_t size, const SourceLocation& where) const {
                    "there are " + std::to_string(size) + " '" + name + "', from " + name +
                        "[0] to " + name + "[" + std::to_string(size - 1) + "]");
   };
-  const std::vector<std::string_view> parts = split(slice, ':');
+  const std::vector<std::string> parts = split(slice, ':');
   std::vector<std::optional<std::int64_t>> numbers;
-  for (const std::string_view part : parts) {
+  for (const std::string& part : parts) {
     numbers.push_back(parse_index(part));
     if (!numbers.back() && !part.empty()) throw fail("is no slice: use [i], [a:b] or [a:b:step]");
   }

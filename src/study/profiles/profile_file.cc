@@ -351,9 +351,8 @@ ProfileText read_csv_profile(std::string_view text, const std::string& file) {
 }
 
 ProfileText read_json_profile(std::string_view text, const std::string& file) {
-  const JsonFile source{text, file};
-  const nlohmann::json json = parse_json(source);
-  const JsonValue root(json, source);
+  const JsonText source(text, file);
+  const JsonValue root = source.root();
   root.allow_keys(
       {"hemiola_profile", "ranks", "unit", "clock", "origin", "at", "recorded", "buffers", "rows"});
   root.integer("hemiola_profile", 1, 1);
@@ -365,23 +364,22 @@ ProfileText read_json_profile(std::string_view text, const std::string& file) {
   profile.unit = root.at("unit").text();
   if (root.has("clock")) profile.clock = root.at("clock").text();
   if (root.has("at")) profile.at = root.at("at").text();
-  if (root.has("recorded"))
-    for (const auto& [key, value] : json["recorded"].items())
-      profile.recorded.emplace_back(key, root.at("recorded").at(key).text());
-  if (root.has("origin")) profile.origin = as_text(json["origin"]);
+  if (const auto recorded = root.find("recorded"))
+    for (const std::string& key : recorded->keys())
+      profile.recorded.emplace_back(key, recorded->at(key).text());
+  if (const auto origin = root.find("origin")) profile.origin = as_text(origin->json());
   for (const JsonValue& buffer : root.items("buffers")) {
     buffer.allow_keys({"name", "bytes"});
     profile.buffers.emplace_back(buffer.at("name").text(),
                                  std::to_string(buffer.integer("bytes", 1, INT64_MAX)));
   }
   const std::vector<std::string> columns = column_names();
-  const std::vector<JsonValue> rows = root.items("rows");
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    rows[r].allow_keys(columns);
-    RowText cells{.cells = {}, .where = {.file = file, .pointer = rows[r].pointer()}};
-    for (const auto& [key, value] : json["rows"][r].items()) {
+  for (const JsonValue& row : root.items("rows")) {
+    row.allow_keys(columns);
+    RowText cells{.cells = {}, .where = {.file = file, .pointer = row.pointer()}};
+    for (const auto& [key, value] : row.json().items()) {
       if (value.is_structured() || value.is_boolean() || value.is_null())
-        rows[r].at(key).fail("this is neither a number nor a text");
+        row.at(key).fail("this is neither a number nor a text");
       cells.cells.emplace(key, as_text(value));
     }
     profile.rows.push_back(std::move(cells));

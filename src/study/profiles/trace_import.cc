@@ -60,9 +60,8 @@ std::string text_of(const nlohmann::json& event, const char* key) {
 }
 
 KinetoTrace read_kineto(const NamedText& file, int otherwise) {
-  const JsonFile source{file.second, file.first};
-  const nlohmann::json json = parse_json(source);
-  const JsonValue root(json, source);
+  const JsonText source(file.second, file.first);
+  const JsonValue root = source.root();
   KinetoTrace read;
   read.trace.file = file.first;
   read.trace.rank = otherwise;
@@ -77,7 +76,7 @@ KinetoTrace read_kineto(const NamedText& file, int otherwise) {
   if (root.has("baseTimeNanoseconds"))
     base = root.integer("baseTimeNanoseconds", -kMostBase, kMostBase);
   const JsonValue list = root.at("traceEvents");
-  const nlohmann::json& events = json.at("traceEvents");
+  const nlohmann::json& events = list.json();
   if (!events.is_array()) list.fail("a list of events is needed here");
   for (std::size_t e = 0; e < events.size(); ++e) {
     const nlohmann::json& event = events[e];

@@ -92,15 +92,14 @@ ResultFile read_results(std::string_view text, const std::string& file) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos || text[begin] != '{')
     throw Failure("this is not the JSON of a result", {.file = file}, kHint);
-  const JsonFile source{text, file};
-  const nlohmann::json parsed = parse_json(source);
-  const JsonValue root(parsed, source);
+  const JsonText source(text, file);
+  const JsonValue root = source.root();
   if (!root.has("schema")) throw Failure("this is not the JSON of a result", {.file = file}, kHint);
   if (const std::string schema = root.at("schema").text(); schema != kSchema)
     root.at("schema").fail(fmt::format("the schema is '{}'", schema),
                            fmt::format("this version reads '{}'", kSchema));
   ResultFile read{.file = file,
-                  .models = root.has("models") ? root.integer("models", 0, INT64_MAX) : 0,
+                  .models = root.integer_or("models", 0, 0, INT64_MAX),
                   .command = text_or_nothing(root, "command"),
                   .machine = text_or_nothing(root, "machine"),
                   .program = text_or_nothing(root, "program"),

@@ -7,20 +7,10 @@
 
 namespace hemiola::workload::astra {
 
-std::uint32_t Calendar::Lists::take() {
-  if (unused.empty()) {
-    all.emplace_back();
-    return static_cast<std::uint32_t>(all.size() - 1);
-  }
-  const std::uint32_t list = unused.back();
-  unused.pop_back();
-  return list;
-}
-
-void Calendar::Lists::give_back(std::uint32_t list) {
-  all[list].items.clear();
-  all[list].next = 0;
-  unused.push_back(list);
+void Calendar::give_back(Pool<List>& lists, std::uint32_t list) {
+  lists[list].items.clear();
+  lists[list].next = 0;
+  lists.give_back(list);
 }
 
 std::uint32_t Calendar::bucket_of(std::int64_t time) {
@@ -53,7 +43,7 @@ bool Calendar::next_bucket() {
   if (current_ != kNone) {
     buckets_.erase(now_);
     recent_[index(now_ & 63)] = {};
-    events_.give_back(current_);
+    give_back(events_, current_);
     current_ = kNone;
   }
   if (times_.empty()) return false;
@@ -74,7 +64,7 @@ bool Calendar::next(Event& event) {
       }
       auto& open = open_[rank_];
       open.erase(std::ranges::find(open, std::pair(now_, list_)));
-      of_ranks_.give_back(list_);
+      give_back(of_ranks_, list_);
       list_ = kNone;
     }
     if (current_ == kNone || events_[current_].next == events_[current_].items.size()) {

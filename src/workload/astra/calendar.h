@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "workload/astra/pool.h"
+
 namespace hemiola::workload::astra {
 
 enum class EventKind : std::uint8_t {
@@ -52,15 +54,6 @@ class Calendar {
     std::vector<Event> items;
     std::size_t next = 0;
   };
-  /// Lists that are kept with their memory.
-  struct Lists {
-    std::vector<List> all;
-    std::vector<std::uint32_t> unused;
-
-    List& operator[](std::uint32_t list) { return all[list]; }
-    std::uint32_t take();
-    void give_back(std::uint32_t list);
-  };
   struct Recent {
     std::int64_t time = -1;
     std::uint32_t bucket = kNone;
@@ -68,15 +61,16 @@ class Calendar {
 
   std::uint32_t bucket_of(std::int64_t time);
   bool next_bucket();
+  static void give_back(Pool<List>& lists, std::uint32_t list);
 
   std::int64_t now_ = 0;
   std::int64_t handled_ = 0;
-  Lists events_;                                               ///< a bucket for each time
+  Pool<List> events_;                                          ///< a bucket for each time
   std::unordered_map<std::int64_t, std::uint32_t> buckets_;    ///< by time
   std::vector<Recent> recent_ = std::vector<Recent>(64);       ///< of them, by time modulo 64
   std::vector<std::pair<std::int64_t, std::uint32_t>> times_;  ///< heap, earliest first
   std::uint32_t current_ = kNone;
-  Lists of_ranks_;
+  Pool<List> of_ranks_;
   std::vector<std::vector<std::pair<std::int64_t, std::uint32_t>>> open_;  ///< by rank: time, list
   std::uint32_t rank_ = 0, list_ = kNone;  ///< whose list is being handled
 };

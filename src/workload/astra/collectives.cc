@@ -40,14 +40,7 @@ std::uint32_t Collectives::make_instance(Calls& calls, std::int32_t call, std::u
   if (plan == nullptr)
     plan = std::make_shared<const Plan>(
         make_plan(what, static_cast<std::int64_t>(ranks.size()), configuration_));
-
-  auto number = static_cast<std::uint32_t>(instances_.size());
-  if (unused_instances_.empty()) {
-    instances_.emplace_back();
-  } else {
-    number = unused_instances_.back();
-    unused_instances_.pop_back();
-  }
+  const std::uint32_t number = instances_.take();
   Instance& one = instances_[number];
   one.plan = plan;
   one.calls = &calls;
@@ -112,13 +105,7 @@ void Collectives::start(std::uint32_t rank, std::uint32_t node, std::int32_t cal
 void Collectives::add_stream(std::uint32_t instance, std::uint32_t rank, std::uint32_t member,
                              std::uint32_t chunk, std::int64_t priority,
                              const std::vector<Pass>& passes) {
-  auto stream = static_cast<std::uint32_t>(streams_.size());
-  if (unused_streams_.empty()) {
-    streams_.emplace_back();
-  } else {
-    stream = unused_streams_.back();
-    unused_streams_.pop_back();
-  }
+  const std::uint32_t stream = streams_.take();
   streams_[stream] = {.instance = instance,
                       .rank = rank,
                       .member = member,
@@ -158,7 +145,7 @@ void Collectives::advance(std::uint32_t stream) {
     queue.streams.erase(std::ranges::find(queue.streams, stream));
   }
   if (last) {
-    unused_streams_.push_back(stream);
+    streams_.give_back(stream);
     --queue_of(rank, before).running;
     return start_waiting(rank, before);
   }
@@ -192,7 +179,7 @@ void Collectives::finish(std::uint32_t stream) {
       calls.instances.erase(calls.instances.begin());
       ++calls.first;
     }
-    unused_instances_.push_back(one.instance);
+    instances_.give_back(one.instance);
   }
   if (node_over) listener_.over(one.rank, node);
 }

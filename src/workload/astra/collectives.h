@@ -148,10 +148,8 @@ class Collectives {
   mutable std::vector<std::unordered_map<int, Place>> places_;  ///< by family and rank, when asked
   std::map<std::pair<std::int32_t, std::size_t>, std::shared_ptr<const Plan>> plans_;
   std::map<std::pair<std::int32_t, std::uint32_t>, Calls> calls_;  ///< by call and group
-  std::vector<Instance> instances_;
-  std::vector<std::uint32_t> unused_instances_;
-  std::vector<Stream> streams_;
-  std::vector<std::uint32_t> unused_streams_;
+  Pool<Instance> instances_;
+  Pool<Stream> streams_;
   std::vector<Queue> queues_;                             ///< by rank and dimension
   std::vector<std::int64_t> priorities_;                  ///< by rank: of the next collective
   std::vector<std::array<std::int64_t, 4>> chunks_done_;  ///< by rank and kind: trees take turns

@@ -103,7 +103,7 @@ TEST(AstraSystem, MistakesAreNamed) {
             "system.json:1:23: error: 'lifo' is none of LIFO, FIFO, EXPLICIT (at "
             "/scheduling-policy)\n  hint: did you mean 'LIFO'?");
   EXPECT_EQ(system_refusal(R"({"local-mem-bw": "1600 GB/s"})"),
-            "system.json:1:18: error: 'local-mem-bw' must be a number above 0 (at /local-mem-bw)");
+            "system.json:1:18: error: a number is needed here, not a string (at /local-mem-bw)");
   EXPECT_EQ(system_refusal(R"({"preferred-dataset-splits": 0})"),
             "system.json:1:30: error: 0 is not in the range 1 to 1000000 (at "
             "/preferred-dataset-splits)");

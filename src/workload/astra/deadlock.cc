@@ -32,8 +32,8 @@ std::string ranks_text(const std::vector<int>& ranks) {
 std::vector<std::uint32_t> cycle_in(const Order& order, const std::vector<bool>& over) {
   std::vector<std::vector<std::uint32_t>> needs(over.size());
   for (std::uint32_t n = 0; n < over.size(); ++n) {
-    for (std::uint32_t c = order.first_child[n]; c < order.first_child[n + 1]; ++c)
-      if (!over[n]) needs[order.children[c]].push_back(n);
+    if (over[n]) continue;
+    for (const std::uint32_t follower : order.followers.of(n)) needs[follower].push_back(n);
   }
   std::vector<std::uint32_t> way;
   std::vector<bool> seen(over.size());

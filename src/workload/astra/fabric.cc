@@ -67,14 +67,7 @@ void Fabric::send(std::int32_t from, std::int32_t to, std::int64_t bytes, Event 
   ++messages_;
   if (!aware_) return calendar_.enter(calendar_.now() + unaware_ns(from, to, bytes), arrival);
   const AstraNetwork::Dimension& only = network_.dimensions.front();
-  std::uint32_t way = kNone;
-  if (unused_.empty()) {
-    way = static_cast<std::uint32_t>(ways_.size());
-    ways_.emplace_back();
-  } else {
-    way = unused_.back();
-    unused_.pop_back();
-  }
+  const std::uint32_t way = ways_.take();
   const std::int32_t distance = (to - from + only.npus) % only.npus;
   ways_[way] = {.at = from,
                 .to = to,
@@ -132,7 +125,7 @@ std::optional<Event> Fabric::hop(std::uint32_t number) {
     ask(number);
     return std::nullopt;
   }
-  unused_.push_back(number);
+  ways_.give_back(number);
   return way.arrival;
 }
 

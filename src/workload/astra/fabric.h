@@ -59,8 +59,7 @@ class Fabric {
   bool aware_, folded_;
   Calendar& calendar_;
   std::vector<Link> links_;
-  std::vector<Way> ways_;
-  std::vector<std::uint32_t> unused_;
+  Pool<Way> ways_;
   bool has_waited_ = false;
   std::int64_t messages_ = 0;
 };

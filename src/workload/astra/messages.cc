@@ -35,13 +35,7 @@ std::size_t Ranks::box_of(std::uint32_t from, std::uint32_t to, const Message& m
 void Ranks::send(std::uint32_t rank, std::uint32_t node) {
   const Message& message = workload_.messages[index(node_of(rank, node).work)];
   const auto to = static_cast<std::uint32_t>(peer_of(rank, message, true));
-  auto number = static_cast<std::uint32_t>(parcels_.size());
-  if (unused_parcels_.empty()) {
-    parcels_.emplace_back();
-  } else {
-    number = unused_parcels_.back();
-    unused_parcels_.pop_back();
-  }
+  const std::uint32_t number = parcels_.take();
   parcels_[number] = {rank, node, box_of(rank, to, message)};
   fabric_.send(static_cast<std::int32_t>(rank), static_cast<std::int32_t>(to), message.bytes,
                {EventKind::parcel, number});
@@ -58,7 +52,7 @@ void Ranks::receive(std::uint32_t rank, std::uint32_t node) {
 
 void Ranks::parcel(std::uint32_t number) {
   const Parcel parcel = parcels_[number];
-  unused_parcels_.push_back(number);
+  parcels_.give_back(number);
   Box& box = boxes_[parcel.box];
   const std::uint32_t to = box.to;
   if (box.receives.empty()) {

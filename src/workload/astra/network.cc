@@ -3,11 +3,11 @@
 #include <limits>
 
 #include "core/checked.h"
+#include "core/json.h"
 #include "core/lenient.h"
 #include "core/units.h"
 #include "study/support/yaml_file.h"
 #include "workload/astra/configuration.h"
-#include "workload/astra/json.h"
 
 namespace hemiola::workload {
 namespace {
@@ -91,34 +91,33 @@ AstraNetwork read_astra_network(std::string_view text, const std::string& file) 
 
 AstraMemory read_astra_memory(std::string_view text, const std::string& file,
                               Diagnostics& notices) {
-  const astra::JsonText json(text, file);
-  const astra::JsonMember root = json.root();
-  root.value.allow_keys(
+  const JsonText json(text, file);
+  const JsonValue root = json.root();
+  root.allow_keys(
       {"memory-type", "num-nodes", "num-npus-per-node", "remote-mem-latency", "remote-mem-bw"});
   AstraMemory memory;
-  const std::string kind =
-      astra::JsonMember{root.value.at("memory-type"), root.json.at("memory-type")}.one_of(
-          {"NO_MEMORY_EXPANSION", "PER_NODE_MEMORY_EXPANSION", "PER_NPU_MEMORY_EXPANSION",
-           "MEMORY_POOL"});
+  const std::string kind = root.at("memory-type")
+                               .one_of({"NO_MEMORY_EXPANSION", "PER_NODE_MEMORY_EXPANSION",
+                                        "PER_NPU_MEMORY_EXPANSION", "MEMORY_POOL"});
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   if (kind == "PER_NODE_MEMORY_EXPANSION") {
     memory.kind = AstraMemory::Kind::per_node;
-    memory.nodes = root.value.integer("num-nodes", 1, kMost);
-    memory.npus_per_node = root.value.integer("num-npus-per-node", 1, kMost);
+    memory.nodes = root.integer("num-nodes", 1, kMost);
+    memory.npus_per_node = root.integer("num-npus-per-node", 1, kMost);
   } else {
     for (const char* key : {"num-nodes", "num-npus-per-node"}) {
-      if (const auto value = root.member(key))
+      if (const auto value = root.find(key))
         warn_leniently(notices, Leniency::ignored,
                        fmt::format("'{}', which is of PER_NODE_MEMORY_EXPANSION", key),
-                       value->value.where());
+                       value->where());
     }
   }
   if (kind == "PER_NPU_MEMORY_EXPANSION") memory.kind = AstraMemory::Kind::per_npu;
   if (kind == "MEMORY_POOL") memory.kind = AstraMemory::Kind::pool;
-  memory.latency_ns = root.integer("remote-mem-latency", 0, 0, kMost);
-  memory.bandwidth = root.real("remote-mem-bw", 0);
+  memory.latency_ns = root.integer_or("remote-mem-latency", 0, 0, kMost);
+  if (const auto value = root.find("remote-mem-bw")) memory.bandwidth = value->positive();
   if (memory.kind != AstraMemory::Kind::none && memory.bandwidth == 0)
-    root.value.fail("the key 'remote-mem-bw' is missing");
+    root.fail("the key 'remote-mem-bw' is missing");
   return memory;
 }
 

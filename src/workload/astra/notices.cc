@@ -37,7 +37,7 @@ class Notices {
     if (replayed && node.recorded.fs == 0) ++untimed_;
     broadcasts_ += broadcast ? 1 : 0;
     if (shaped && !system.replay) {
-      const KernelWork work = work_of(workload_.computes[index(node.work)]);
+      const Amounts work = amounts_of(workload_.computes[index(node.work)]);
       if (work.bytes == 0) ++without_bytes_;
       if (work.flop == 0 && work.bytes > 0) ++without_flop_;
     }

@@ -37,29 +37,11 @@ Order::Order(const Workload& workload, const Trace& trace) {
   ranking.resize(count);
   for (std::uint32_t i = 0; i < count; ++i) ranking[nodes[i]] = i;
 
-  constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  std::vector<std::uint32_t> before(workload.streams.size(), kNone);
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;  // from, to
+  // ASTRA-sim knows no streams. Who writes a trace for it writes their order as dependencies.
+  followers =
+      followers_of(count, [&](const auto& visit) { each_wait(workload, trace, false, visit); });
   dependencies.resize(count);
-  for (std::uint32_t n = 0; n < count; ++n) {
-    const Node& node = trace.nodes[n];
-    for (std::uint32_t d = 0; d < node.dependencies; ++d)
-      edges.emplace_back(trace.dependencies[node.first_dependency + d], n);
-    // ASTRA-sim knows no streams. Who writes a trace for it writes their order as dependencies.
-    const Stream& stream = workload.streams[node.stream];
-    if (!stream.in_order || stream.assumed) continue;
-    if (before[node.stream] != kNone) edges.emplace_back(before[node.stream], n);
-    before[node.stream] = n;
-  }
-  first_child.assign(count + 1, 0);
-  for (const auto& [from, to] : edges) {
-    ++first_child[from + 1];
-    ++dependencies[to];
-  }
-  std::partial_sum(first_child.begin(), first_child.end(), first_child.begin());
-  children.resize(edges.size());
-  std::vector<std::uint32_t> at(first_child.begin(), first_child.end() - 1);
-  for (const auto& [from, to] : edges) children[at[from]++] = to;
+  for (const std::uint32_t node : followers.nodes) ++dependencies[node];
 }
 
 Ranks::Ranks(const Workload& workload, const AstraConfiguration& configuration, bool folded,
@@ -192,7 +174,7 @@ void Ranks::replay(std::uint32_t number, std::uint32_t node) {
 void Ranks::compute(std::uint32_t number, std::uint32_t node) {
   const Node& what = node_of(number, node);
   if (!configuration_.system.roofline || what.work < 0) return replay(number, node);
-  const KernelWork work = work_of(workload_.computes[index(what.work)]);
+  const Amounts work = amounts_of(workload_.computes[index(what.work)]);
   if (work.bytes == 0) {  // takes no time, and ASTRA-sim looks at what follows at the next event
     release(number, node);
     return free_children(number, node, false);
@@ -220,9 +202,7 @@ void Ranks::release(std::uint32_t number, std::uint32_t node) {
 
 void Ranks::free_children(std::uint32_t number, std::uint32_t node, bool at_once) {
   Rank& rank = ranks_[number];
-  const Order& order = *rank.order;
-  for (std::uint32_t c = order.first_child[node]; c < order.first_child[node + 1]; ++c) {
-    const std::uint32_t child = order.children[c];
+  for (const std::uint32_t child : rank.order->followers.of(node)) {
     if (--rank.waiting[child] > 0) continue;
     if (at_once)
       make_ready(rank, child);

@@ -18,6 +18,7 @@
 #include "workload/astra/calendar.h"
 #include "workload/astra/collectives.h"
 #include "workload/astra/fabric.h"
+#include "workload/followers.h"
 
 namespace hemiola::workload::astra {
 
@@ -25,10 +26,10 @@ namespace hemiola::workload::astra {
 struct Order {
   explicit Order(const Workload& workload, const Trace& trace);
 
-  std::vector<std::uint32_t> nodes;                  ///< by rising id
-  std::vector<std::uint32_t> ranking;                ///< of a node in `nodes`
-  std::vector<std::uint32_t> dependencies;           ///< how many a node has, streams included
-  std::vector<std::uint32_t> first_child, children;  ///< of node n: from first_child[n] on
+  std::vector<std::uint32_t> nodes;         ///< by rising id
+  std::vector<std::uint32_t> ranking;       ///< of a node in `nodes`
+  std::vector<std::uint32_t> dependencies;  ///< how many a node has, streams included
+  Followers followers;
 };
 
 class Ranks : public Collectives::Listener {
@@ -119,8 +120,7 @@ class Ranks : public Collectives::Listener {
   /// Who a rank sends to or receives from, by family and whether the rank is the first of its pair.
   mutable std::map<std::pair<std::int32_t, bool>, std::unordered_map<int, int>> peers_;
   std::vector<Box> boxes_;
-  std::vector<Parcel> parcels_;
-  std::vector<std::uint32_t> unused_parcels_;
+  Pool<Parcel> parcels_;
   std::vector<RemoteMemory> memories_;
 };
 

@@ -7,7 +7,6 @@
 #include "core/lists.h"
 #include "core/units.h"
 #include "workload/astra/configuration.h"
-#include "workload/astra/json.h"
 
 namespace hemiola::workload {
 namespace {
@@ -62,20 +61,20 @@ AstraAlgorithm algorithm_of(const JsonValue& value) {
 
 class SystemReader {
  public:
-  SystemReader(const astra::JsonText& file, Diagnostics& notices)
-      : root_(file.root()), notices_(notices) {}
+  SystemReader(const JsonValue& root, Diagnostics& notices) : root_(root), notices_(notices) {}
 
   AstraSystem read() {
-    root_.value.allow_keys(all_keys());
+    root_.allow_keys(all_keys());
     read_order();
     read_algorithms();
-    if (const auto value = root_.member("collective-optimization"))
+    if (const auto value = root_.find("collective-optimization"))
       system_.local_bandwidth_aware = value->one_of({"baseline", "localBWAware"}) == "localBWAware";
-    system_.chunks = root_.integer("preferred-dataset-splits", 1, 1, kMostChunks);
-    system_.active_chunks = root_.integer("active-chunks-per-dimension", 1, 1, kMost);
-    system_.endpoint_delay_ns = root_.integer("endpoint-delay", 10, 0, kMost);
-    system_.local_memory_bandwidth = root_.real("local-mem-bw", 0);
-    system_.peak_tflops = root_.real("peak-perf", 0);
+    system_.chunks = root_.integer_or("preferred-dataset-splits", 1, 1, kMostChunks);
+    system_.active_chunks = root_.integer_or("active-chunks-per-dimension", 1, 1, kMost);
+    system_.endpoint_delay_ns = root_.integer_or("endpoint-delay", 10, 0, kMost);
+    if (const auto value = root_.find("local-mem-bw"))
+      system_.local_memory_bandwidth = value->positive();
+    if (const auto value = root_.find("peak-perf")) system_.peak_tflops = value->positive();
     system_.roofline = flag("roofline-enabled");
     system_.replay = flag("replay-only");
     if (system_.roofline) need_roofline();
@@ -107,56 +106,55 @@ class SystemReader {
   }
 
   void read_order() {
-    const auto value = root_.member("scheduling-policy");
+    const auto value = root_.find("scheduling-policy");
     // ASTRA-sim has no default: what it does then is not defined.
     if (!value) return;
     const std::string word = value->one_of({"LIFO", "FIFO", "EXPLICIT"});
     if (word == "FIFO") system_.order = AstraSystem::Order::first_first;
     if (word != "EXPLICIT") return;
     system_.order = AstraSystem::Order::given;
-    notices_.warning("a workload has no priorities: all collectives have the same",
-                     value->value.where());
+    notices_.warning("a workload has no priorities: all collectives have the same", value->where());
   }
 
   void read_algorithms() {
     for (std::size_t c = 0; c < kAlgorithmKeys.size(); ++c) {
       const std::string key(kAlgorithmKeys[c]);
-      for (const JsonValue& item : root_.value.items(key))
+      for (const JsonValue& item : root_.items(key))
         system_.algorithms[c].push_back(algorithm_of(item));
-      if (const auto value = root_.member(key + "-custom"))
+      if (const auto value = root_.find(key + "-custom"))
         warn_leniently(notices_, Leniency::ignored,
-                       "an algorithm that an execution trace describes", value->value.where(),
+                       "an algorithm that an execution trace describes", value->where(),
                        fmt::format("the collective is done as '{}' says", key));
     }
-    if (const auto value = root_.member("per-node-custom-implementation"))
+    if (const auto value = root_.find("per-node-custom-implementation"))
       warn_leniently(notices_, Leniency::ignored, "algorithms that execution traces describe",
-                     value->value.where());
+                     value->where());
   }
 
   /// ASTRA-sim takes whatever is not the number 0 as true, also `false`.
   bool flag(const std::string& key) const {
-    const auto value = root_.member(key);
+    const auto value = root_.find(key);
     if (!value) return false;
-    if (value->json.is_boolean() && !value->json.get<bool>())
-      value->value.fail(fmt::format("ASTRA-sim reads '{}': false as true", key), "write 0");
-    return value->json.is_boolean() || value->value.integer(0, kMost) != 0;
+    if (!value->json().is_boolean()) return value->integer(0, kMost) != 0;
+    if (!value->boolean())
+      value->fail(fmt::format("ASTRA-sim reads '{}': false as true", key), "write 0");
+    return true;
   }
 
   void need_roofline() const {
     if (system_.local_memory_bandwidth > 0 && system_.peak_tflops > 0) return;
-    root_.value.fail("'roofline-enabled' needs 'local-mem-bw' and 'peak-perf'");
+    root_.fail("'roofline-enabled' needs 'local-mem-bw' and 'peak-perf'");
   }
 
   void read_others() {
-    if (root_.has("model-shared-bus") &&
-        root_.member("model-shared-bus")->value.integer(0, kMost) == 1)
-      root_.member("model-shared-bus")
-          ->value.fail("the shared memory bus of ASTRA-sim has no counterpart here",
-                       "without it, 'endpoint-delay' is the time between memory and network");
+    if (root_.integer_or("model-shared-bus", 0, 0, kMost) == 1)
+      root_.at("model-shared-bus")
+          .fail("the shared memory bus of ASTRA-sim has no counterpart here",
+                "without it, 'endpoint-delay' is the time between memory and network");
     const auto ignore = [&](std::string_view key, const char* why) {
-      if (const auto value = root_.member(std::string(key)))
+      if (const auto value = root_.find(key))
         warn_leniently(notices_, Leniency::ignored, fmt::format("'{}', {}", key, why),
-                       value->value.where());
+                       value->where());
     };
     for (const std::string_view key : kIgnoredKeys) ignore(key, "which ASTRA-sim ignores too");
     for (const std::string_view key : kBusKeys)
@@ -166,7 +164,7 @@ class SystemReader {
 
   static constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   static constexpr std::int64_t kMostChunks = 1'000'000;
-  astra::JsonMember root_;
+  JsonValue root_;
   Diagnostics& notices_;
   AstraSystem system_;
 };
@@ -175,8 +173,8 @@ class SystemReader {
 
 AstraSystem read_astra_system(std::string_view text, const std::string& file,
                               Diagnostics& notices) {
-  const astra::JsonText json(text, file);
-  return SystemReader(json, notices).read();
+  const JsonText json(text, file);
+  return SystemReader(json.root(), notices).read();
 }
 
 }  // namespace hemiola::workload

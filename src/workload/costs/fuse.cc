@@ -6,11 +6,10 @@
 
 #include "core/data_type.h"
 #include "core/index.h"
+#include "workload/once.h"
 
 namespace hemiola::workload {
 namespace {
-
-constexpr std::uint32_t kNobody = ~std::uint32_t{0};
 
 /// Bytes of the matrix of a product that its collective gathers, or sums.
 std::int64_t moved_bytes(Collective kind, const machine::GemmShape& product) {
@@ -23,14 +22,12 @@ class Fuser {
   Fuser(const Workload& workload, const std::vector<CollectiveRule>& rules,
         const std::vector<Collective>& without)
       : result_(workload), rules_(rules), without_(without) {
-    class_of_.resize(index(workload.ranks));
-    for (std::size_t c = 0; c < workload.classes.size(); ++c)
-      for (const int rank : workload.classes[c].ranks) class_of_[index(rank)] = c;
+    const std::vector<std::int32_t> class_of = classes_of_ranks(workload);
     for (const GroupFamily& family : workload.families)
       is_in_a_class_.push_back(
           std::ranges::all_of(family.groups, [&](const std::vector<int>& group) {
             return std::ranges::all_of(group, [&](int rank) {
-              return class_of_[index(rank)] == class_of_[index(group.front())];
+              return class_of[index(rank)] == class_of[index(group.front())];
             });
           }));
   }
@@ -45,13 +42,12 @@ class Fuser {
  private:
   /// A product and its collective, as indices of nodes.
   struct Pair {
-    std::uint32_t product = kNobody, call = kNobody;
+    std::uint32_t product = kNoNode, call = kNoNode;
   };
 
   bool depends(const Trace& trace, std::uint32_t node, std::uint32_t on) const {
-    const auto first = trace.dependencies.begin() + trace.nodes[node].first_dependency;
-    const auto last = first + trace.nodes[node].dependencies;
-    return std::find(first, last, on) != last;
+    const auto waited = trace.dependencies_of(trace.nodes[node]);
+    return std::ranges::find(waited, on) != waited.end();
   }
 
   const CollectiveCall& call_of(const Node& node) const {
@@ -75,16 +71,15 @@ class Fuser {
   std::vector<Pair> find(const Trace& trace) const {
     std::vector<Pair> found;
     // Of calls: who else waits for them.
-    std::vector<std::uint32_t> last_waiter(trace.nodes.size(), kNobody);
-    std::vector<std::uint32_t> first_waiter(trace.nodes.size(), kNobody);
+    std::vector<std::uint32_t> last_waiter(trace.nodes.size(), kNoNode);
+    std::vector<std::uint32_t> first_waiter(trace.nodes.size(), kNoNode);
     for (std::uint32_t n = 0; n < trace.nodes.size(); ++n) {
-      for (std::uint32_t d = 0; d < trace.nodes[n].dependencies; ++d) {
-        const std::uint32_t on = trace.dependencies[trace.nodes[n].first_dependency + d];
-        if (first_waiter[on] == kNobody) first_waiter[on] = n;
+      for (const std::uint32_t on : trace.dependencies_of(trace.nodes[n])) {
+        if (first_waiter[on] == kNoNode) first_waiter[on] = n;
         last_waiter[on] = n;
       }
     }
-    std::uint32_t before = kNobody;  // the kernel before, and whether it is fused already
+    std::uint32_t before = kNoNode;  // the kernel before, and whether it is fused already
     bool is_taken = false;
     std::vector<std::uint32_t> calls;  // since then
     for (std::uint32_t n = 0; n < trace.nodes.size(); ++n) {
@@ -97,7 +92,7 @@ class Fuser {
         const Collective kind = call_of(trace.nodes[call]).kind;
         const bool waits = depends(trace, n, call) && first_waiter[call] == n;
         // The sum of what the kernel before made.
-        if (before != kNobody && !is_taken && waits && kind != Collective::all_gather &&
+        if (before != kNoNode && !is_taken && waits && kind != Collective::all_gather &&
             depends(trace, call, before) && go_together(trace.nodes[before], trace.nodes[call])) {
           found.push_back({before, call});
           is_taken = true;
@@ -117,14 +112,9 @@ class Fuser {
   }
 
   std::int32_t fused_call(const Node& product, const Node& call) {
-    const auto [at, is_new] = calls_.emplace(std::pair(product.work, call.work),
-                                             static_cast<std::int32_t>(result_.collectives.size()));
-    if (is_new) {
-      CollectiveCall both = call_of(call);
-      both.product = product.work;
-      result_.collectives.push_back(both);
-    }
-    return at->second;
+    CollectiveCall both = call_of(call);
+    both.product = product.work;
+    return calls_.find(result_.collectives, both);
   }
 
   std::uint32_t fused_name(const Node& product, const Node& call) {
@@ -138,11 +128,11 @@ class Fuser {
   bool fuse_trace(RankClass& one) {
     const std::vector<Pair> pairs = find(*one.trace);
     if (pairs.empty()) return false;
-    auto made = std::make_shared<Trace>(*one.trace);
-    std::vector<std::uint32_t> call_of_product(made->nodes.size(), kNobody);
+    std::vector<Node> nodes = one.trace->nodes;
+    std::vector<std::uint32_t> call_of_product(nodes.size(), kNoNode);
     for (const Pair& pair : pairs) {
-      Node& product = made->nodes[pair.product];
-      Node& call = made->nodes[pair.call];
+      Node& product = nodes[pair.product];
+      Node& call = nodes[pair.call];
       if (pair.call < pair.product) call_of_product[pair.product] = pair.call;
       product.name = fused_name(product, call);
       product.work = fused_call(product, call);
@@ -151,17 +141,17 @@ class Fuser {
       call.work = -1;
     }
     // A product takes over what its all-gather waited for.
-    made->dependencies.clear();
-    for (std::uint32_t n = 0; n < made->nodes.size(); ++n) {
-      const auto first = static_cast<std::uint32_t>(made->dependencies.size());
-      const auto add = [&](const Node& of) {
-        for (std::uint32_t d = 0; d < of.dependencies; ++d)
-          made->dependencies.push_back(one.trace->dependencies[of.first_dependency + d]);
-      };
-      add(one.trace->nodes[n]);
-      if (call_of_product[n] != kNobody) add(one.trace->nodes[call_of_product[n]]);
-      made->nodes[n].first_dependency = first;
-      made->nodes[n].dependencies = static_cast<std::uint32_t>(made->dependencies.size()) - first;
+    auto made = std::make_shared<Trace>();
+    made->source = one.trace->source;
+    std::vector<std::uint32_t> waited;
+    for (std::uint32_t n = 0; n < nodes.size(); ++n) {
+      const auto own = one.trace->dependencies_of(one.trace->nodes[n]);
+      waited.assign(own.begin(), own.end());
+      if (call_of_product[n] != kNoNode) {
+        const auto more = one.trace->dependencies_of(one.trace->nodes[call_of_product[n]]);
+        waited.insert(waited.end(), more.begin(), more.end());
+      }
+      made->add(nodes[n], waited);
     }
     one.trace = std::move(made);
     return true;
@@ -170,9 +160,8 @@ class Fuser {
   Workload result_;
   const std::vector<CollectiveRule>& rules_;
   const std::vector<Collective>& without_;
-  std::vector<std::size_t> class_of_;  ///< by rank
-  std::vector<bool> is_in_a_class_;    ///< by family: each group
-  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> calls_;
+  std::vector<bool> is_in_a_class_;  ///< by family: each group
+  OnceList<CollectiveCall> calls_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> names_;
 };
 

@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <map>
 #include <span>
-#include <tuple>
-#include <utility>
 
 #include "core/digest.h"
 #include "core/index.h"
@@ -66,23 +63,6 @@ RunAs run_as(const Workload& workload, NodeKind kind, std::int32_t work) {
   return {call.kind, call.type};
 }
 
-struct LaunchPrograms::Caches {
-  std::map<std::pair<std::int64_t, const machine::GpuModel*>, Made> kernels;
-  /// By call with its product, or -1 for collectives, -2 for messages; what runs; ways.
-  std::map<std::tuple<std::int32_t, Collective, DataType, std::int64_t, std::uint64_t>, Made> calls;
-  std::map<std::vector<int>, machine::SharedMachine> machines;
-  std::map<std::vector<int>, std::uint64_t> ways;
-};
-
-LaunchPrograms::LaunchPrograms(const Workload& workload, machine::SharedMachine machine,
-                               study::Laboratory& laboratory, const CostOptions& options)
-    : workload_(workload),
-      machine_(std::move(machine)),
-      laboratory_(laboratory),
-      options_(options),
-      caches_(std::make_unique<Caches>()) {}
-LaunchPrograms::~LaunchPrograms() = default;
-
 program::Work LaunchPrograms::work_of(const Compute& compute,
                                       const machine::GpuModel& model) const {
   program::Work work{.read = {compute.read},
@@ -114,7 +94,7 @@ program::Work LaunchPrograms::work_of(const Compute& compute,
 template <class Make>
 LaunchPrograms::Made LaunchPrograms::once(std::int64_t number, int rank, const Make& make) {
   const machine::GpuModel& model = machine_->model(rank);
-  Made& known = caches_->kernels[{number, &model}];
+  Made& known = kernels_[{number, &model}];
   if (known.program != nullptr) return known;
   known.program = std::make_shared<const program::Program>(make(model));
   known.options.size = known.program->fixed_size;
@@ -154,7 +134,7 @@ LaunchPrograms::Made LaunchPrograms::short_kernel(int rank) {
 }
 
 std::uint64_t LaunchPrograms::ways_between(const std::vector<int>& ranks) {
-  const auto [at, is_new] = caches_->ways.emplace(ranks, 0);
+  const auto [at, is_new] = ways_.emplace(ranks, 0);
   if (!is_new) return at->second;
   constexpr std::size_t kSmall = 8, kPart = 4;
   if (ranks.size() <= kSmall) return at->second = machine_->ways_between(ranks);
@@ -250,7 +230,7 @@ LaunchPrograms::Made LaunchPrograms::fused(const CollectiveCall& call,
 LaunchPrograms::Made LaunchPrograms::call(const LaunchKind& kind, std::int64_t bytes,
                                           const std::vector<int>& group) {
   const auto [collective, type] = run_as(workload_, kind.kind, kind.work);
-  machine::SharedMachine& ranks = caches_->machines[group];
+  machine::SharedMachine& ranks = machines_[group];
   if (ranks == nullptr) ranks = machine::select_ranks(machine_, group);
   const bool is_fused = has_product(workload_, kind.kind, kind.work);
   // In a situation an even call of fewer bytes, and maybe of fewer ranks, stands for it.
@@ -259,10 +239,10 @@ LaunchPrograms::Made LaunchPrograms::call(const LaunchKind& kind, std::int64_t b
       bytes == workload_.collectives[index(kind.work)].bytes &&
       workload_.splits[index(workload_.collectives[index(kind.work)].splits)].size() ==
           group.size() * group.size();
-  Made& known = caches_->calls[{is_fused || uneven                  ? kind.work
-                                : kind.kind == NodeKind::collective ? -1
-                                                                    : -2,
-                                collective, type, bytes, ways_between(group)}];
+  Made& known = calls_[{is_fused || uneven                  ? kind.work
+                        : kind.kind == NodeKind::collective ? -1
+                                                            : -2,
+                        collective, type, bytes, ways_between(group)}];
   if (known.program != nullptr) return known;
   if (is_fused) return known = fused(workload_.collectives[index(kind.work)], group, ranks);
   study::Experiment experiment{.machine = {.given = ranks},

@@ -1,8 +1,11 @@
 // Launches of a workload as a job that is linked and simulated. Private to the costs.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/units.h"
@@ -40,8 +43,11 @@ std::string text_of(const Workload& workload, const LaunchKind& kind);
 class LaunchPrograms {
  public:
   LaunchPrograms(const Workload& workload, machine::SharedMachine machine,
-                 study::Laboratory& laboratory, const CostOptions& options);
-  ~LaunchPrograms();
+                 study::Laboratory& laboratory, const CostOptions& options)
+      : workload_(workload),
+        machine_(std::move(machine)),
+        laboratory_(laboratory),
+        options_(options) {}
 
   struct Made {
     std::shared_ptr<const program::Program> program;
@@ -65,7 +71,6 @@ class LaunchPrograms {
   std::uint64_t ways_between(const std::vector<int>& ranks);
 
  private:
-  struct Caches;
   program::Work work_of(const Compute& compute, const machine::GpuModel& model) const;
   template <class Make>
   Made once(std::int64_t number, int rank, const Make& make);
@@ -79,7 +84,12 @@ class LaunchPrograms {
   machine::SharedMachine machine_;
   study::Laboratory& laboratory_;
   const CostOptions& options_;
-  std::unique_ptr<Caches> caches_;
+  std::map<std::pair<std::int64_t, const machine::GpuModel*>, Made> kernels_;
+  /// By call with its product, or -1 for collectives, -2 for messages; what runs; ways.
+  std::map<std::tuple<std::int32_t, Collective, DataType, std::int64_t, std::uint64_t>, Made>
+      calls_;
+  std::map<std::vector<int>, machine::SharedMachine> machines_;
+  std::map<std::vector<int>, std::uint64_t> ways_;
 };
 
 }  // namespace hemiola::workload

@@ -63,9 +63,8 @@ std::string text_of(const SceneTimes& times) {
 
 SceneTimes scene_times_of(const std::string& text) {
   try {
-    const JsonFile file{text, "--parts"};
-    const nlohmann::json parsed = parse_json(file);
-    const JsonValue said(parsed, file);
+    const JsonText file(text, "--parts");
+    const JsonValue said = file.root();
     const auto time = [&](const char* key) {
       return Time{said.integer(key, INT64_MIN, INT64_MAX)};
     };
@@ -74,14 +73,14 @@ SceneTimes scene_times_of(const std::string& text) {
                      .after = time("after_fs"),
                      .latency = time("latency_fs"),
                      .simulations = static_cast<int>(said.integer("simulations", 0, INT32_MAX))};
-    for (const nlohmann::json& one : parsed.at("traffic"))
-      times.traffic.push_back({one.at(0).get<std::string>(), one.at(1).get<double>()});
+    for (const JsonValue& one : said.at("traffic").items()) {
+      const std::vector<JsonValue> pair = one.items();
+      if (pair.size() != 2) one.fail("a class of links and its bytes are needed here");
+      times.traffic.push_back({pair[0].text(), pair[1].number()});
+    }
     for (const JsonValue& length : said.at("lengths_fs").items())
       times.lengths.push_back({length.integer(INT64_MIN, INT64_MAX)});
     return times;
-  } catch (const nlohmann::json::exception&) {
-    throw Failure("a part is no simulation of launches", {.file = "--parts"},
-                  "remove this folder, or give another one");
   } catch (const Failure&) {
     throw Failure("a part is no simulation of launches", {.file = "--parts"},
                   "remove this folder, or give another one");

@@ -22,16 +22,10 @@ namespace {
 /// launches, and does so whatever they take.
 constexpr Time kGuess{1'000'000'000};
 
-}  // namespace
-
-std::string_view name_of(Level level) {
-  constexpr std::array<std::string_view, 4> kNames{"estimate", "fluid", "sampled", "line"};
-  return name_in(kNames, level);
-}
-
-struct SimulatedCosts::Implementation {
-  Implementation(const Workload& workload, const Places& places, machine::SharedMachine machine,
-                 study::Laboratory& laboratory, CostOptions options)
+class Simulations : public SimulatedCosts {
+ public:
+  Simulations(const Workload& workload, const Places& places, machine::SharedMachine machine,
+              study::Laboratory& laboratory, CostOptions options)
       : workload_(workload),
         machine_(std::move(machine)),
         options_(std::move(options)),
@@ -41,6 +35,79 @@ struct SimulatedCosts::Implementation {
         touched_(cache_footprint(workload, machine_, programs_)),
         timer_(workload, machine_, laboratory, options_, programs_, scenes_, touched_) {}
 
+  Time alone(const LaunchKind& kind, Follows follows) override {
+    const SceneTimes* times = times_alone(kind);
+    if (times == nullptr) return kGuess;
+    if (follows == Follows::nothing) return times->first;
+    return follows == Follows::own_stream ? times->next : times->after;
+  }
+
+  Time latency(const LaunchKind& kind) override {
+    const SceneTimes* times = times_alone(kind);
+    return times == nullptr ? Time{} : times->latency;
+  }
+
+  const std::vector<Traffic>& traffic(const LaunchKind& kind) override {
+    static const std::vector<Traffic> unknown;
+    const SceneTimes* times = times_alone(kind);
+    return times == nullptr ? unknown : times->traffic;
+  }
+
+  void in_passes(const std::function<void()>& pass) override {
+    do {
+      used_.clear();
+      launches_.clear();
+      has_unknown_launches_ = false;
+      is_in_pass_ = true;
+      try {
+        pass();
+      } catch (...) {
+        is_in_pass_ = false;
+        throw;
+      }
+      is_in_pass_ = false;
+      if (missing_.empty()) return;
+      simulate_missing();
+    } while (true);
+  }
+
+  /// Of two launches they are simulated; of more each has the speed that all others leave it, one
+  /// by one.
+  std::vector<std::int64_t> speeds(std::int32_t rank_class,
+                                   const std::vector<LaunchKind>& kinds) override {
+    std::vector<std::int64_t> result(kinds.size(), kFullSpeed);
+    // While launches alone are not known, what meets what is not known either.
+    if (!options_.contention || has_unknown_launches_) return result;
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      for (std::size_t other = k + 1; other < kinds.size(); ++other) {
+        if (disturbs_nobody(kinds[k]) || disturbs_nobody(kinds[other])) continue;
+        const auto [one, two] = speeds_of_pair(rank_class, kinds[k], kinds[other]);
+        result[k] = result[k] * one / kFullSpeed;
+        result[other] = result[other] * two / kFullSpeed;
+      }
+    }
+    for (std::int64_t& speed : result) speed = std::max<std::int64_t>(speed, kFullSpeed / 50);
+    return result;
+  }
+
+  Bytes buffer(const LaunchKind& kind) override {
+    const auto [at, is_new] = buffers_.try_emplace(kind);
+    if (is_new) {
+      const std::vector<int>& pair = places_.place(kind.place).groups.front();
+      const std::int64_t bytes = call_of(workload_, kind.kind, kind.work).bytes;
+      const program::Program& program = *programs_.call(kind, bytes, pair).program;
+      at->second = {program.fifo.step.count * program.fifo.slots * program.inbound};
+    }
+    return at->second;
+  }
+
+  std::int64_t simulations() const override {
+    std::int64_t sum = 0;
+    for (const SceneTimes* times : used_) sum += times->simulations;
+    return sum;
+  }
+
+ private:
   // --- Scenes, each simulated once.
 
   struct Task {
@@ -98,24 +165,6 @@ struct SimulatedCosts::Implementation {
       known_[tasks[i].key] = scene_times_of(options_.parts->part_of_made(names[i]));
   }
 
-  void in_passes(const std::function<void()>& pass) {
-    do {
-      used_.clear();
-      launches_.clear();
-      has_unknown_launches_ = false;
-      is_in_pass_ = true;
-      try {
-        pass();
-      } catch (...) {
-        is_in_pass_ = false;
-        throw;
-      }
-      is_in_pass_ = false;
-      if (missing_.empty()) return;
-      simulate_missing();
-    } while (true);
-  }
-
   // --- Launches alone.
 
   Level level_of(const LaunchKind& kind) const {
@@ -126,7 +175,7 @@ struct SimulatedCosts::Implementation {
 
   /// Of groups that are not alike on the machine the slowest counts: all of them go on together.
   /// Null: not known yet.
-  const SceneTimes* alone(const LaunchKind& kind) {
+  const SceneTimes* times_alone(const LaunchKind& kind) {
     const auto [at, is_new] = launches_.emplace(kind, std::nullopt);
     if (is_new) at->second = alone_on_all(kind);
     return at->second ? &*at->second : nullptr;
@@ -188,24 +237,6 @@ struct SimulatedCosts::Implementation {
 
   // --- Situations.
 
-  /// Of two launches they are simulated; of more each has the speed that all others leave it, one
-  /// by one.
-  std::vector<std::int64_t> speeds(std::int32_t rank_class, const std::vector<LaunchKind>& kinds) {
-    std::vector<std::int64_t> result(kinds.size(), kFullSpeed);
-    // While launches alone are not known, what meets what is not known either.
-    if (!options_.contention || has_unknown_launches_) return result;
-    for (std::size_t k = 0; k < kinds.size(); ++k) {
-      for (std::size_t other = k + 1; other < kinds.size(); ++other) {
-        if (disturbs_nobody(kinds[k]) || disturbs_nobody(kinds[other])) continue;
-        const auto [one, two] = speeds_of_pair(rank_class, kinds[k], kinds[other]);
-        result[k] = result[k] * one / kFullSpeed;
-        result[other] = result[other] * two / kFullSpeed;
-      }
-    }
-    for (std::int64_t& speed : result) speed = std::max<std::int64_t>(speed, kFullSpeed / 50);
-    return result;
-  }
-
   /// Messages between two ranks are few, and what a FIFO holds is little; those of a ring are under
   /// way as long as its kernels are.
   bool disturbs_nobody(const LaunchKind& kind) const {
@@ -250,25 +281,6 @@ struct SimulatedCosts::Implementation {
     return times == nullptr ? std::nullopt : std::optional(times->lengths.front());
   }
 
-  // --- What a message's connection holds.
-
-  Bytes buffer(const LaunchKind& kind) {
-    const auto [at, is_new] = buffers_.try_emplace(kind);
-    if (is_new) {
-      const std::vector<int>& pair = places_.place(kind.place).groups.front();
-      const std::int64_t bytes = call_of(workload_, kind.kind, kind.work).bytes;
-      const program::Program& program = *programs_.call(kind, bytes, pair).program;
-      at->second = {program.fifo.step.count * program.fifo.slots * program.inbound};
-    }
-    return at->second;
-  }
-
-  std::int64_t simulations() const {
-    std::int64_t sum = 0;
-    for (const SceneTimes* times : used_) sum += times->simulations;
-    return sum;
-  }
-
   const Workload& workload_;
   machine::SharedMachine machine_;
   CostOptions options_;
@@ -288,40 +300,19 @@ struct SimulatedCosts::Implementation {
   std::map<LaunchKind, Bytes> buffers_;
 };
 
-SimulatedCosts::SimulatedCosts(const Workload& workload, const Places& places,
-                               machine::SharedMachine machine, study::Laboratory& laboratory,
-                               CostOptions options)
-    : self_(std::make_unique<Implementation>(workload, places, std::move(machine), laboratory,
-                                             std::move(options))) {}
-SimulatedCosts::~SimulatedCosts() = default;
+}  // namespace
 
-void SimulatedCosts::in_passes(const std::function<void()>& pass) {
-  self_->in_passes(pass);
+std::string_view name_of(Level level) {
+  constexpr std::array<std::string_view, 4> kNames{"estimate", "fluid", "sampled", "line"};
+  return name_in(kNames, level);
 }
-Time SimulatedCosts::alone(const LaunchKind& kind, Follows follows) {
-  const SceneTimes* times = self_->alone(kind);
-  if (times == nullptr) return kGuess;
-  if (follows == Follows::nothing) return times->first;
-  return follows == Follows::own_stream ? times->next : times->after;
-}
-Time SimulatedCosts::latency(const LaunchKind& kind) {
-  const SceneTimes* times = self_->alone(kind);
-  return times == nullptr ? Time{} : times->latency;
-}
-Bytes SimulatedCosts::buffer(const LaunchKind& kind) {
-  return self_->buffer(kind);
-}
-std::vector<std::int64_t> SimulatedCosts::speeds(std::int32_t rank_class,
-                                                 const std::vector<LaunchKind>& together) {
-  return self_->speeds(rank_class, together);
-}
-const std::vector<Traffic>& SimulatedCosts::traffic(const LaunchKind& kind) {
-  static const std::vector<Traffic> unknown;
-  const SceneTimes* times = self_->alone(kind);
-  return times == nullptr ? unknown : times->traffic;
-}
-std::int64_t SimulatedCosts::simulations() const {
-  return self_->simulations();
+
+std::unique_ptr<SimulatedCosts> simulated_costs(const Workload& workload, const Places& places,
+                                                machine::SharedMachine machine,
+                                                study::Laboratory& laboratory,
+                                                CostOptions options) {
+  return std::make_unique<Simulations>(workload, places, std::move(machine), laboratory,
+                                       std::move(options));
 }
 
 }  // namespace hemiola::workload

@@ -57,35 +57,26 @@ struct CostOptions {
 
 class SimulatedCosts : public Costs {
  public:
-  /// What is given by reference outlives this. Places of kinds count in `places`.
-  SimulatedCosts(const Workload& workload, const Places& places, machine::SharedMachine machine,
-                 study::Laboratory& laboratory, CostOptions options = {});
-  ~SimulatedCosts() override;
-
   /// Calls `pass`, which asks for costs, until all that it asks for is known. What is not known in
   /// a pass is guessed, noted down, and simulated behind it: each distinct launch alone behind the
   /// first pass, situations behind the next ones. Few passes are enough, since what meets what
   /// hardly depends on how fast it is then. All processes of `parts` make the same passes.
-  void in_passes(const std::function<void()>& pass);
-
-  Time alone(const LaunchKind& kind, Follows follows) override;
-  Time latency(const LaunchKind& kind) override;
-  Bytes buffer(const LaunchKind& kind) override;
-  std::vector<std::int64_t> speeds(std::int32_t rank_class,
-                                   const std::vector<LaunchKind>& together) override;
+  virtual void in_passes(const std::function<void()>& pass) = 0;
 
   /// As counted in the simulation that timed it: a mean over its ranks, headers and control packets
   /// among it, in the order of links. Empty where a launch was not simulated (Level::estimate), or
   /// uses no link.
-  const std::vector<Traffic>& traffic(const LaunchKind& kind);
+  virtual const std::vector<Traffic>& traffic(const LaunchKind& kind) = 0;
 
   /// How many simulations the costs of the last pass are made of, of launches alone and of
   /// situations.
-  std::int64_t simulations() const;
-
- private:
-  struct Implementation;
-  std::unique_ptr<Implementation> self_;
+  virtual std::int64_t simulations() const = 0;
 };
+
+/// What is given by reference outlives the costs. Places of kinds count in `places`.
+std::unique_ptr<SimulatedCosts> simulated_costs(const Workload& workload, const Places& places,
+                                                machine::SharedMachine machine,
+                                                study::Laboratory& laboratory,
+                                                CostOptions options = {});
 
 }  // namespace hemiola::workload

@@ -28,6 +28,22 @@ std::size_t behind_string(std::string_view text, std::size_t at) {
   return at + 1;
 }
 
+/// Where the value that begins at `at` ends: at one of `ends` outside of brackets and strings.
+std::size_t end_of_value(std::string_view text, std::size_t at, std::string_view ends) {
+  for (int depth = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '"' || c == '\'') {
+      at = behind_string(text, at);
+      continue;
+    }
+    if (c == '{' || c == '[' || c == '(') ++depth;
+    if (c == '}' || c == ']' || c == ')') --depth;
+    if (depth == 0 && ends.find(c) != std::string_view::npos) return at;
+    ++at;
+  }
+  return text.size();
+}
+
 }  // namespace
 
 std::optional<std::int64_t> integer_of(std::string_view text) {
@@ -38,25 +54,14 @@ std::vector<std::string_view> items_of(std::string_view text) {
   text = trimmed(text);
   if (is_in_brackets(text)) text = text.substr(1, text.size() - 2);
   std::vector<std::string_view> items;
-  int depth = 0;
-  std::size_t begin = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const char c = text[at];
-    if (c == '"' || c == '\'') {
-      at = behind_string(text, at);
-      continue;
-    }
-    if (c == '{' || c == '[' || c == '(') ++depth;
-    if (c == '}' || c == ']' || c == ')') --depth;
-    if (c == ',' && depth == 0) {
-      items.push_back(trimmed(text.substr(begin, at - begin)));
-      begin = at + 1;
-    }
-    ++at;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = end_of_value(text, begin, ",");
+    const std::string_view item = trimmed(text.substr(begin, end - begin));
+    const bool is_last = end == text.size();
+    if (!is_last || !item.empty() || !items.empty()) items.push_back(item);
+    if (is_last) return items;
+    begin = end + 1;
   }
-  const std::string_view last = trimmed(text.substr(begin));
-  if (!last.empty() || !items.empty()) items.push_back(last);
-  return items;
 }
 
 std::vector<std::int64_t> integers_in(std::string_view text) {
@@ -77,20 +82,7 @@ std::string_view field_of(std::string_view text, std::string_view name) {
     if (begin == std::string_view::npos) break;
     const std::size_t equals = text.find('=', begin);
     if (equals == std::string_view::npos) break;
-    std::size_t end = equals + 1;
-    int depth = 0;
-    while (end < text.size()) {
-      const char c = text[end];
-      if (c == '"' || c == '\'') {
-        end = behind_string(text, end);
-        continue;
-      }
-      if (c == '{' || c == '[' || c == '(') ++depth;
-      if (c == '}' || c == ']' || c == ')') --depth;
-      if (depth == 0 && (c == ',' || kBlanks.find(c) != std::string_view::npos)) break;
-      ++end;
-    }
-    end = std::min(end, text.size());
+    const std::size_t end = end_of_value(text, equals + 1, ", \t\r\n");
     if (trimmed(text.substr(begin, equals - begin)) == name)
       return text.substr(equals + 1, end - equals - 1);
     at = end;

@@ -10,6 +10,7 @@
 #include "core/index.h"
 #include "workload/hlo/attributes.h"
 #include "workload/hlo/opcodes.h"
+#include "workload/workload.h"
 
 namespace hemiola::workload::hlo {
 namespace {
@@ -25,7 +26,7 @@ class GroupNotation {
   Groups read(std::string_view value) {
     Groups groups;
     if (value.empty() || value == "{}")
-      groups.push_back(iota(ids_));
+      groups.push_back(ranks_from(0, ids_));
     else if (value.starts_with('{'))
       for (const std::string_view group : items_of(value)) groups.push_back(ids_in(group));
     else if (value.starts_with('['))
@@ -46,12 +47,6 @@ class GroupNotation {
                     module_.attribute(collective_, "replica_groups"), collective_.name, problem),
         "notations are {{0,1},{2,3}}, [2,2]<=[4] with or without T(1,0), and "
         "mesh['x'=2,'y'=2] {'y'}");
-  }
-
-  static std::vector<int> iota(int count) {
-    std::vector<int> ids(index(count));
-    std::iota(ids.begin(), ids.end(), 0);
-    return ids;
   }
 
   int id(std::int64_t number) const {
@@ -171,7 +166,7 @@ class GroupNotation {
     const std::size_t brace = ids.find('{');
     const std::string_view named =
         ids.empty() ? text.substr(close + 1) : ids.substr(std::min(brace, ids.size()));
-    std::vector<int> order = iota(static_cast<int>(devices));
+    std::vector<int> order = ranks_from(0, static_cast<int>(devices));
     if (!ids.empty()) {
       std::string_view list = ids.substr(0, brace);
       while (list.ends_with(' ')) list.remove_suffix(1);
@@ -283,6 +278,28 @@ GroupIds ids_of(const Module& module, const Instruction& collective) {
   return sums_or_gathers ? GroupIds::replicas_of_all_partitions : GroupIds::partitions;
 }
 
+/// The ranks that ids stand for: of each as many as there are `others`.
+struct RanksOfIds {
+  bool are_together = false;  ///< all ranks of all ids of a group are one group
+  int ids = 0, others = 1;
+  int id_stride = 1, other_stride = 1;
+
+  int rank(int id, int other) const { return id * id_stride + other * other_stride; }
+};
+
+RanksOfIds ranks_of_ids(const Module& module, const Instruction& collective,
+                        const Devices& devices) {
+  const GroupIds kind = ids_of(module, collective);
+  if (kind == GroupIds::ranks) return {.ids = devices.ranks()};
+  if (kind == GroupIds::partitions)
+    return {
+        .ids = devices.partitions, .others = devices.replicas, .other_stride = devices.partitions};
+  return {.are_together = kind == GroupIds::replicas_of_all_partitions,
+          .ids = devices.replicas,
+          .others = devices.partitions,
+          .id_stride = devices.partitions};
+}
+
 int count_of(const Module& module, std::string_view name) {
   const std::string_view value = module.header_attribute(name);
   if (value.empty()) return 1;
@@ -312,38 +329,18 @@ Groups replica_groups(const Module& module, const Instruction& collective, int i
 
 Groups groups_of_ranks(const Module& module, const Instruction& collective,
                        const Devices& devices) {
-  const GroupIds kind = ids_of(module, collective);
-  const int ids = kind == GroupIds::ranks        ? devices.ranks()
-                  : kind == GroupIds::partitions ? devices.partitions
-                                                 : devices.replicas;
-  const Groups given = replica_groups(module, collective, ids);
+  const RanksOfIds of = ranks_of_ids(module, collective, devices);
   Groups groups;
-  for (const std::vector<int>& group : given) {
-    std::vector<int> whole;
-    switch (kind) {
-      case GroupIds::ranks:
-        groups.push_back(group);
-        break;
-      case GroupIds::partitions:
-        for (int replica = 0; replica < devices.replicas; ++replica) {
-          std::vector<int> one;
-          for (const int id : group) one.push_back(replica * devices.partitions + id);
-          groups.push_back(std::move(one));
-        }
-        break;
-      case GroupIds::replicas:
-        for (int partition = 0; partition < devices.partitions; ++partition) {
-          std::vector<int> one;
-          for (const int id : group) one.push_back(id * devices.partitions + partition);
-          groups.push_back(std::move(one));
-        }
-        break;
-      case GroupIds::replicas_of_all_partitions:
-        for (const int id : group)
-          for (int partition = 0; partition < devices.partitions; ++partition)
-            whole.push_back(id * devices.partitions + partition);
-        groups.push_back(std::move(whole));
-        break;
+  for (const std::vector<int>& group : replica_groups(module, collective, of.ids)) {
+    if (of.are_together) {
+      std::vector<int>& whole = groups.emplace_back();
+      for (const int id : group)
+        for (int other = 0; other < of.others; ++other) whole.push_back(of.rank(id, other));
+      continue;
+    }
+    for (int other = 0; other < of.others; ++other) {
+      std::vector<int>& one = groups.emplace_back();
+      for (const int id : group) one.push_back(of.rank(id, other));
     }
   }
   std::size_t members = 0;
@@ -363,13 +360,10 @@ Groups groups_of_ranks(const Module& module, const Instruction& collective,
 std::vector<std::pair<int, int>> pairs_of_ranks(const Module& module,
                                                 const Instruction& instruction,
                                                 const Devices& devices) {
-  const GroupIds kind = ids_of(module, instruction);
-  const int ids = kind == GroupIds::ranks        ? devices.ranks()
-                  : kind == GroupIds::partitions ? devices.partitions
-                                                 : devices.replicas;
+  const RanksOfIds of = ranks_of_ids(module, instruction, devices);
   const std::string_view text = module.attribute(instruction, "source_target_pairs");
   std::vector<std::pair<int, int>> pairs;
-  std::vector<bool> sends(index(ids)), receives(index(ids));
+  std::vector<bool> sends(index(of.ids)), receives(index(of.ids));
   for (const std::string_view item : items_of(text)) {
     const std::vector<std::int64_t> pair = integers_in(item);
     const auto fail = [&](const std::string& problem) {
@@ -377,23 +371,17 @@ std::vector<std::pair<int, int>> pairs_of_ranks(const Module& module,
                                            instruction.name, item, problem));
     };
     if (pair.size() != 2) fail("which is no pair");
-    if (std::min(pair[0], pair[1]) < 0 || std::max(pair[0], pair[1]) >= ids)
-      fail(fmt::format("and there are {} ids", ids));
+    if (std::min(pair[0], pair[1]) < 0 || std::max(pair[0], pair[1]) >= of.ids)
+      fail(fmt::format("and there are {} ids", of.ids));
     const auto from = index(pair[0]), to = index(pair[1]);
     if (sends[from] || receives[to]) fail("of which one sends or receives twice");
     sends[from] = receives[to] = true;
     pairs.emplace_back(static_cast<int>(pair[0]), static_cast<int>(pair[1]));
   }
-  if (kind == GroupIds::ranks) return pairs;
-  const bool is_partition = kind == GroupIds::partitions;
-  const int others = is_partition ? devices.replicas : devices.partitions;
   std::vector<std::pair<int, int>> of_ranks;
-  for (int other = 0; other < others; ++other) {
-    const auto rank = [&](int id) {
-      return is_partition ? other * devices.partitions + id : id * devices.partitions + other;
-    };
-    for (const auto& [from, to] : pairs) of_ranks.emplace_back(rank(from), rank(to));
-  }
+  for (int other = 0; other < of.others; ++other)
+    for (const auto& [from, to] : pairs)
+      of_ranks.emplace_back(of.rank(from, other), of.rank(to, other));
   return of_ranks;
 }
 

@@ -98,24 +98,22 @@ std::int32_t ModuleWalk::add(Lane lane, NodeKind kind, std::uint32_t name, std::
                              const Moment& after) {
   const auto at = index(lane);
   if (stream_of_[at] < 0) stream_of_[at] = builder_.stream(kLaneNames[at]);
-  const auto index = static_cast<std::int32_t>(nodes_.size());
-  Node node{.id = static_cast<std::uint64_t>(index),
-            .name = name,
-            .kind = kind,
-            .stream = static_cast<std::uint16_t>(stream_of_[at]),
-            .work = work,
-            .first_dependency = static_cast<std::uint32_t>(dependencies_.size())};
   // What the lane has waited for is over, and its own nodes come one after the other.
+  std::array<std::uint32_t, kLanes> waits;
+  std::size_t count = 0;
   for (std::size_t other = 0; other < kLanes; ++other) {
     const auto one = static_cast<Lane>(other);
     if (other == at || after[one] <= waited_[at][one]) continue;
-    dependencies_.push_back(static_cast<std::uint32_t>(after[one]));
+    waits[count++] = static_cast<std::uint32_t>(after[one]);
     waited_[at][one] = after[one];
   }
-  node.dependencies = static_cast<std::uint32_t>(dependencies_.size()) - node.first_dependency;
-  nodes_.push_back(node);
-  last_[lane] = index;
-  return index;
+  const auto stream = static_cast<std::uint16_t>(stream_of_[at]);
+  return last_[lane] = static_cast<std::int32_t>(trace_.add({.id = trace_.nodes.size(),
+                                                             .name = name,
+                                                             .kind = kind,
+                                                             .stream = stream,
+                                                             .work = work},
+                                                            std::span(waits).first(count)));
 }
 
 Moment ModuleWalk::operands_ready(const Instruction& instruction, const Values& values) const {

@@ -67,8 +67,7 @@ class ModuleWalk {
 
   /// Nodes of kind send and receive have as `work` the index of their Permute, once for each set
   /// of pairs without a rank that is there twice.
-  const std::vector<Node>& nodes() const { return nodes_; }
-  const std::vector<std::uint32_t>& dependencies() const { return dependencies_; }
+  const Trace& trace() const { return trace_; }
   const std::vector<Permute>& permutes() const { return permutes_; }
   /// "while.3 6 times".
   const std::vector<std::string>& loops() const { return loops_; }
@@ -122,8 +121,7 @@ class ModuleWalk {
   bool is_scheduled_;
   Lane kernel_lane_ = Lane::compute;
 
-  std::vector<Node> nodes_;
-  std::vector<std::uint32_t> dependencies_;
+  Trace trace_;
   std::vector<Permute> permutes_;
   std::vector<std::string> loops_;
   std::unordered_map<const Instruction*, Known> known_;

@@ -1,154 +1,62 @@
 #include "workload/hlo/opcodes.h"
 
-#include <algorithm>
 #include <array>
+#include <map>
+#include <ranges>
 #include <utility>
+
+#include "core/lists.h"
 
 namespace hemiola::workload::hlo {
 namespace {
 
-using Entry = std::pair<std::string_view, OpcodeClass>;
 using enum OpcodeClass;
 
-constexpr auto kOpcodes = [] {
-  std::array entries{
-      Entry{"add-dependency", nothing},
-      Entry{"after-all", nothing},
-      Entry{"bitcast", nothing},
-      Entry{"constant", nothing},
-      Entry{"domain", nothing},
-      Entry{"get-dimension-size", nothing},
-      Entry{"get-tuple-element", nothing},
-      Entry{"opt-barrier", nothing},
-      Entry{"parameter", nothing},
-      Entry{"partition-id", nothing},
-      Entry{"replica-id", nothing},
-      Entry{"set-dimension-size", nothing},
-      Entry{"tuple", nothing},
+constexpr std::array<std::pair<OpcodeClass, std::string_view>, 10> kOpcodes{{
+    {nothing,
+     "add-dependency after-all bitcast constant domain get-dimension-size "
+     "get-tuple-element opt-barrier parameter partition-id replica-id "
+     "set-dimension-size tuple"},
+    {elementwise,
+     "abs acos acosh add and asin asinh atan2 atanh cbrt ceil clamp compare complex "
+     "convert cosh cosine count-leading-zeros divide erf exponential "
+     "exponential-minus-one floor imag is-finite log log-plus-one logistic maximum "
+     "minimum multiply negate not or popcnt power real reduce-precision remainder rng "
+     "rng-bit-generator round-nearest-afz round-nearest-even rsqrt select shift-left "
+     "shift-right-arithmetic shift-right-logical sign sine sinh sqrt "
+     "stochastic-convert subtract tan tanh xor"},
+    {moving,
+     "bitcast-convert broadcast cholesky concatenate copy dynamic-reshape "
+     "dynamic-slice dynamic-update-slice fft gather iota pad reshape reverse "
+     "rng-get-and-update-state slice topk transpose triangular-solve"},
+    {reducing,
+     "batch-norm-grad batch-norm-inference batch-norm-training map reduce "
+     "reduce-window scan scatter select-and-scatter sort"},
+    {product, "convolution dot ragged-dot"},
+    {fusion, "fusion"},
+    {calling, "async call conditional while"},
+    {custom, "custom-call"},
+    {communicating,
+     "all-gather all-reduce all-to-all collective-broadcast collective-permute "
+     "ragged-all-to-all reduce-scatter"},
+    {host, "infeed outfeed recv send"},
+}};
 
-      Entry{"abs", elementwise},
-      Entry{"acos", elementwise},
-      Entry{"acosh", elementwise},
-      Entry{"add", elementwise},
-      Entry{"and", elementwise},
-      Entry{"asin", elementwise},
-      Entry{"asinh", elementwise},
-      Entry{"atan2", elementwise},
-      Entry{"atanh", elementwise},
-      Entry{"cbrt", elementwise},
-      Entry{"ceil", elementwise},
-      Entry{"clamp", elementwise},
-      Entry{"compare", elementwise},
-      Entry{"complex", elementwise},
-      Entry{"convert", elementwise},
-      Entry{"cosh", elementwise},
-      Entry{"cosine", elementwise},
-      Entry{"count-leading-zeros", elementwise},
-      Entry{"divide", elementwise},
-      Entry{"erf", elementwise},
-      Entry{"exponential", elementwise},
-      Entry{"exponential-minus-one", elementwise},
-      Entry{"floor", elementwise},
-      Entry{"imag", elementwise},
-      Entry{"is-finite", elementwise},
-      Entry{"log", elementwise},
-      Entry{"log-plus-one", elementwise},
-      Entry{"logistic", elementwise},
-      Entry{"maximum", elementwise},
-      Entry{"minimum", elementwise},
-      Entry{"multiply", elementwise},
-      Entry{"negate", elementwise},
-      Entry{"not", elementwise},
-      Entry{"or", elementwise},
-      Entry{"popcnt", elementwise},
-      Entry{"power", elementwise},
-      Entry{"real", elementwise},
-      Entry{"reduce-precision", elementwise},
-      Entry{"remainder", elementwise},
-      Entry{"rng", elementwise},
-      Entry{"rng-bit-generator", elementwise},
-      Entry{"round-nearest-afz", elementwise},
-      Entry{"round-nearest-even", elementwise},
-      Entry{"rsqrt", elementwise},
-      Entry{"select", elementwise},
-      Entry{"shift-left", elementwise},
-      Entry{"shift-right-arithmetic", elementwise},
-      Entry{"shift-right-logical", elementwise},
-      Entry{"sign", elementwise},
-      Entry{"sine", elementwise},
-      Entry{"sinh", elementwise},
-      Entry{"sqrt", elementwise},
-      Entry{"stochastic-convert", elementwise},
-      Entry{"subtract", elementwise},
-      Entry{"tan", elementwise},
-      Entry{"tanh", elementwise},
-      Entry{"xor", elementwise},
-
-      Entry{"bitcast-convert", moving},
-      Entry{"broadcast", moving},
-      Entry{"cholesky", moving},
-      Entry{"concatenate", moving},
-      Entry{"copy", moving},
-      Entry{"dynamic-reshape", moving},
-      Entry{"dynamic-slice", moving},
-      Entry{"dynamic-update-slice", moving},
-      Entry{"fft", moving},
-      Entry{"gather", moving},
-      Entry{"iota", moving},
-      Entry{"pad", moving},
-      Entry{"reshape", moving},
-      Entry{"reverse", moving},
-      Entry{"rng-get-and-update-state", moving},
-      Entry{"slice", moving},
-      Entry{"topk", moving},
-      Entry{"transpose", moving},
-      Entry{"triangular-solve", moving},
-
-      Entry{"batch-norm-grad", reducing},
-      Entry{"batch-norm-inference", reducing},
-      Entry{"batch-norm-training", reducing},
-      Entry{"map", reducing},
-      Entry{"reduce", reducing},
-      Entry{"reduce-window", reducing},
-      Entry{"scan", reducing},
-      Entry{"scatter", reducing},
-      Entry{"select-and-scatter", reducing},
-      Entry{"sort", reducing},
-
-      Entry{"convolution", product},
-      Entry{"dot", product},
-      Entry{"ragged-dot", product},
-
-      Entry{"fusion", fusion},
-      Entry{"async", calling},
-      Entry{"call", calling},
-      Entry{"conditional", calling},
-      Entry{"while", calling},
-      Entry{"custom-call", custom},
-
-      Entry{"all-gather", communicating},
-      Entry{"all-reduce", communicating},
-      Entry{"all-to-all", communicating},
-      Entry{"collective-broadcast", communicating},
-      Entry{"collective-permute", communicating},
-      Entry{"ragged-all-to-all", communicating},
-      Entry{"reduce-scatter", communicating},
-
-      Entry{"infeed", host},
-      Entry{"outfeed", host},
-      Entry{"recv", host},
-      Entry{"send", host},
-  };
-  std::ranges::sort(entries);
-  return entries;
-}();
+const std::map<std::string_view, OpcodeClass>& classes() {
+  static const auto kClasses = [] {
+    std::map<std::string_view, OpcodeClass> all;
+    for (const auto& [of, names] : kOpcodes)
+      for (const std::string_view name : words_of(names)) all.emplace(name, of);
+    return all;
+  }();
+  return kClasses;
+}
 
 }  // namespace
 
 OpcodeClass class_of(std::string_view opcode) {
-  const auto at = std::lower_bound(kOpcodes.begin(), kOpcodes.end(), opcode,
-                                   [](const Entry& a, std::string_view b) { return a.first < b; });
-  return at != kOpcodes.end() && at->first == opcode ? at->second : unknown;
+  const auto at = classes().find(opcode);
+  return at == classes().end() ? unknown : at->second;
 }
 
 PhasedOpcode phase_of(std::string_view opcode) {
@@ -161,9 +69,8 @@ PhasedOpcode phase_of(std::string_view opcode) {
 }
 
 std::vector<std::string> known_opcodes() {
-  std::vector<std::string> names;
-  for (const Entry& entry : kOpcodes) names.emplace_back(entry.first);
-  return names;
+  const auto names = std::views::keys(classes());
+  return {names.begin(), names.end()};
 }
 
 }  // namespace hemiola::workload::hlo

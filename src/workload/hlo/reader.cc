@@ -47,10 +47,8 @@ std::map<std::vector<std::int32_t>, std::vector<int>> ranks_by_messages(
 /// The nodes of ranks with these messages; of others, nothing stands in the place of a message.
 std::shared_ptr<const Trace> trace_of(const std::string& file, const hlo::ModuleWalk& walk,
                                       const std::vector<std::int32_t>& messages) {
-  auto trace = std::make_shared<Trace>();
+  auto trace = std::make_shared<Trace>(walk.trace());
   trace->source = file;
-  trace->nodes = walk.nodes();
-  trace->dependencies = walk.dependencies();
   for (Node& node : trace->nodes) {
     if (node.kind != NodeKind::send && node.kind != NodeKind::receive) continue;
     const auto at = 2 * index(node.work);
@@ -64,7 +62,7 @@ std::string summary(const hlo::Module& module, const hlo::Devices& devices,
                     const hlo::ModuleWalk& walk) {
   std::string text =
       fmt::format("module '{}' runs on {} device{} and makes {} nodes on each", module.name,
-                  devices.ranks(), devices.ranks() == 1 ? "" : "s", walk.nodes().size());
+                  devices.ranks(), devices.ranks() == 1 ? "" : "s", walk.trace().nodes.size());
   if (walk.loops().empty()) return text;
   constexpr std::size_t kMostShown = 3;
   const std::size_t shown = std::min(kMostShown, walk.loops().size());

@@ -268,14 +268,14 @@ IterationOutcome run_iteration(study::Laboratory& laboratory, const IterationReq
   if (const auto lack = lack_of_memory(workload, *outcome.machine))
     outcome.notices.push_back(*lack);
   Places places(workload);
-  SimulatedCosts costs(workload, places, outcome.machine, laboratory, request.costs);
+  const auto costs = simulated_costs(workload, places, outcome.machine, laboratory, request.costs);
   ScheduleOptions options = request.schedule;
   options.calls_recorded = request.calls_recorded.value_or(
       options.compute == ComputeSource::recorded && is_recorded_on(workload, *outcome.machine));
   outcome.calls_recorded = options.calls_recorded;
-  costs.in_passes([&] { outcome.result = schedule(workload, places, costs, options); });
+  costs->in_passes([&] { outcome.result = schedule(workload, places, *costs, options); });
   outcome.sources = sources_of(workload, outcome.result, request.schedule.compute);
-  outcome.calls = calls_of(workload, places, costs, outcome.result);
+  outcome.calls = calls_of(workload, places, *costs, outcome.result);
   note_what_is_missing(workload, outcome);
   const bool has_inferred = std::ranges::any_of(
       workload.families, [](const GroupFamily& family) { return !family.inferred.empty(); });
@@ -284,14 +284,14 @@ IterationOutcome run_iteration(study::Laboratory& laboratory, const IterationReq
     estimate.level = Level::estimate;
     estimate.detail.clear();
     estimate.parts = nullptr;
-    SimulatedCosts bounds(workload, places, outcome.machine, laboratory, estimate);
-    refute_groups(workload, places, bounds, outcome.result);
+    const auto bounds = simulated_costs(workload, places, outcome.machine, laboratory, estimate);
+    refute_groups(workload, places, *bounds, outcome.result);
   }
   outcome.path = critical_path(workload, outcome.result);
-  outcome.links = link_shares(workload, places, costs, *outcome.machine, outcome.result);
+  outcome.links = link_shares(workload, places, *costs, *outcome.machine, outcome.result);
   outcome.recorded = recorded_time(*request.workload);
   outcome.launch = request.costs.launch;
-  outcome.simulations = costs.simulations();
+  outcome.simulations = costs->simulations();
   return outcome;
 }
 

@@ -113,9 +113,7 @@ class JobWriter {
   /// Launches that a node waits for, through nodes that are none.
   void add_causes(std::int32_t number, std::uint32_t node, std::set<std::size_t>& causes) const {
     const Trace& trace = *workload_.classes[index(number)].trace;
-    const Node& one = trace.nodes[node];
-    for (std::uint32_t d = 0; d < one.dependencies; ++d) {
-      const std::uint32_t before = trace.dependencies[one.first_dependency + d];
+    for (const std::uint32_t before : trace.dependencies_of(trace.nodes[node])) {
       const auto known = by_node_.find({number, before});
       if (known != by_node_.end())
         causes.insert(known->second);

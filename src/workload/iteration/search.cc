@@ -1,11 +1,11 @@
 #include "workload/iteration/search.h"
 
 #include <fmt/format.h>
-#include "core/checked.h"
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
+
+#include "core/json.h"
 
 namespace hemiola::workload {
 namespace {
@@ -46,14 +46,13 @@ std::string part_of(const SearchRow& row) {
 }
 void take_part(const std::string& part, SearchRow& row) {
   try {
-    const auto said = nlohmann::json::parse(part);
-    const auto time = whole_number(said.at("time_fs"), 0);
-    if (!time) throw Failure("no time");
-    row.time = {*time};
-    row.tokens_per_second_and_gpu = said.at("tokens").get<double>();
-    row.model_flop_utilisation = said.at("mfu").get<double>();
-    row.refused = said.at("refused").get<std::string>();
-  } catch (const std::exception&) {  // of JSON, or the Failure above
+    const JsonText text(part, "--parts");
+    const JsonValue said = text.root();
+    row.time = {said.integer("time_fs", 0, INT64_MAX)};
+    row.tokens_per_second_and_gpu = said.at("tokens").number();
+    row.model_flop_utilisation = said.at("mfu").number();
+    row.refused = said.at("refused").text();
+  } catch (const Failure&) {
     throw Failure("a part is no run of a parallelism", {.file = "--parts"},
                   "remove this folder, or give another one");
   }

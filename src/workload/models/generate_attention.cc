@@ -178,16 +178,12 @@ void Attention::project_latent_backward(Steps& out) {
   rotate(out, true);
   writer_.column_backward(out, kv_up());
   writer_.norm_backward(out, "kv latent norm", shape_.local_tokens, latent.kv_rank);
-  writer_.tp(out, StepRole::exposed,
-             shape_.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce,
-             rotated_key_bytes());
-  writer_.input_gradient(out, kv_down());
-  writer_.weight_gradient(out, kv_down());
+  writer_.tp(out, StepRole::exposed, shape_.tp_sum(), rotated_key_bytes());
+  writer_.gradients(out, kv_down());
   writer_.column_backward(out, query_up());
   if (latent.query_rank == 0) return;
   writer_.norm_backward(out, "query latent norm", shape_.local_tokens, latent.query_rank);
-  writer_.input_gradient(out, query_down());
-  writer_.weight_gradient(out, query_down());
+  writer_.gradients(out, query_down());
 }
 
 void Attention::absorb(Steps& out, std::string_view name, std::int64_t inputs,

@@ -14,9 +14,7 @@ void embedding_forward(StepWriter& writer, Steps& out) {
   writer.move(out, "embedding", writer.bytes_of(elements) + shape.tokens * kTokenBytes,
               writer.bytes_of(elements));
   // Each rank of tp has looked up the tokens of its share of the vocabulary.
-  writer.tp(out, StepRole::exposed,
-            shape.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce,
-            writer.bytes_of(elements));
+  writer.tp(out, StepRole::exposed, shape.tp_sum(), writer.bytes_of(elements));
   const std::int64_t local = shape.local_elements();
   if (writer.model.positions == Positions::learned)
     writer.move(out, "positions", writer.bytes_of(2 * local), writer.bytes_of(local), local);

@@ -8,29 +8,6 @@ double real(std::int64_t number) {
   return static_cast<double>(number);
 }
 
-/// Elements of the matrices that a token is multiplied with in a layer's attention.
-double attention_matrices(const Model& model) {
-  const double hidden = real(model.hidden);
-  const double heads = real(model.heads);
-  if (!model.is_latent())
-    return hidden * real(model.head_dim) * (2 * heads + 2 * real(model.kv_heads));
-  const LatentAttention& a = model.latent;
-  const double query = heads * real(a.plain_dim + a.rope_dim);
-  double sum = a.query_rank > 0 ? real(a.query_rank) * (hidden + query) : hidden * query;
-  sum += hidden * real(a.kv_rank + a.rope_dim);
-  sum += real(a.kv_rank) * heads * real(a.plain_dim + a.value_dim);
-  return sum + heads * real(a.value_dim) * hidden;
-}
-
-double mlp_matrices(const Model& model, bool mixture) {
-  const double factor = model.gated ? 3 : 2;
-  if (!mixture) return factor * real(model.hidden) * real(model.intermediate);
-  const Experts& experts = model.experts;
-  return real(model.hidden) * real(experts.count) + factor * real(model.hidden) *
-                                                        real(experts.intermediate) *
-                                                        real(experts.per_token + experts.shared);
-}
-
 /// Of one token that looks at `keys` others: both products, in all layers.
 double attention_flop(const MakeRequest& request, double keys) {
   const Model& model = request.model;
@@ -48,10 +25,12 @@ double attention_flop(const MakeRequest& request, double keys) {
 double model_flop(const MakeRequest& given) {
   const MakeRequest request = resolve(given);
   const Model& model = request.model;
-  const double dense = real(model.is_mixture() ? model.experts.first_dense_layers : model.layers);
-  const double layers = real(model.layers);
-  const double matrices = layers * attention_matrices(model) + dense * mlp_matrices(model, false) +
-                          (layers - dense) * mlp_matrices(model, true);
+  const MakeRequest whole = on_one_rank(model);
+  const RankShape shape = shape_of(whole);
+  const std::int64_t dense = model.is_mixture() ? model.experts.first_dense_layers : model.layers;
+  const double matrices =
+      real(dense) * real(layer_count(model, shape, false).multiplied) +
+      real(model.layers - dense) * real(layer_count(model, shape, true).multiplied);
   const double table = real(model.vocabulary) * real(model.hidden);
   const double sequences = real(request.global_batch);
   if (request.phase == Phase::decode)

@@ -1,5 +1,7 @@
 #include "workload/models/generate_groups.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace hemiola::workload {
@@ -7,39 +9,15 @@ namespace {
 
 using RankGroups = std::vector<std::vector<int>>;
 
-/// Walks over coordinates; `data` is cp + CP x dp.
+/// Groups of ranks, which are tp + TP x (data + DATA x pp); `data` is cp + CP x dp.
 class RankGrid {
  public:
-  explicit RankGrid(const Parallelism& by) : by_(by), data_(by.cp * by.dp) {}
+  explicit RankGrid(const Parallelism& by)
+      : by_(by), ranks_(static_cast<int>(by.ranks())), stage_(by.tp * by.cp * by.dp) {}
 
-  int rank(int tp, int data, int pp) const { return tp + by_.tp * (data + data_ * pp); }
-
-  RankGroups tp() const {
-    RankGroups groups;
-    for (int pp = 0; pp < by_.pp; ++pp) {
-      for (int data = 0; data < data_; ++data) {
-        std::vector<int>& group = groups.emplace_back();
-        for (int tp = 0; tp < by_.tp; ++tp) group.push_back(rank(tp, data, pp));
-      }
-    }
-    return groups;
-  }
-
+  RankGroups tp() const { return strided_groups(ranks_, by_.tp, 1); }
   /// Runs of `size` data-parallel ranks, each `step` after the one before.
-  RankGroups data(int size, int step) const {
-    RankGroups groups;
-    for (int pp = 0; pp < by_.pp; ++pp) {
-      for (int block = 0; block < data_; block += size * step) {
-        for (int first = block; first < block + step; ++first) {
-          for (int tp = 0; tp < by_.tp; ++tp) {
-            std::vector<int>& group = groups.emplace_back();
-            for (int i = 0; i < size; ++i) group.push_back(rank(tp, first + i * step, pp));
-          }
-        }
-      }
-    }
-    return groups;
-  }
+  RankGroups data(int size, int step) const { return strided_groups(ranks_, size, by_.tp * step); }
 
   /// Each cp rank with the next one, the last with the first.
   RankGroups context_ring() const {
@@ -51,44 +29,27 @@ class RankGrid {
     return pairs;
   }
 
-  void add_pairs(RankGroups& groups, int first, int second) const {
-    for (int data = 0; data < data_; ++data)
-      for (int tp = 0; tp < by_.tp; ++tp)
-        groups.push_back({rank(tp, data, first), rank(tp, data, second)});
-  }
+  RankGroups pairs(int first, int second) const { return pairs_of_blocks(stage_, first, second); }
   /// Between stages s and s + 1 for s = first, first + 2, ...
   RankGroups neighbours(int first) const {
     RankGroups groups;
-    for (int stage = first; stage + 1 < by_.pp; stage += 2) add_pairs(groups, stage, stage + 1);
+    for (int stage = first; stage + 1 < by_.pp; stage += 2)
+      std::ranges::move(pairs(stage, stage + 1), std::back_inserter(groups));
     return groups;
   }
 
   /// All ranks with the same data, or all ranks.
   RankGroups model(bool everything) const {
-    RankGroups groups(everything ? 1 : index(data_));
-    for (int pp = 0; pp < by_.pp; ++pp) {
-      for (int data = 0; data < data_; ++data)
-        for (int tp = 0; tp < by_.tp; ++tp)
-          groups[everything ? 0 : index(data)].push_back(rank(tp, data, pp));
-    }
+    if (everything) return {ranks_from(0, ranks_)};
+    RankGroups groups(index(stage_ / by_.tp));
+    for (int rank = 0; rank < ranks_; ++rank)
+      groups[index(rank / by_.tp) % groups.size()].push_back(rank);
     return groups;
   }
 
  private:
   const Parallelism& by_;
-  int data_;
-};
-
-class FamilyAdder {
- public:
-  explicit FamilyAdder(WorkloadBuilder& builder) : builder_(builder) {}
-  std::int32_t operator()(std::string_view name, RankGroups groups) {
-    if (groups.empty() || groups.front().size() < 2) return -1;
-    return builder_.family(name, std::move(groups));
-  }
-
- private:
-  WorkloadBuilder& builder_;
+  int ranks_, stage_;
 };
 
 }  // namespace
@@ -115,7 +76,10 @@ Families add_families(WorkloadBuilder& builder, const MakeRequest& request) {
   const RankGrid grid(by);
   const int data = by.cp * by.dp;
   const bool trains = request.phase == Phase::train;
-  FamilyAdder add(builder);
+  const auto add = [&](std::string_view name, RankGroups groups) {
+    const bool is_none = groups.empty() || groups.front().size() < 2;
+    return is_none ? -1 : builder.family(name, std::move(groups));
+  };
   Families families;
   families.tp = add("tp", grid.tp());
   if (request.context_parallel == ContextParallel::ring)
@@ -131,16 +95,9 @@ Families add_families(WorkloadBuilder& builder, const MakeRequest& request) {
   families.even_pairs = add("pp-even", grid.neighbours(0));
   families.odd_pairs = add("pp-odd", grid.neighbours(1));
   if (!trains) return families;
-  if (request.chunks > 1) {
-    RankGroups wrap;
-    grid.add_pairs(wrap, by.pp - 1, 0);
-    families.wrap_pairs = add("pp-wrap", std::move(wrap));
-  }
-  if (request.model.tied_embeddings && by.pp > 1) {
-    RankGroups ends;
-    grid.add_pairs(ends, 0, by.pp - 1);
-    families.embedding = add("embedding", std::move(ends));
-  }
+  if (request.chunks > 1) families.wrap_pairs = add("pp-wrap", grid.pairs(by.pp - 1, 0));
+  if (request.model.tied_embeddings && by.pp > 1)
+    families.embedding = add("embedding", grid.pairs(0, by.pp - 1));
   // With divided optimizers, or experts, every rank has gradients that no other one has.
   if (request.clip_gradients) families.model = add("model", grid.model(by.zero > 0 || by.ep > 1));
   return families;
@@ -148,9 +105,7 @@ Families add_families(WorkloadBuilder& builder, const MakeRequest& request) {
 
 std::vector<int> ranks_of_stage(const Parallelism& by, int stage) {
   const int size = by.tp * by.cp * by.dp;
-  std::vector<int> ranks;
-  for (int i = 0; i < size; ++i) ranks.push_back(stage * size + i);
-  return ranks;
+  return ranks_from(stage * size, size);
 }
 
 }  // namespace hemiola::workload

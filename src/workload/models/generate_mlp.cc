@@ -105,8 +105,7 @@ void Mlp::route(Steps& out, bool backward) {
   if (backward) {
     writer_.move(out, "top-k backward", (scores + chosen) * kScore, writer_.bytes_of(scores),
                  kRouterSoftmaxFlop * scores);
-    writer_.input_gradient(out, router());
-    writer_.weight_gradient(out, router());
+    writer_.gradients(out, router());
     if (model_.experts.router_bias) out.back().ready += model_.experts.count;
   } else {
     writer_.forward(out, router());
@@ -136,12 +135,10 @@ void Mlp::experts_forward(Steps& out) {
 void Mlp::experts_backward(Steps& out) {
   const Linear second = of_experts(down(shape_.expert_intermediate));
   const Linear first = of_experts(up(shape_.expert_intermediate));
-  writer_.input_gradient(out, second);
-  writer_.weight_gradient(out, second);
+  writer_.gradients(out, second);
   activate(out, "experts activation backward",
            shape_.busy_experts * shape_.rows_of_expert * shape_.expert_intermediate, true);
-  writer_.input_gradient(out, first);
-  writer_.weight_gradient(out, first);
+  writer_.gradients(out, first);
 }
 
 /// Shared experts see every token. Without sequence parallelism their partial sums are added to
@@ -163,8 +160,7 @@ void Mlp::shared_backward(Steps& out) {
   writer_.row_backward(out, shared(down(shape_.shared_intermediate)));
   activate(out, "shared activation backward", shape_.tokens * shape_.shared_intermediate, true);
   if (is_summed()) {
-    writer_.input_gradient(out, first);
-    writer_.weight_gradient(out, first);
+    writer_.gradients(out, first);
   } else {
     writer_.column_backward(out, first);
   }

@@ -24,9 +24,7 @@ OptimizerSteps::OptimizerSteps(WorkloadBuilder& builder, const MakeRequest& requ
       count_(stage_count(request, shape, stage)) {
   const int zero = request.parallelism.zero;
   const std::int64_t whole = count_.dense + count_.expert;
-  const std::int64_t share =
-      padded(count_.dense, shape.data_ranks) / shape.data_ranks +
-      padded(count_.expert, shape.expert_data_ranks) / shape.expert_data_ranks;
+  const std::int64_t share = share_of(count_, shape);
   kept_ = zero >= 2 ? share : whole;
   stepped_ = zero >= 1 ? share : whole;
 }

@@ -10,8 +10,16 @@ bool is_fp8(DataType type) {
   return type == DataType::fp8_e4m3 || type == DataType::fp8_e5m2;
 }
 
-std::int64_t norm_count(const Model& model, std::int64_t width) {
-  return model.norm == Norm::layer ? 2 * width : width;
+/// Matrices are divided by tp, or whole on all its ranks.
+ParameterCount matrix(std::int64_t elements, bool is_whole = false) {
+  return {.dense = elements, .replicated = is_whole ? elements : 0, .multiplied = elements};
+}
+/// What is added, or scales: biases, and weights of norms.
+ParameterCount added(std::int64_t elements, bool is_whole = true) {
+  return {.dense = elements, .replicated = is_whole ? elements : 0};
+}
+ParameterCount norm(const Model& model, std::int64_t width) {
+  return added(model.norm == Norm::layer ? 2 * width : width);
 }
 
 bool has_output_bias(const Model& model) {
@@ -21,32 +29,29 @@ bool has_output_bias(const Model& model) {
 /// Of an MLP: biases of the second product are on every rank.
 ParameterCount mlp_count(const Model& model, std::int64_t hidden, std::int64_t intermediate) {
   const std::int64_t up = model.gated ? 2 * intermediate : intermediate;
-  const bool bias = has_output_bias(model);
-  return {.dense = hidden * (up + intermediate) + (bias ? up + hidden : 0),
-          .replicated = bias ? hidden : 0};
+  ParameterCount count = matrix(hidden * (up + intermediate));
+  if (has_output_bias(model)) (count += added(up, false)) += added(hidden);
+  return count;
 }
 
 ParameterCount attention_count(const Model& model, const RankShape& shape) {
   ParameterCount count;
   if (model.is_latent()) {
     const LatentAttention& a = model.latent;
-    if (a.query_rank > 0) {
-      count.replicated += shape.hidden * a.query_rank + norm_count(model, a.query_rank);
-      count.dense += a.query_rank * shape.heads * shape.query_dim;
-    } else {
-      count.dense += shape.hidden * shape.heads * shape.query_dim;
-    }
-    count.replicated += shape.hidden * (a.kv_rank + a.rope_dim) + norm_count(model, a.kv_rank);
-    count.dense += a.kv_rank * shape.heads * (a.plain_dim + a.value_dim);
+    const std::int64_t inputs = a.query_rank > 0 ? a.query_rank : shape.hidden;
+    if (a.query_rank > 0)
+      (count += matrix(shape.hidden * a.query_rank, true)) += norm(model, a.query_rank);
+    count += matrix(inputs * shape.heads * shape.query_dim);
+    (count += matrix(shape.hidden * (a.kv_rank + a.rope_dim), true)) += norm(model, a.kv_rank);
+    count += matrix(a.kv_rank * shape.heads * (a.plain_dim + a.value_dim));
   } else {
     const std::int64_t width = (shape.heads + 2 * shape.kv_heads) * shape.query_dim;
-    const bool bias = model.biases == Biases::all || model.biases == Biases::qkv;
-    count.dense += shape.hidden * width + (bias ? width : 0);
-    if (model.query_key_norm) count.replicated += 2 * norm_count(model, shape.query_dim);
+    count += matrix(shape.hidden * width);
+    if (model.biases == Biases::all || model.biases == Biases::qkv) count += added(width, false);
+    if (model.query_key_norm) count += norm(model, 2 * shape.query_dim);
   }
-  count.dense += shape.heads * shape.value_dim * shape.hidden;
-  if (has_output_bias(model)) count.replicated += shape.hidden;
-  count.dense += count.replicated;
+  count += matrix(shape.heads * shape.value_dim * shape.hidden);
+  if (has_output_bias(model)) count += added(shape.hidden);
   return count;
 }
 
@@ -129,32 +134,45 @@ RankShape shape_of(const MakeRequest& request) {
 }
 
 ParameterCount embedding_count(const Model& model, const RankShape& shape) {
-  const std::int64_t table =
-      model.positions == Positions::learned ? model.sequence * shape.hidden : 0;
-  return {.dense = shape.vocabulary * shape.hidden + table, .replicated = table};
+  ParameterCount count{.dense = shape.vocabulary * shape.hidden};
+  if (model.positions == Positions::learned) count += added(model.sequence * shape.hidden);
+  return count;
 }
 
 ParameterCount layer_count(const Model& model, const RankShape& shape, bool mixture) {
   ParameterCount count = attention_count(model, shape);
-  const std::int64_t norms = 2 * norm_count(model, shape.hidden);
-  count += {.dense = norms, .replicated = norms};
-  if (!mixture) {
-    count += mlp_count(model, shape.hidden, shape.intermediate);
-    return count;
-  }
-  const std::int64_t router =
-      shape.hidden * model.experts.count + (model.experts.router_bias ? model.experts.count : 0);
-  count += {.dense = router, .replicated = router};
+  count += norm(model, 2 * shape.hidden);
+  if (!mixture) return count += mlp_count(model, shape.hidden, shape.intermediate);
+  count += matrix(shape.hidden * model.experts.count, true);
+  if (model.experts.router_bias) count += added(model.experts.count);
   if (shape.shared_intermediate > 0)
     count += mlp_count(model, shape.hidden, shape.shared_intermediate);
-  count.expert = shape.experts * mlp_count(model, shape.hidden, shape.expert_intermediate).dense;
-  return count;
+  const ParameterCount expert = mlp_count(model, shape.hidden, shape.expert_intermediate);
+  return count += {.expert = shape.experts * expert.dense,
+                   .multiplied = model.experts.per_token * expert.multiplied};
 }
 
 ParameterCount head_count(const Model& model, const RankShape& shape, bool own_table) {
-  const std::int64_t norm = norm_count(model, shape.hidden);
-  const bool table = own_table || !model.tied_embeddings;
-  return {.dense = norm + (table ? shape.vocabulary * shape.hidden : 0), .replicated = norm};
+  ParameterCount count = norm(model, shape.hidden);
+  if (own_table || !model.tied_embeddings) count += {.dense = shape.vocabulary * shape.hidden};
+  return count;
+}
+
+std::int64_t share_of(const ParameterCount& count, const RankShape& shape) {
+  return padded(count.dense, shape.data_ranks) / shape.data_ranks +
+         padded(count.expert, shape.expert_data_ranks) / shape.expert_data_ranks;
+}
+
+MakeRequest on_one_rank(Model model) {
+  const std::int64_t sequence = model.sequence;
+  return {
+      .model = std::move(model), .micro_batch = 1, .sequence = sequence, .vocabulary_multiple = 1};
+}
+
+std::int64_t parameters(const Model& model) {
+  const MakeRequest request = on_one_rank(model);
+  const ParameterCount count = stage_count(request, shape_of(request), 0);
+  return count.dense + count.expert;
 }
 
 std::vector<std::int64_t> layers_of_stages(const MakeRequest& request) {

@@ -54,6 +54,10 @@ struct RankShape {
   bool sequence_parallel = false;
 
   std::int64_t local_elements() const { return local_tokens * hidden; }
+  /// How ranks of tp sum up what each has a part of.
+  Collective tp_sum() const {
+    return sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce;
+  }
 };
 RankShape shape_of(const MakeRequest& request);
 
@@ -64,11 +68,13 @@ struct ParameterCount {
   /// Of `dense`, what all tp ranks hold alike: their gradients are summed over tp if each sees a
   /// share of the tokens.
   std::int64_t replicated = 0;
+  std::int64_t multiplied = 0;  ///< of a layer: elements of matrices that a token goes through
 
   ParameterCount& operator+=(const ParameterCount& other) {
     dense += other.dense;
     expert += other.expert;
     replicated += other.replicated;
+    multiplied += other.multiplied;
     return *this;
   }
 };
@@ -82,6 +88,11 @@ ParameterCount head_count(const Model& model, const RankShape& shape, bool own_t
 constexpr std::int64_t padded(std::int64_t count, std::int64_t ranks) {
   return (count + ranks - 1) / ranks * ranks;
 }
+
+/// What a rank has of them where all that hold the same divide them.
+std::int64_t share_of(const ParameterCount& count, const RankShape& shape);
+/// All of a complete model on one rank, its vocabulary not padded.
+MakeRequest on_one_rank(Model model);
 
 /// Layers of each chunk of each stage, at [chunk x PP + stage].
 std::vector<std::int64_t> layers_of_stages(const MakeRequest& request);

@@ -105,8 +105,7 @@ void StepWriter::column_backward(Steps& out, const Linear& linear) {
   }
   input_gradient(out, linear);
   if (shape.sequence_parallel) join(out);
-  tp(out, StepRole::begin,
-     shape.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce, bytes);
+  tp(out, StepRole::begin, shape.tp_sum(), bytes);
   if (!request.overlap_tensor_gradients) join(out);
   weight_gradient(out, linear);
   join(out);
@@ -114,16 +113,13 @@ void StepWriter::column_backward(Steps& out, const Linear& linear) {
 
 void StepWriter::row_forward(Steps& out, const Linear& linear) {
   forward(out, linear);
-  tp(out, StepRole::exposed,
-     shape.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce,
-     bytes_of(linear.rows * linear.outputs));
+  tp(out, StepRole::exposed, shape.tp_sum(), bytes_of(linear.rows * linear.outputs));
 }
 
 void StepWriter::row_backward(Steps& out, const Linear& linear) {
   if (shape.sequence_parallel)
     tp(out, StepRole::exposed, Collective::all_gather, bytes_of(linear.rows * linear.outputs));
-  input_gradient(out, linear);
-  weight_gradient(out, linear);
+  gradients(out, linear);
 }
 
 void StepWriter::norm_forward(Steps& out, std::string_view name, std::int64_t rows,

@@ -97,6 +97,10 @@ class StepWriter {
   void forward(Steps& out, const Linear& linear);
   void input_gradient(Steps& out, const Linear& linear);
   void weight_gradient(Steps& out, const Linear& linear);
+  void gradients(Steps& out, const Linear& linear) {
+    input_gradient(out, linear);
+    weight_gradient(out, linear);
+  }
 
   // Matrices whose columns are divided by tp: the input is whole, the gradient of it a sum.
   void column_forward(Steps& out, const Linear& linear);

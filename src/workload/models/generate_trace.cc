@@ -6,39 +6,28 @@
 namespace hemiola::workload {
 
 std::uint32_t TraceWriter::add(NodeKind kind, std::uint16_t stream, std::uint32_t name,
-                               std::int32_t work) {
-  const auto index = static_cast<std::uint32_t>(trace_.nodes.size());
-  trace_.nodes.push_back(
-      {.id = index,
-       .name = name,
-       .kind = kind,
-       .stream = stream,
-       .work = work,
-       .first_dependency = static_cast<std::uint32_t>(trace_.dependencies.size()),
-       .dependencies = 0,
-       .host = host_});
-  return index;
+                               std::int32_t work, std::span<const std::uint32_t> after) {
+  return trace_.add({.id = trace_.nodes.size(),
+                     .name = name,
+                     .kind = kind,
+                     .stream = stream,
+                     .work = work,
+                     .host = host_},
+                    after);
 }
 
 void TraceWriter::kernel(std::uint32_t name, std::int32_t work) {
-  const std::uint32_t index = add(NodeKind::compute, streams_.compute, name, work);
-  trace_.dependencies.insert(trace_.dependencies.end(), pending_.begin(), pending_.end());
-  trace_.nodes[index].dependencies = static_cast<std::uint32_t>(pending_.size());
+  last_kernel_ = add(NodeKind::compute, streams_.compute, name, work, pending_);
   pending_.clear();
-  last_kernel_ = index;
 }
 
 std::uint32_t TraceWriter::begin(NodeKind kind, std::uint16_t stream, std::uint32_t name,
                                  std::int32_t work, After after) {
-  const std::uint32_t index = add(kind, stream, name, work);
-  Node& node = trace_.nodes[index];
+  waits_.clear();
   if (after != After::nothing && last_kernel_ >= 0)
-    trace_.dependencies.push_back(static_cast<std::uint32_t>(last_kernel_));
-  if (after == After::all)
-    trace_.dependencies.insert(trace_.dependencies.end(), pending_.begin(), pending_.end());
-  node.dependencies =
-      static_cast<std::uint32_t>(trace_.dependencies.size()) - node.first_dependency;
-  return index;
+    waits_.push_back(static_cast<std::uint32_t>(last_kernel_));
+  if (after == After::all) waits_.insert(waits_.end(), pending_.begin(), pending_.end());
+  return add(kind, stream, name, work, waits_);
 }
 
 void TraceWriter::run(const Steps& steps, StepPart part, GradientBuckets* buckets) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "workload/models/generate_steps.h"
@@ -36,7 +37,8 @@ class TraceWriter {
   void wait_for(std::uint32_t node) { pending_.push_back(node); }
 
  private:
-  std::uint32_t add(NodeKind kind, std::uint16_t stream, std::uint32_t name, std::int32_t work);
+  std::uint32_t add(NodeKind kind, std::uint16_t stream, std::uint32_t name, std::int32_t work,
+                    std::span<const std::uint32_t> after);
 
   Trace& trace_;
   const Streams& streams_;
@@ -44,6 +46,7 @@ class TraceWriter {
   std::int64_t last_kernel_ = -1;
   std::vector<std::uint32_t> pending_;
   std::vector<std::uint32_t> begun_;
+  std::vector<std::uint32_t> waits_;  ///< of the node that begins; kept for its memory
 };
 
 /// How gradients of a rank's parameters, dense ones or experts, are communicated.

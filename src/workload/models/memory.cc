@@ -106,9 +106,7 @@ class StageMemory {
     const ParameterCount count = stage_count(request_, shape_, stage_);
     const int zero = request_.parallelism.zero;
     const std::int64_t whole = count.dense + count.expert;
-    const std::int64_t share =
-        padded(count.dense, shape_.data_ranks) / shape_.data_ranks +
-        padded(count.expert, shape_.expert_data_ranks) / shape_.expert_data_ranks;
+    const std::int64_t share = share_of(count, shape_);
     if (request_.phase != Phase::train) {
       // Layers lie in memory in the type of their products.
       std::int64_t ends = 0;

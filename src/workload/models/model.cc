@@ -80,66 +80,11 @@ class Completer {
   const SourceLocation& where_;
 };
 
-std::int64_t norm_size(const Model& model, std::int64_t width) {
-  return model.norm == Norm::layer ? 2 * width : width;
-}
-
-std::int64_t latent_attention_parameters(const Model& model) {
-  const LatentAttention& a = model.latent;
-  const std::int64_t query = a.plain_dim + a.rope_dim;
-  std::int64_t sum = 0;
-  if (a.query_rank == 0)
-    sum += model.hidden * model.heads * query;
-  else
-    sum += model.hidden * a.query_rank + norm_size(model, a.query_rank) +
-           a.query_rank * model.heads * query;
-  sum += model.hidden * (a.kv_rank + a.rope_dim) + norm_size(model, a.kv_rank);
-  sum += a.kv_rank * model.heads * (a.plain_dim + a.value_dim);
-  return sum + model.heads * a.value_dim * model.hidden;
-}
-
-std::int64_t attention_parameters(const Model& model) {
-  const bool output_bias = model.biases == Biases::all || model.biases == Biases::output;
-  const std::int64_t bias_of_output = output_bias ? model.hidden : 0;
-  if (model.is_latent()) return latent_attention_parameters(model) + bias_of_output;
-  const std::int64_t qkv = (model.heads + 2 * model.kv_heads) * model.head_dim;
-  const bool qkv_bias = model.biases == Biases::all || model.biases == Biases::qkv;
-  std::int64_t sum = model.hidden * qkv + (qkv_bias ? qkv : 0);
-  if (model.query_key_norm) sum += 2 * norm_size(model, model.head_dim);
-  return sum + model.heads * model.head_dim * model.hidden + bias_of_output;
-}
-
-std::int64_t mlp_parameters(const Model& model, std::int64_t intermediate) {
-  const std::int64_t up = model.gated ? 2 * intermediate : intermediate;
-  const bool bias = model.biases == Biases::all || model.biases == Biases::output;
-  return model.hidden * (up + intermediate) + (bias ? up + model.hidden : 0);
-}
-
-std::int64_t layer_parameters(const Model& model, bool mixture) {
-  std::int64_t sum = attention_parameters(model) + 2 * norm_size(model, model.hidden);
-  if (!mixture) return sum + mlp_parameters(model, model.intermediate);
-  const Experts& all = model.experts;
-  sum += model.hidden * all.count + (all.router_bias ? all.count : 0);
-  sum += all.count * mlp_parameters(model, all.intermediate);
-  if (all.shared > 0) sum += mlp_parameters(model, all.shared * all.intermediate);
-  return sum;
-}
-
 }  // namespace
 
 Model complete(Model model, const SourceLocation& where) {
   Completer(model, where).run();
   return model;
-}
-
-std::int64_t parameters(const Model& model) {
-  const std::int64_t dense = model.is_mixture() ? model.experts.first_dense_layers : model.layers;
-  const std::int64_t table = model.vocabulary * model.hidden;
-  std::int64_t sum = dense * layer_parameters(model, false);
-  sum += (model.layers - dense) * layer_parameters(model, true);
-  sum += model.tied_embeddings ? table : 2 * table;
-  if (model.positions == Positions::learned) sum += model.sequence * model.hidden;
-  return sum + norm_size(model, model.hidden);
 }
 
 }  // namespace hemiola::workload

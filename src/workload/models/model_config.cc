@@ -15,7 +15,7 @@ constexpr std::int64_t kLongestConfigSize = std::int64_t{1} << 40;
 
 class ConfigReader {
  public:
-  ConfigReader(const nlohmann::json& json, const JsonFile& file) : json_(json), root_(json, file) {}
+  explicit ConfigReader(const JsonValue& root) : root_(root) {}
 
   Model read();
 
@@ -27,12 +27,12 @@ class ConfigReader {
     return root_.integer(key, least, kLongestConfigSize);
   }
   std::int64_t size_or(const char* key, std::int64_t otherwise, std::int64_t least = 1) const {
-    return root_.has(key) ? root_.integer(key, least, kLongestConfigSize) : otherwise;
+    return root_.integer_or(key, otherwise, least, kLongestConfigSize);
   }
   bool truth_or(const char* key, bool otherwise) const {
     return root_.has(key) ? root_.at(key).boolean() : otherwise;
   }
-  std::string text_of(const char* key) const { return json_[key].dump(); }
+  std::string text_of(const char* key) const { return root_.at(key).json().dump(); }
   void notice(const char* key, const std::string& message) {
     model_.notices.push_back(
         {.severity = Severity::warning, .message = message, .where = root_.at(key).where()});
@@ -57,7 +57,6 @@ class ConfigReader {
   };
   static const std::vector<Reader>& readers();
 
-  const nlohmann::json& json_;
   JsonValue root_;
   std::string type_;
   Model model_{};
@@ -229,7 +228,7 @@ Model parse_hugging_face_config(std::string_view text, const std::string& file) 
   // What is null is as if it were not there.
   for (auto member = json.begin(); member != json.end();)
     member = member->is_null() ? json.erase(member) : std::next(member);
-  Model model = ConfigReader(json, source).read();
+  Model model = ConfigReader(JsonValue(json, source)).read();
   // Configurations lie as config.json in a folder that has the model's name.
   const std::filesystem::path path(file);
   const std::string stem = path.stem().string();

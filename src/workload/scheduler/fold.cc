@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/index.h"
+#include "workload/once.h"
 
 namespace hemiola::workload {
 namespace {
@@ -86,8 +87,7 @@ class Folder {
       put(text, node.host.fs);
       put(text, node.recorded.fs);
       put(text, node.dependencies);
-      for (std::uint32_t d = 0; d < node.dependencies; ++d)
-        put(text, trace.dependencies[node.first_dependency + d]);
+      for (const std::uint32_t before : trace.dependencies_of(node)) put(text, before);
       const std::int32_t family = family_of(node);
       if (family < 0) {
         put(text, node.work);
@@ -115,9 +115,7 @@ class Folder {
   /// of the pair, class of the other.
   using Peers = std::set<std::tuple<std::int64_t, bool, std::size_t>>;
   std::vector<Peers> peers_of_classes() const {
-    std::vector<std::size_t> class_of(index(workload_.ranks));
-    for (std::size_t c = 0; c < workload_.classes.size(); ++c)
-      for (const int rank : workload_.classes[c].ranks) class_of[index(rank)] = c;
+    const std::vector<std::int32_t> class_of = classes_of_ranks(workload_);
     std::vector<Peers> peers(workload_.classes.size());
     for (std::size_t c = 0; c < workload_.classes.size(); ++c) {
       const Trace& trace = *workload_.classes[c].trace;
@@ -129,9 +127,9 @@ class Folder {
                                              workload_.messages[index(node.work)].from_first});
       for (const auto& [family, is_first] : sides)
         for (const auto& pair : workload_.families[index(family)].groups)
-          if (class_of[index(is_first ? pair.front() : pair.back())] == c)
+          if (index(class_of[index(is_first ? pair.front() : pair.back())]) == c)
             peers[c].insert({slot(slots.families, family), is_first,
-                             class_of[index(is_first ? pair.back() : pair.front())]});
+                             index(class_of[index(is_first ? pair.back() : pair.front())])});
     }
     return peers;
   }
@@ -218,26 +216,18 @@ class Folder {
 
   bool rewrite() {
     // Works with the new families, each once.
-    std::map<std::tuple<Collective, std::int32_t, std::int64_t, DataType>, std::int32_t> calls;
-    std::map<std::tuple<std::int32_t, bool, std::int64_t, std::int32_t>, std::int32_t> messages;
+    OnceList<CollectiveCall> calls;
+    OnceList<Message> messages;
     std::vector<CollectiveCall> new_calls;
     std::vector<Message> new_messages;
     std::vector<std::int32_t> call_of, message_of;
     for (CollectiveCall call : workload_.collectives) {
       call.family = number_[index(call.family)];
-      const auto [at, is_new] =
-          calls.emplace(std::tuple(call.kind, call.family, call.bytes, call.type),
-                        static_cast<std::int32_t>(new_calls.size()));
-      if (is_new) new_calls.push_back(call);
-      call_of.push_back(at->second);
+      call_of.push_back(calls.find(new_calls, call));
     }
     for (Message message : workload_.messages) {
       message.family = number_[index(message.family)];
-      const auto [at, is_new] = messages.emplace(
-          std::tuple(message.family, message.from_first, message.bytes, message.tag),
-          static_cast<std::int32_t>(new_messages.size()));
-      if (is_new) new_messages.push_back(message);
-      message_of.push_back(at->second);
+      message_of.push_back(messages.find(new_messages, message));
     }
     // The class of the lowest rank comes first.
     std::vector<RankClass> classes;

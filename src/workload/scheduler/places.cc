@@ -7,41 +7,29 @@
 namespace hemiola::workload {
 namespace {
 
-/// Groups of a family that belong together: those with a rank of `first`, and those with a rank of
-/// any class that these reach. Indices of groups, in order.
-class Reach {
- public:
-  Reach(const GroupFamily& family, const std::vector<std::int32_t>& class_of)
-      : family_(family), class_of_(class_of) {}
+/// A class in a group; of a message, on the other side or on the own one.
+using ClassOnSide = std::pair<std::int32_t, bool>;
 
-  /// `joins`: whether the group brings in the class of its rank at `position`.
-  template <class Joins>
-  std::pair<std::vector<std::size_t>, std::set<std::int32_t>> from(std::int32_t first,
-                                                                   const Joins& joins) const {
-    std::set<std::int32_t> classes{first};
-    std::set<std::size_t> groups;
-    for (bool grew = true; grew;) {
-      grew = false;
-      for (std::size_t g = 0; g < family_.groups.size(); ++g) {
-        const auto& group = family_.groups[g];
-        if (groups.count(g) != 0) continue;
-        bool is_in = false;
-        for (std::size_t p = 0; p < group.size() && !is_in; ++p)
-          is_in = joins(p) && classes.count(class_of_[index(group[p])]) != 0;
-        if (!is_in) continue;
-        groups.insert(g);
-        for (std::size_t p = 0; p < group.size(); ++p)
-          if (joins(p)) classes.insert(class_of_[index(group[p])]);
-        grew = true;
-      }
+/// Groups that belong together: those with one of `members`, and those with any member that these
+/// bring in. Indices of groups; `members` has all of theirs.
+template <class MembersOf>
+std::set<std::size_t> reach(const GroupFamily& family, std::set<ClassOnSide>& members,
+                            const MembersOf& members_of) {
+  std::set<std::size_t> groups;
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (std::size_t g = 0; g < family.groups.size(); ++g) {
+      if (groups.contains(g)) continue;
+      const std::vector<ClassOnSide> here = members_of(family.groups[g]);
+      if (std::ranges::none_of(here, [&](const ClassOnSide& one) { return members.contains(one); }))
+        continue;
+      groups.insert(g);
+      members.insert(here.begin(), here.end());
+      grew = true;
     }
-    return {{groups.begin(), groups.end()}, classes};
   }
-
- private:
-  const GroupFamily& family_;
-  const std::vector<std::int32_t>& class_of_;
-};
+  return groups;
+}
 
 }  // namespace
 
@@ -58,11 +46,7 @@ std::vector<int> disjoint_sets(const std::vector<std::vector<int>>& groups) {
 }
 
 Places::Places(const Workload& workload)
-    : workload_(workload), class_of_(index(workload.ranks), -1) {
-  for (std::size_t c = 0; c < workload.classes.size(); ++c)
-    for (const int rank : workload.classes[c].ranks)
-      class_of_[index(rank)] = static_cast<std::int32_t>(c);
-}
+    : workload_(workload), class_of_(classes_of_ranks(workload)) {}
 
 std::int32_t Places::add(Place place) {
   const auto known = std::ranges::find(places_, place);
@@ -83,12 +67,17 @@ std::int32_t Places::of_collective(std::int32_t rank_class, std::int32_t family)
   const auto known = collectives_.find({rank_class, family});
   if (known != collectives_.end()) return known->second;
   const GroupFamily& all = workload_.families[index(family)];
-  const auto [groups, classes] =
-      Reach(all, class_of_).from(rank_class, [](std::size_t) { return true; });
-  Place place{.classes = {classes.begin(), classes.end()}};
+  std::set<ClassOnSide> members{{rank_class, false}};
+  const auto groups = reach(all, members, [&](const std::vector<int>& group) {
+    std::vector<ClassOnSide> classes;
+    for (const int rank : group) classes.emplace_back(class_of(rank), false);
+    return classes;
+  });
+  Place place;
+  for (const auto& [one, is_other] : members) place.classes.push_back(one);
   for (const std::size_t g : groups) place.groups.push_back(all.groups[g]);
   const std::int32_t number = add(std::move(place));
-  for (const std::int32_t c : classes) collectives_[{c, family}] = number;
+  for (const auto& [one, is_other] : members) collectives_[{one, family}] = number;
   return number;
 }
 
@@ -100,26 +89,18 @@ std::int32_t Places::of_message(std::int32_t rank_class, const Message& message,
   const std::size_t sender = message.from_first ? 0 : 1;
   // The pairs whose sender (or receiver) is of the class, and those that the other side brings in.
   const std::size_t mine = sends ? sender : 1 - sender;
-  std::set<std::size_t> pairs;
+  std::set<ClassOnSide> members{{rank_class, false}};
+  const auto pairs = reach(all, members, [&](const std::vector<int>& pair) {
+    if (pair.size() != 2) return std::vector<ClassOnSide>();
+    return std::vector<ClassOnSide>{{class_of(pair[mine]), false},
+                                    {class_of(pair[1 - mine]), true}};
+  });
   Sides sides;
-  std::set<std::int32_t> own{rank_class}, others;
-  for (bool grew = true; grew;) {
-    grew = false;
-    for (std::size_t g = 0; g < all.groups.size(); ++g) {
-      const auto& pair = all.groups[g];
-      if (pair.size() != 2 || pairs.count(g) != 0) continue;
-      const std::int32_t here = class_of(pair[mine]), there = class_of(pair[1 - mine]);
-      if (own.count(here) == 0 && others.count(there) == 0) continue;
-      pairs.insert(g);
-      own.insert(here);
-      others.insert(there);
-      grew = true;
-    }
+  std::set<std::int32_t> classes;
+  for (const auto& [one, is_other] : members) {
+    (sends == is_other ? sides.receivers : sides.senders).push_back(one);
+    classes.insert(one);
   }
-  sides.senders.assign(sends ? own.begin() : others.begin(), sends ? own.end() : others.end());
-  sides.receivers.assign(sends ? others.begin() : own.begin(), sends ? others.end() : own.end());
-  std::set<std::int32_t> classes = own;
-  classes.insert(others.begin(), others.end());
   Place place{.classes = {classes.begin(), classes.end()}};
   // The sender first: a message goes from the first of its pair to the second.
   for (const std::size_t g : pairs)

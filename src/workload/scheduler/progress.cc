@@ -18,7 +18,7 @@ std::int32_t Progress::start(const LaunchKind& kind, std::vector<Member> members
   }
   State& state = states_[index(number)];
   state = {.launch = {kind, std::move(members), begin, alone},
-           .kind = kind.fixed.fs > 0 ? -1 : number_of(kind),
+           .kind = kind.fixed.fs > 0 ? -1 : numbers_.find(kinds_, kind),
            .since = begin,
            .left = alone.fs,
            .version = state.version + 1};
@@ -41,12 +41,6 @@ void Progress::touch(const State& state) {
     OfClass& one = classes_[index(member.rank_class)];
     if (!std::exchange(one.is_changed, true)) changed_.push_back(member.rank_class);
   }
-}
-
-std::int32_t Progress::number_of(const LaunchKind& kind) {
-  const auto [at, is_new] = numbers_.emplace(kind, static_cast<std::int32_t>(kinds_.size()));
-  if (is_new) kinds_.push_back(kind);
-  return at->second;
 }
 
 void Progress::settle(Time now) {

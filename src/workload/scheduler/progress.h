@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "workload/once.h"
 #include "workload/scheduler/costs.h"
 
 namespace hemiola::workload {
@@ -67,7 +68,6 @@ class Progress {
 
   void touch(const State& state);
   void drop_stale();
-  std::int32_t number_of(const LaunchKind& kind);
   std::int64_t speed_of(const State& state);
   const std::vector<std::int64_t>& speeds_at(std::int32_t rank_class);
   void set_speed(std::int32_t number, std::int64_t speed, Time now);
@@ -81,7 +81,7 @@ class Progress {
   std::vector<std::int32_t> begun_;    ///< fixed launches without an end
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
   std::vector<LaunchKind> kinds_;
-  std::map<LaunchKind, std::int32_t> numbers_;
+  OnceList<LaunchKind> numbers_;                                           ///< of these
   std::map<std::vector<std::int32_t>, std::vector<std::int64_t>> speeds_;  ///< class, then kinds
   std::vector<std::int32_t> key_;
   std::int64_t started_ = 0;

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "workload/followers.h"
 #include "workload/scheduler/accounts.h"
 #include "workload/scheduler/meetings.h"
 #include "workload/scheduler/progress.h"
@@ -30,7 +31,7 @@ struct Arrival {
 struct Running {
   const Trace* trace = nullptr;
   std::vector<std::int32_t> open;  ///< by node: dependencies that are not over; -1: it is over
-  std::vector<std::uint32_t> first_follower, followers;
+  Followers followers;
   std::vector<std::uint8_t> busy;   ///< by stream
   std::vector<std::uint32_t> last;  ///< by stream: the node that was over last
   std::vector<Time> free_since;     ///< by stream: when it was; -1: never
@@ -109,29 +110,9 @@ class Scheduler {
     one.ready.resize(workload_.streams.size());
     one.left = static_cast<std::int64_t>(nodes.size());
     one.open.resize(nodes.size());
-    one.first_follower.assign(nodes.size() + 1, 0);
-    // An in-order stream is a dependency of each of its nodes on the one before.
-    std::vector<std::uint32_t> last(workload_.streams.size(), kNoNode);
-    const auto each = [&](auto&& visit) {
-      std::ranges::fill(last, kNoNode);
-      for (std::uint32_t n = 0; n < nodes.size(); ++n) {
-        const Node& node = nodes[n];
-        for (std::uint32_t d = 0; d < node.dependencies; ++d)
-          visit(one.trace->dependencies[node.first_dependency + d], n);
-        if (!workload_.streams[node.stream].in_order) continue;
-        if (last[node.stream] != kNoNode) visit(last[node.stream], n);
-        last[node.stream] = n;
-      }
-    };
-    each([&](std::uint32_t before, std::uint32_t n) {
-      ++one.open[n];
-      ++one.first_follower[before + 1];
-    });
-    for (std::size_t n = 0; n < nodes.size(); ++n)
-      one.first_follower[n + 1] += one.first_follower[n];
-    one.followers.resize(one.first_follower.back());
-    std::vector<std::uint32_t> next(one.first_follower.begin(), one.first_follower.end() - 1);
-    each([&](std::uint32_t before, std::uint32_t n) { one.followers[next[before]++] = n; });
+    one.followers = followers_of(
+        nodes.size(), [&](const auto& visit) { each_wait(workload_, *one.trace, true, visit); });
+    for (const std::uint32_t n : one.followers.nodes) ++one.open[n];
   }
 
   // --- Nodes.
@@ -386,11 +367,8 @@ class Scheduler {
       const Member next = over_.back();
       over_.pop_back();
       Running& where = of(next);
-      for (std::uint32_t f = where.first_follower[next.node];
-           f < where.first_follower[next.node + 1]; ++f) {
-        const std::uint32_t follower = where.followers[f];
+      for (const std::uint32_t follower : where.followers.of(next.node))
         if (--where.open[follower] == 0) become_ready({next.rank_class, follower}, next.node);
-      }
     }
     is_cascading_ = false;
   }
@@ -465,11 +443,9 @@ TimeFrom time_from(const Workload& workload, const Node& node, ComputeSource sou
   const bool is_recorded = node.recorded.fs > 0 && source != ComputeSource::model;
   const Compute nothing;
   const Compute& work = node.work >= 0 ? workload.computes[index(node.work)] : nothing;
-  const bool is_guess = work.concluded;
-  const bool is_empty =
-      work.kind == Compute::Kind::other && work.flop == 0 && work.read == 0 && work.written == 0;
-  if (is_recorded && (source == ComputeSource::recorded || is_guess)) return TimeFrom::recorded;
-  if (!is_empty) return TimeFrom::work;  // nothing to do takes no time
+  if (is_recorded && (source == ComputeSource::recorded || work.concluded))
+    return TimeFrom::recorded;
+  if (!work.is_nothing()) return TimeFrom::work;  // nothing to do takes no time
   return is_recorded ? TimeFrom::recorded : TimeFrom::nothing;
 }
 

@@ -20,8 +20,6 @@
 
 namespace hemiola::workload {
 
-constexpr std::uint32_t kNoNode = ~std::uint32_t{0};
-
 /// When a node was there. Times are since the start of the iteration.
 struct NodeTimes {
   Time ready{};  ///< could be launched: waited for its peers from here on

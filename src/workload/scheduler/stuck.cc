@@ -26,8 +26,8 @@ const RankClass& class_at(const Workload& workload, std::int32_t number) {
 std::vector<std::uint32_t> circle_of(const Workload& workload, std::int32_t number,
                                      const std::vector<std::int32_t>& open) {
   const Trace& trace = *class_at(workload, number).trace;
-  std::vector<std::uint32_t> previous(trace.nodes.size(), ~std::uint32_t{0});
-  std::vector<std::uint32_t> last(workload.streams.size(), ~std::uint32_t{0});
+  std::vector<std::uint32_t> previous(trace.nodes.size(), kNoNode);
+  std::vector<std::uint32_t> last(workload.streams.size(), kNoNode);
   for (std::uint32_t n = 0; n < trace.nodes.size(); ++n) {
     const Node& node = trace.nodes[n];
     if (workload.streams[node.stream].in_order) {
@@ -45,15 +45,11 @@ std::vector<std::uint32_t> circle_of(const Workload& workload, std::int32_t numb
   while (!seen[at]) {
     seen[at] = true;
     path.push_back(at);
-    const Node& node = trace.nodes[at];
-    std::uint32_t next = ~std::uint32_t{0};
-    for (std::uint32_t d = 0; d < node.dependencies; ++d) {
-      const std::uint32_t before = trace.dependencies[node.first_dependency + d];
-      if (open[before] >= 0 && (next == ~std::uint32_t{0} || waits(before))) next = before;
-    }
-    if (next == ~std::uint32_t{0} && previous[at] != next && open[previous[at]] >= 0)
-      next = previous[at];
-    if (next == ~std::uint32_t{0} || !waits(next)) return {};
+    std::uint32_t next = kNoNode;
+    for (const std::uint32_t before : trace.dependencies_of(trace.nodes[at]))
+      if (open[before] >= 0 && (next == kNoNode || waits(before))) next = before;
+    if (next == kNoNode && previous[at] != next && open[previous[at]] >= 0) next = previous[at];
+    if (next == kNoNode || !waits(next)) return {};
     at = next;
   }
   path.erase(path.begin(), std::ranges::find(path, at));

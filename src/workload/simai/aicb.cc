@@ -126,7 +126,7 @@ class AicbParser {
     if (ranks.empty() || !line.ends_with(']') ||
         (is_range && (ranks.size() != 2 || ranks[0] > ranks[1])))
       fail("is no list of ranks", "'[rank0 ~ rank7]' or '[ pp_stage0: [rank0, rank1] ]'");
-    if (is_range) return simai::class_of("", {}, ranks[0], ranks[1] - ranks[0] + 1).ranks;
+    if (is_range) return ranks_from(ranks[0], ranks[1] - ranks[0] + 1);
     return ranks;
   }
 
@@ -238,21 +238,13 @@ class AicbGroups {
     if (row.group == "embedding_group") {
       if (size != 2 || stages < 2)
         fail(row.line, "an embedding group is the first and the last of the stages, two ranks");
-      return pairs_of_stages(0, stages - 1);
+      return pairs_of_blocks(per_stage, 0, stages - 1);
     }
     const int stride = stride_of(row.group, size);
     if (ranks % (std::int64_t{size} * stride) != 0)
       fail(row.line, fmt::format("{} ranks cannot be divided into groups '{}' of {}", ranks,
                                  row.group, size));
-    return simai::groups_of(ranks, size, stride);
-  }
-
-  /// Pairs of ranks in the same place of two stages.
-  std::vector<std::vector<int>> pairs_of_stages(int first, int second) const {
-    std::vector<std::vector<int>> pairs;
-    for (int place = 0; place < per_stage; ++place)
-      pairs.push_back({first * per_stage + place, second * per_stage + place});
-    return pairs;
+    return strided_groups(ranks, size, stride);
   }
 
  private:
@@ -390,7 +382,7 @@ class AicbWriter {
     const bool is_send = row.type == "isend";
     const int first = row.is_next ? stage : stage - 1;
     const std::int32_t family = family_of(fmt::format("stages {}-{}", first, first + 1), [&] {
-      return groups_.pairs_of_stages(first, first + 1);
+      return pairs_of_blocks(groups_.per_stage, first, first + 1);
     });
     const std::uint32_t node =
         trace.message(row.stage, is_send ? NodeKind::send : NodeKind::receive,

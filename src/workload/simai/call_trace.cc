@@ -1,7 +1,6 @@
 #include "workload/simai/call_trace.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/lists.h"
 
@@ -11,16 +10,6 @@ std::int64_t read_number(std::string_view text, std::int64_t least, std::int64_t
                          const SourceLocation& where) {
   const bool is_float = text.size() > 2 && text.ends_with(".0");
   return read_count(is_float ? text.substr(0, text.size() - 2) : text, least, most, where);
-}
-
-std::vector<std::vector<int>> groups_of(int ranks, int size, int stride) {
-  std::vector<std::vector<int>> groups;
-  for (int first = 0; first < ranks; ++first) {
-    if (first / stride % size != 0) continue;
-    std::vector<int>& group = groups.emplace_back();
-    for (int place = 0; place < size; ++place) group.push_back(first + place * stride);
-  }
-  return groups;
 }
 
 void refuse_trace_options(const TraceRequest& request) {
@@ -39,26 +28,19 @@ void refuse_nothing(const Workload& workload) {
 
 RankClass class_of(const std::string& name, std::shared_ptr<const Trace> trace, int first,
                    int count) {
-  RankClass one{name, std::move(trace), std::vector<int>(index(count))};
-  std::iota(one.ranks.begin(), one.ranks.end(), first);
-  return one;
+  return {name, std::move(trace), ranks_from(first, count)};
 }
 
 CallTrace::CallTrace(WorkloadBuilder& builder, std::string file) : builder_(builder) {
   trace_->source = std::move(file);
 }
 
-std::uint32_t CallTrace::add(const Node& node, std::string_view name,
-                             std::vector<std::uint32_t> after) {
+std::uint32_t CallTrace::add(Node node, std::string_view name, std::vector<std::uint32_t> after) {
   std::ranges::sort(after);
   after.erase(std::unique(after.begin(), after.end()), after.end());
-  Node& added = trace_->nodes.emplace_back(node);
-  added.id = trace_->nodes.size() - 1;
-  added.name = builder_.name(name);
-  added.first_dependency = static_cast<std::uint32_t>(trace_->dependencies.size());
-  added.dependencies = static_cast<std::uint32_t>(after.size());
-  trace_->dependencies.insert(trace_->dependencies.end(), after.begin(), after.end());
-  return static_cast<std::uint32_t>(added.id);
+  node.id = trace_->nodes.size();
+  node.name = builder_.name(name);
+  return trace_->add(node, after);
 }
 
 void CallTrace::compute(std::string_view name, Time time, std::int32_t work) {

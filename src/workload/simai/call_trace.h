@@ -22,9 +22,6 @@ constexpr std::int64_t kMostRanks = 1 << 20;
 std::int64_t read_number(std::string_view text, std::int64_t least, std::int64_t most,
                          const SourceLocation& where);
 
-/// Ranks 0 to `ranks` - 1 in groups of `size`, `stride` apart. `size` x `stride` divides `ranks`.
-std::vector<std::vector<int>> groups_of(int ranks, int size, int stride);
-
 /// Failure for options of traces that such a text has no use for.
 void refuse_trace_options(const TraceRequest& request);
 
@@ -52,7 +49,7 @@ class CallTrace {
   std::shared_ptr<const Trace> take() { return std::move(trace_); }
 
  private:
-  std::uint32_t add(const Node& node, std::string_view name, std::vector<std::uint32_t> after);
+  std::uint32_t add(Node node, std::string_view name, std::vector<std::uint32_t> after);
 
   WorkloadBuilder& builder_;
   std::shared_ptr<Trace> trace_ = std::make_shared<Trace>();

@@ -162,7 +162,7 @@ class PassWalk {
 
   std::int32_t family(std::string_view name, int size, int stride) {
     const auto [at, is_new] = families_.try_emplace({size, stride}, 0);
-    if (is_new) at->second = builder_.family(name, simai::groups_of(sizes_.ranks, size, stride));
+    if (is_new) at->second = builder_.family(name, strided_groups(sizes_.ranks, size, stride));
     return at->second;
   }
 

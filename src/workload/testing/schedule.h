@@ -62,16 +62,12 @@ class TraceWriter {
   }
   std::uint32_t add(const std::string& name, NodeKind kind, std::uint16_t stream, std::int32_t work,
                     const std::vector<std::uint32_t>& after) {
-    Node node{.id = trace_.nodes.size(),
-              .name = builder_.name(name),
-              .kind = kind,
-              .stream = stream,
-              .work = work,
-              .first_dependency = static_cast<std::uint32_t>(trace_.dependencies.size()),
-              .dependencies = static_cast<std::uint32_t>(after.size())};
-    trace_.dependencies.insert(trace_.dependencies.end(), after.begin(), after.end());
-    trace_.nodes.push_back(node);
-    return static_cast<std::uint32_t>(trace_.nodes.size() - 1);
+    return trace_.add({.id = trace_.nodes.size(),
+                       .name = builder_.name(name),
+                       .kind = kind,
+                       .stream = stream,
+                       .work = work},
+                      after);
   }
   Node& node(std::uint32_t number) { return trace_.nodes[number]; }
 

@@ -55,35 +55,11 @@ class IdIndex {
   std::vector<std::pair<std::uint64_t, std::uint32_t>> list_;
 };
 
-bool equal_nodes(const Trace& a, const Trace& b) {
-  const auto is_equal = [](const Node& one, const Node& other) {
-    return one.id == other.id && one.name == other.name && one.kind == other.kind &&
-           one.stream == other.stream && one.work == other.work &&
-           one.first_dependency == other.first_dependency &&
-           one.dependencies == other.dependencies && one.host == other.host &&
-           one.recorded_begin == other.recorded_begin && one.recorded == other.recorded;
-  };
-  return a.dependencies == b.dependencies &&
-         std::equal(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(), is_equal);
-}
-
 std::uint64_t digest_of(const Trace& trace) {
   Digest digest;
   for (const Node& node : trace.nodes)
     digest.add(static_cast<std::int64_t>(node.id)).add(node.name).add(node.work);
   return digest.add(static_cast<std::int64_t>(trace.dependencies.size())).value();
-}
-
-std::uint64_t digest_of(const Compute& c) {
-  return Digest().add(c.flop).add(c.read).add(c.written).add(c.concluded ? 1 : 0).value();
-}
-
-/// Of bytes and flop, and of nothing else.
-bool is_simple_compute(const Compute& c) {
-  const machine::GemmShape& p = c.product;
-  return c.kind == Compute::Kind::other && p.m == 0 && p.n == 0 && p.k == 0 && p.batch == 1 &&
-         c.batch == 1 && c.heads == 0 && c.kv_heads == 0 && c.queries == 0 && c.keys == 0 &&
-         c.head_dim == 0 && !c.causal && !c.backward;
 }
 
 }  // namespace
@@ -109,34 +85,11 @@ void Tally::report(std::vector<Diagnostic>& notices) const {
 TraceAssembly::TraceAssembly(WorkloadBuilder& builder, bool lenient)
     : builder_(builder), lenient_(lenient) {}
 
-std::uint32_t TraceAssembly::name(std::string_view text) {
-  std::vector<std::string>& names = builder_.workload().names;
-  return names_.find(
-      std::hash<std::string_view>()(text),
-      [&](std::uint32_t index) { return names[index] == text; },
-      [&] {
-        names.emplace_back(text);
-        return static_cast<std::uint32_t>(names.size() - 1);
-      });
-}
-
-std::int32_t TraceAssembly::compute(const Compute& compute) {
-  std::vector<Compute>& known = builder_.workload().computes;
-  if (!is_simple_compute(compute)) return builder_.compute(compute);
-  if (compute.flop == 0 && compute.read == 0 && compute.written == 0) return -1;
-  const std::uint32_t index = computes_.find(
-      digest_of(compute),
-      [&](std::uint32_t at) {
-        const Compute& other = known[at];
-        return is_simple_compute(other) && other.flop == compute.flop &&
-               other.read == compute.read && other.written == compute.written &&
-               other.type == compute.type && other.concluded == compute.concluded;
-      },
-      [&] {
-        known.push_back(compute);
-        return static_cast<std::uint32_t>(known.size() - 1);
-      });
-  return static_cast<std::int32_t>(index);
+void FileTrace::add(Node node) {
+  if (!nodes.empty())
+    node.first_dependency = nodes.back().first_dependency + nodes.back().dependencies;
+  node.dependencies = static_cast<std::uint32_t>(waits_for.size()) - node.first_dependency;
+  nodes.push_back(node);
 }
 
 void TraceAssembly::miss(const NodeOfFile& node, std::uint64_t id, Tally& tally) const {
@@ -150,16 +103,13 @@ Trace TraceAssembly::finish(FileTrace&& file, Tally& tally) const {
   const auto describe = [&](const Node& node) {
     return NodeOfFile{&file.file, node.id, names[node.name]};
   };
-  const IdIndex ids(file.nodes);
-  if (ids.twice() != IdIndex::kNone) {
-    const Node& node = file.nodes[ids.twice()];
-    describe(node).fail(" has an id that another node has");
-  }
-  Trace trace;
-  trace.source = file.file;
+  Trace trace{.source = file.file, .nodes = std::move(file.nodes), .dependencies = {}};
+  const IdIndex ids(trace.nodes);
+  if (ids.twice() != IdIndex::kNone)
+    describe(trace.nodes[ids.twice()]).fail(" has an id that another node has");
   trace.dependencies.reserve(file.waits_for.size());
-  for (std::uint32_t i = 0; i < file.nodes.size(); ++i) {
-    Node& node = file.nodes[i];
+  for (std::uint32_t i = 0; i < trace.nodes.size(); ++i) {
+    Node& node = trace.nodes[i];
     const auto first = static_cast<std::uint32_t>(trace.dependencies.size());
     for (std::uint32_t d = 0; d < node.dependencies; ++d) {
       const std::uint64_t id = file.waits_for[node.first_dependency + d];
@@ -187,28 +137,23 @@ Trace TraceAssembly::finish(FileTrace&& file, Tally& tally) const {
     node.dependencies = static_cast<std::uint32_t>(trace.dependencies.size()) - first;
   }
   for (const auto& [index, id] : file.callers)
-    if (ids.find(id) == IdIndex::kNone) miss(describe(file.nodes[index]), id, tally);
+    if (ids.find(id) == IdIndex::kNone) miss(describe(trace.nodes[index]), id, tally);
   file.waits_for = {};
-  const std::vector<std::uint32_t> order =
-      order_nodes(file.nodes, trace.dependencies, names, file.file);
-  if (order.empty()) {
-    trace.nodes = std::move(file.nodes);
-    return trace;
-  }
-  std::vector<std::uint32_t> place(order.size()), dependencies;
+  const std::vector<std::uint32_t> order = order_nodes(trace, names);
+  if (order.empty()) return trace;
+  std::vector<std::uint32_t> place(order.size()), own;
   for (std::uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
-  dependencies.reserve(trace.dependencies.size());
+  Trace ordered{.source = std::move(trace.source), .nodes = {}, .dependencies = {}};
+  ordered.nodes.reserve(order.size());
+  ordered.dependencies.reserve(trace.dependencies.size());
   for (const std::uint32_t at : order) {
-    Node node = file.nodes[at];
-    const auto first = static_cast<std::uint32_t>(dependencies.size());
-    for (std::uint32_t d = 0; d < node.dependencies; ++d)
-      dependencies.push_back(place[trace.dependencies[node.first_dependency + d]]);
-    std::sort(dependencies.begin() + first, dependencies.end());
-    node.first_dependency = first;
-    trace.nodes.push_back(node);
+    own.clear();
+    for (const std::uint32_t other : trace.dependencies_of(trace.nodes[at]))
+      own.push_back(place[other]);
+    std::ranges::sort(own);
+    ordered.add(trace.nodes[at], own);
   }
-  trace.dependencies = std::move(dependencies);
-  return trace;
+  return ordered;
 }
 
 void TraceAssembly::add_ranks(Trace&& trace, const std::vector<int>& ranks,
@@ -218,7 +163,9 @@ void TraceAssembly::add_ranks(Trace&& trace, const std::vector<int>& ranks,
   const auto [begin, end] = classes_.equal_range(digest);
   for (auto at = begin; at != end; ++at) {
     RankClass& known = classes[at->second];
-    if (!equal_nodes(*known.trace, trace) || (!name.empty() && known.name != name)) continue;
+    if (known.trace->dependencies != trace.dependencies || known.trace->nodes != trace.nodes ||
+        (!name.empty() && known.name != name))
+      continue;
     known.ranks.insert(known.ranks.end(), ranks.begin(), ranks.end());
     if (name.empty()) known.name = fmt::format("ranks {}, ...", known.ranks.front());
     return;

@@ -11,7 +11,6 @@
 
 #include "core/diagnostics.h"
 #include "workload/traces/groups.h"
-#include "workload/traces/index.h"
 #include "workload/workload.h"
 
 namespace hemiola::workload {
@@ -39,6 +38,8 @@ struct FileTrace {
   std::string file;
   std::vector<Node> nodes;
   std::vector<std::uint64_t> waits_for;
+  /// What was added to `waits_for` since the node before are the node's.
+  void add(Node node);
   /// Who called a node, which says nothing about when it runs: has to be there, and no more.
   std::vector<std::pair<std::uint32_t, std::uint64_t>> callers;  ///< index of the node, id
 };
@@ -55,10 +56,12 @@ class TraceAssembly {
  public:
   TraceAssembly(WorkloadBuilder& builder, bool lenient);
 
-  /// As those of the builder, which does not know of these: nobody else may ask it for names.
-  std::uint32_t name(std::string_view text);
+  /// As those of the builder.
+  std::uint32_t name(std::string_view text) { return builder_.name(text); }
   /// -1 for one that has nothing to do: it takes no time.
-  std::int32_t compute(const Compute& compute);
+  std::int32_t compute(const Compute& compute) {
+    return compute.is_nothing() ? -1 : builder_.compute(compute);
+  }
 
   /// Makes the trace of it: dependencies by index, each once, sorted; nodes in the order of the
   /// file, except that a node stands behind those that it waits for.
@@ -93,7 +96,6 @@ class TraceAssembly {
 
   WorkloadBuilder& builder_;
   bool lenient_;
-  OnceIndex names_, computes_;  ///< of the workload; computes without a shape
   std::map<std::pair<int, std::uint64_t>, AllToAllParts> parts_;  ///< by rank and node
   std::unordered_multimap<std::uint64_t, std::size_t> classes_;   ///< by a digest of the trace
 };

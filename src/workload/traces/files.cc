@@ -138,33 +138,46 @@ TraceFiles pick_traces(const std::vector<TraceFile>& files, const std::string& w
   return found;
 }
 
-const std::vector<std::string> kEndings{".et", ".et.gz", ".json", ".json.gz"};
+/// "trace.%d.et", or "trace" for trace.0.et, trace.1.et and so on: what stands around the numbers.
+struct RankedName {
+  fs::path folder;
+  std::string before;
+  std::vector<std::string> endings;
+};
 
-/// Files `before` + number + ending, by number.
-std::vector<std::pair<int, std::string>> ranked_files(const fs::path& folder,
-                                                      const std::string& before,
-                                                      const std::vector<std::string>& endings) {
+RankedName ranked_name(const std::string& path) {
+  const std::size_t mark = path.rfind("%d");
+  const bool is_pattern = mark != std::string::npos;
+  const fs::path before(is_pattern ? path.substr(0, mark) : path + ".");
+  RankedName name{
+      before.parent_path(), before.filename().string(), {".et", ".et.gz", ".json", ".json.gz"}};
+  if (is_pattern) name.endings = {path.substr(mark + 2)};
+  return name;
+}
+
+/// The files of that name, by number.
+std::vector<std::pair<int, std::string>> ranked_files(const RankedName& wanted) {
   std::vector<std::pair<int, std::string>> ranked;
-  for (const std::string& file : files_in(folder.empty() ? "." : folder)) {
+  for (const std::string& file : files_in(wanted.folder.empty() ? "." : wanted.folder)) {
     const std::string name = fs::path(file).filename().string();
-    if (!name.starts_with(before)) continue;
+    if (!name.starts_with(wanted.before)) continue;
     int rank = 0;
     const char* end = name.data() + name.size();
-    const auto [at, error] = std::from_chars(name.data() + before.size(), end, rank);
+    const auto [at, error] = std::from_chars(name.data() + wanted.before.size(), end, rank);
     if (error != std::errc{} || rank < 0) continue;
-    if (std::ranges::find(endings, std::string(at, end)) == endings.end()) continue;
-    ranked.emplace_back(rank, (folder / name).string());
+    if (std::ranges::find(wanted.endings, std::string(at, end)) == wanted.endings.end()) continue;
+    ranked.emplace_back(rank, (wanted.folder / name).string());
   }
   std::ranges::sort(ranked);
   return ranked;
 }
 
-/// The same, all from 0 on.
-TraceFiles numbered_traces(const fs::path& folder, const std::string& before,
-                           const std::vector<std::string>& endings, const std::string& whole) {
-  const auto ranked = ranked_files(folder, before, endings);
+/// The same, all from 0 on, with the groups beside them.
+TraceFiles numbered_traces(const std::string& path) {
+  const RankedName wanted = ranked_name(path);
+  const auto ranked = ranked_files(wanted);
   if (ranked.empty())
-    throw Failure("no such file, and no files of ranks that begin with it", {.file = whole});
+    throw Failure("no such file, and no files of ranks that begin with it", {.file = path});
   TraceFiles found;
   for (const auto& [rank, file] : ranked) {
     const auto expected = static_cast<int>(found.ranks.size());
@@ -180,29 +193,11 @@ TraceFiles numbered_traces(const fs::path& folder, const std::string& before,
           "give the traces of all ranks, or one file and --replicate");
     found.ranks.push_back({file});
   }
-  return found;
-}
-
-TraceFiles by_prefix(const std::string& path) {
-  const fs::path prefix(path);
-  TraceFiles found =
-      numbered_traces(prefix.parent_path(), prefix.filename().string() + ".", kEndings, path);
-  found.name = prefix.filename().string();
-  const TraceFile groups{path + ".json"};
-  if (fs::exists(groups.name) && is_group_file(groups)) found.groups = groups;
-  return found;
-}
-
-TraceFiles by_pattern(const std::string& path, std::size_t mark) {
-  const fs::path before(path.substr(0, mark));
-  const std::string after = path.substr(mark + 2);
-  TraceFiles found =
-      numbered_traces(before.parent_path(), before.filename().string(), {after}, path);
-  std::string name = before.filename().string();
-  while (!name.empty() && std::string_view("._-").find(name.back()) != std::string_view::npos)
-    name.pop_back();
-  found.name = name;
-  const TraceFile groups{(before.parent_path() / (name + ".json")).string()};
+  found.name = wanted.before;
+  while (!found.name.empty() &&
+         std::string_view("._-").find(found.name.back()) != std::string_view::npos)
+    found.name.pop_back();
+  const TraceFile groups{(wanted.folder / (found.name + ".json")).string()};
   if (fs::exists(groups.name) && is_group_file(groups)) found.groups = groups;
   return found;
 }
@@ -246,9 +241,7 @@ TraceFiles find_traces(const std::string& path) {
     for (const std::string& file : files_in(path)) files.push_back({file});
     return pick_traces(files, path);
   }
-  const std::size_t mark = path.rfind("%d");
-  if (!fs::exists(path, error) && mark != std::string::npos) return by_pattern(path, mark);
-  if (!fs::exists(path, error)) return by_prefix(path);
+  if (!fs::exists(path, error)) return numbered_traces(path);
   const TraceFile file{path};
   if (is_archive(file.start(kTraceStart))) {
     TraceFiles found = pick_traces(files_of_archive(path), path);
@@ -281,11 +274,7 @@ bool has_traces(const std::string& path) {
       const std::vector<TraceFile> members = files_of_archive(path);
       return std::ranges::any_of(members, is_of_one_rank);
     }
-    const std::size_t mark = path.rfind("%d");
-    const fs::path before(mark == std::string::npos ? path + "." : path.substr(0, mark));
-    return !ranked_files(before.parent_path(), before.filename().string(),
-                         mark == std::string::npos ? kEndings : std::vector{path.substr(mark + 2)})
-                .empty();
+    return !ranked_files(ranked_name(path)).empty();
   } catch (const Failure&) {
     return false;
   }

@@ -60,6 +60,12 @@ void NodeOfFile::fail(const std::string& problem, const std::string& hint, ExitC
   throw Failure(text() + problem, {.file = *file}, hint, code);
 }
 
+Time NodeOfFile::time(std::int64_t nanoseconds) const {
+  if (nanoseconds > std::numeric_limits<std::int64_t>::max() / 1'000'000)
+    fail(" has a time beyond the 9,223 s that a time can be");
+  return Time::from_ns(nanoseconds);
+}
+
 ProcessGroups::ProcessGroups(WorkloadBuilder& builder, int ranks, bool replicated)
     : builder_(builder), ranks_(ranks), replicated_(replicated) {}
 
@@ -224,9 +230,7 @@ std::vector<int> ProcessGroups::ranks_of(std::string_view name, const NodeOfFile
          fmt::format(" communicates in a group of all {} ranks, but {}", size,
                      describe_ranks(ranks_)),
          fmt::format("--replicate {} makes the others from it", size));
-  std::vector<int> all;
-  for (int rank = 0; rank < ranks_; ++rank) all.push_back(rank);
-  return all;
+  return ranks_from(0, ranks_);
 }
 
 std::vector<std::vector<int>> ProcessGroups::partition(const std::string& name,
@@ -249,11 +253,7 @@ std::vector<std::vector<int>> ProcessGroups::partition(const std::string& name,
       return group->parts;
     refuse(fmt::format("and its lists are not of the ranks 0 to {}", ranks_ - 1));
   }
-  if (size == ranks_ || size == world_) {
-    std::vector<int> all;
-    for (int rank = 0; rank < ranks_; ++rank) all.push_back(rank);
-    return {all};
-  }
+  if (size == ranks_ || size == world_) return {ranks_from(0, ranks_)};
   std::vector<int> sorted = ranks;
   std::ranges::sort(sorted);
   if (size == 1) sorted.push_back(sorted.front() + 1);
@@ -264,13 +264,12 @@ std::vector<std::vector<int>> ProcessGroups::partition(const std::string& name,
   const std::int64_t block = std::int64_t{size} * stride;
   if (ranks_ % block != 0 || sorted[0] % block >= stride)
     refuse(fmt::format("into the like of which {} ranks cannot be divided", ranks_));
-  std::vector<std::vector<int>> groups;
-  for (std::int64_t first = 0; first < ranks_; first += block) {
-    for (int offset = 0; offset < stride; ++offset) {
-      std::vector<int>& group = groups.emplace_back();
-      for (const int rank : ranks)
-        group.push_back(static_cast<int>(first) + offset + rank - sorted[0]);
-    }
+  // Each in the order of this one.
+  std::vector<std::vector<int>> groups = strided_groups(ranks_, size, stride);
+  for (std::vector<int>& group : groups) {
+    const int first = group.front();
+    std::ranges::transform(ranks, group.begin(),
+                           [&](int rank) { return first + rank - sorted[0]; });
   }
   return groups;
 }
@@ -393,10 +392,7 @@ std::optional<int> ProcessGroups::other_of_pair(std::string_view name,
 std::uint16_t ProcessGroups::stream(std::int32_t family) {
   std::optional<std::uint16_t>& known = streams_[index(family)];
   if (!known) {
-    const Workload& workload = builder_.workload();
-    if (workload.streams.size() >= std::numeric_limits<std::uint16_t>::max())
-      throw Failure("there are more than 65,535 process groups");
-    known = builder_.stream("group " + workload.families[index(family)].name);
+    known = builder_.stream("group " + builder_.workload().families[index(family)].name);
     builder_.workload().streams[*known].assumed = true;  // a trace file says nothing of streams
   }
   return *known;

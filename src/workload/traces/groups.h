@@ -46,6 +46,8 @@ struct NodeOfFile {
   std::string_view name;
 
   std::string text() const;  ///< "node 8 'all-gather'"
+  /// Failure for more than a time can be.
+  Time time(std::int64_t nanoseconds) const;
   [[noreturn]] void fail(const std::string& problem, const std::string& hint = {},
                          ExitCode code = ExitCode::bad_input) const;
 };

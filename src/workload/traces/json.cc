@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "core/checked.h"
 #include "core/text.h"
@@ -43,12 +44,31 @@ std::optional<std::int64_t> integer_of_token(std::string_view text) {
   return number;
 }
 
-void fail_with_json(const std::string& file, std::string_view content, const char* place) {
-  if (const auto failure = json_failure(file, content, 0, content.size())) throw *failure;
-  const bool has_place =
-      place != nullptr && place >= content.data() && place <= content.data() + content.size();
+std::string_view json_text(TraceJson value) {
+  std::string_view text;
+  return value.get_string().get(text) == simdjson::SUCCESS ? text : std::string_view();
+}
+
+std::string_view json_list(TraceJson value) {
+  simdjson::ondemand::array list;
+  if (value.get_array().get(list) != simdjson::SUCCESS) return {};
+  return list.raw_json().value();
+}
+
+std::optional<std::int64_t> json_integer(TraceJson value) {
+  return integer_of_token(value.raw_json_token());
+}
+
+JsonStream::JsonStream(std::string content) : content_(std::move(content)) {
+  content_.reserve(content_.size() + simdjson::SIMDJSON_PADDING);
+}
+
+void JsonStream::fail(const std::string& file, const char* place) const {
+  if (const auto failure = json_failure(file, content_, 0, content_.size())) throw *failure;
+  const char* const first = content_.data();
+  const bool has_place = place != nullptr && place >= first && place <= first + content_.size();
   throw Failure("is no trace: something else was expected here",
-                has_place ? locate(file, content, static_cast<std::size_t>(place - content.data()))
+                has_place ? locate(file, content_, static_cast<std::size_t>(place - first))
                           : SourceLocation{.file = file});
 }
 

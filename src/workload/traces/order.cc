@@ -7,6 +7,7 @@
 #include <queue>
 
 #include "core/diagnostics.h"
+#include "workload/followers.h"
 #include "workload/traces/groups.h"
 
 namespace hemiola::workload {
@@ -14,19 +15,19 @@ namespace {
 
 using NodeIndices = std::vector<std::uint32_t>;
 
-bool are_ordered(const std::vector<Node>& nodes, const NodeIndices& dependencies) {
-  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    for (std::uint32_t d = 0; d < nodes[i].dependencies; ++d)
-      if (dependencies[nodes[i].first_dependency + d] >= i) return false;
-  }
+bool are_ordered(const Trace& trace) {
+  for (std::uint32_t i = 0; i < trace.nodes.size(); ++i)
+    if (std::ranges::any_of(trace.dependencies_of(trace.nodes[i]),
+                            [&](std::uint32_t other) { return other >= i; }))
+      return false;
   return true;
 }
 
 /// `left[i]` is not zero for nodes in a cycle or behind one: from any of them, one of its
 /// dependencies is such a node too, so that the way ends in a cycle.
-[[noreturn]] void fail_with_cycle(const std::vector<Node>& nodes, const NodeIndices& dependencies,
-                                  const NodeIndices& left, const std::vector<std::string>& names,
-                                  const std::string& file) {
+[[noreturn]] void fail_with_cycle(const Trace& trace, const NodeIndices& left,
+                                  const std::vector<std::string>& names) {
+  const std::vector<Node>& nodes = trace.nodes;
   std::uint32_t at = 0;
   while (left[at] == 0) ++at;
   std::vector<bool> seen(nodes.size());
@@ -34,13 +35,8 @@ bool are_ordered(const std::vector<Node>& nodes, const NodeIndices& dependencies
   while (!seen[at]) {
     seen[at] = true;
     way.push_back(at);
-    const Node& node = nodes[at];
-    for (std::uint32_t d = 0; d < node.dependencies; ++d) {
-      const std::uint32_t other = dependencies[node.first_dependency + d];
-      if (left[other] == 0) continue;
-      at = other;
-      break;
-    }
+    const auto waited = trace.dependencies_of(nodes[at]);
+    at = *std::ranges::find_if(waited, [&](std::uint32_t other) { return left[other] != 0; });
   }
   way.erase(way.begin(), std::ranges::find(way, at));
   constexpr std::size_t kShown = 8;
@@ -51,27 +47,21 @@ bool are_ordered(const std::vector<Node>& nodes, const NodeIndices& dependencies
   }
   if (way.size() > kShown) text += fmt::format("... ({} nodes) for ", way.size());
   text += fmt::format("{} '{}'", nodes[at].id, shorten(names[nodes[at].name]));
-  throw Failure("nodes wait for each other: " + text, {.file = file}, {}, ExitCode::deadlock);
+  throw Failure("nodes wait for each other: " + text, {.file = trace.source}, {},
+                ExitCode::deadlock);
 }
 
 }  // namespace
 
-std::vector<std::uint32_t> order_nodes(const std::vector<Node>& nodes,
-                                       const NodeIndices& dependencies,
-                                       const std::vector<std::string>& names,
-                                       const std::string& file) {
-  if (are_ordered(nodes, dependencies)) return {};
-  const std::size_t count = nodes.size();
-  // Who waits for a node: lists of all nodes, one behind the other.
-  NodeIndices first(count + 1), left(count), waiting(dependencies.size());
-  for (const std::uint32_t other : dependencies) ++first[other + 1];
-  for (std::size_t i = 0; i < count; ++i) first[i + 1] += first[i];
-  NodeIndices next(first.begin(), first.end() - 1);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    left[i] = nodes[i].dependencies;
-    for (std::uint32_t d = 0; d < nodes[i].dependencies; ++d)
-      waiting[next[dependencies[nodes[i].first_dependency + d]]++] = i;
-  }
+std::vector<std::uint32_t> order_nodes(const Trace& trace, const std::vector<std::string>& names) {
+  if (are_ordered(trace)) return {};
+  const std::size_t count = trace.nodes.size();
+  const Followers followers = followers_of(count, [&](const auto& visit) {
+    for (std::uint32_t i = 0; i < count; ++i)
+      for (const std::uint32_t other : trace.dependencies_of(trace.nodes[i])) visit(other, i);
+  });
+  NodeIndices left;
+  for (const Node& node : trace.nodes) left.push_back(node.dependencies);
   std::priority_queue<std::uint32_t, NodeIndices, std::greater<>> ready;
   for (std::uint32_t i = 0; i < count; ++i)
     if (left[i] == 0) ready.push(i);
@@ -81,10 +71,10 @@ std::vector<std::uint32_t> order_nodes(const std::vector<Node>& nodes,
     const std::uint32_t at = ready.top();
     ready.pop();
     order.push_back(at);
-    for (std::uint32_t w = first[at]; w < first[at + 1]; ++w)
-      if (--left[waiting[w]] == 0) ready.push(waiting[w]);
+    for (const std::uint32_t waiting : followers.of(at))
+      if (--left[waiting] == 0) ready.push(waiting);
   }
-  if (order.size() != count) fail_with_cycle(nodes, dependencies, left, names, file);
+  if (order.size() != count) fail_with_cycle(trace, left, names);
   return order;
 }
 

@@ -9,12 +9,9 @@
 
 namespace hemiola::workload {
 
-/// The indices of `nodes` in an order in which each stands behind its dependencies (indices), and
-/// otherwise as they are: of those that may come next, the first. Empty: they are so already.
-/// Failure (deadlock) with the nodes of a cycle, if there is one.
-std::vector<std::uint32_t> order_nodes(const std::vector<Node>& nodes,
-                                       const std::vector<std::uint32_t>& dependencies,
-                                       const std::vector<std::string>& names,
-                                       const std::string& file);
+/// The indices of nodes in an order in which each stands behind its dependencies, and otherwise as
+/// they are: of those that may come next, the first. Empty: they are so already. Failure (deadlock)
+/// with the nodes of a cycle, if there is one.
+std::vector<std::uint32_t> order_nodes(const Trace& trace, const std::vector<std::string>& names);
 
 }  // namespace hemiola::workload

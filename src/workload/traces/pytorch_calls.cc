@@ -44,25 +44,6 @@ constexpr std::array<CallName, 13> kCallNames{{
     {"wait", TorchCallKind::none},
 }};
 
-Collective collective_of(TorchCallKind kind) {
-  switch (kind) {
-    case TorchCallKind::all_gather:
-    case TorchCallKind::gather:
-      return Collective::all_gather;
-    case TorchCallKind::reduce_scatter:
-      return Collective::reduce_scatter;
-    case TorchCallKind::all_to_all:
-      return Collective::all_to_all;
-    case TorchCallKind::broadcast:
-    case TorchCallKind::scatter:
-      return Collective::broadcast;
-    case TorchCallKind::reduce:
-      return Collective::reduce;
-    default:
-      return Collective::all_reduce;
-  }
-}
-
 std::optional<std::int64_t> times_if_it_fits(std::int64_t a, std::int64_t b) {
   if (a < 0 || b < 0) return std::nullopt;
   if (b > 0 && a > std::numeric_limits<std::int64_t>::max() / b) return std::nullopt;
@@ -99,6 +80,59 @@ TorchCallKind torch_call_kind(std::string_view name) {
     if (letters.find(one.part) != std::string::npos) return one.kind;
   if (letters == "init" || letters == "end" || letters == "commend") return TorchCallKind::none;
   return TorchCallKind::unknown;
+}
+
+Collective collective_of(TorchCallKind kind) {
+  switch (kind) {
+    case TorchCallKind::all_gather:
+    case TorchCallKind::gather:
+      return Collective::all_gather;
+    case TorchCallKind::reduce_scatter:
+      return Collective::reduce_scatter;
+    case TorchCallKind::all_to_all:
+      return Collective::all_to_all;
+    case TorchCallKind::broadcast:
+    case TorchCallKind::scatter:
+      return Collective::broadcast;
+    case TorchCallKind::reduce:
+      return Collective::reduce;
+    default:
+      return Collective::all_reduce;
+  }
+}
+
+void set_kind(CollectiveCall& call, TorchCallKind kind, std::string_view name, bool lenient,
+              Tally& tally, const NodeOfFile& at) {
+  call.kind = collective_of(kind);
+  if (kind == TorchCallKind::barrier) {
+    call.bytes = size_of(DataType::float32);
+    call.type = DataType::float32;
+  }
+  if (kind != TorchCallKind::gather && kind != TorchCallKind::scatter) return;
+  const std::string_view like = kind == TorchCallKind::gather ? "an all-gather" : "a broadcast";
+  if (!lenient)
+    at.fail(fmt::format(" is a {}, which cannot be simulated", name),
+            fmt::format("--lenient takes it as {}", like));
+  tally.add(fmt::format("converted: a {} to {}", name, like), at.text());
+}
+
+bool is_communication_kernel(std::string_view name) {
+  for (const std::string_view part :
+       {"ncclKernel", "ncclDev", "rcclDev", "rcclGenericKernel", "mscclKernel"})
+    if (name.find(part) != std::string_view::npos) return true;
+  return false;
+}
+
+void TorchCall::take(const CallArguments& said) {
+  name = std::string(said.collective);
+  sent = said.sent;
+  received = said.received;
+  says_counts = true;
+  type = std::string(said.type);
+  group = std::string(said.group);
+  size = said.group_size.value_or(0);
+  first = said.first.value_or(-1);
+  stride = said.stride.value_or(-1);
 }
 
 std::vector<int> parse_rank_list(std::string_view text) {
@@ -246,20 +280,11 @@ void TorchCalls::set_collective(Node& node, const TorchCall& call, TorchCallKind
                                 const NodeOfFile& at) {
   if (kind == TorchCallKind::unknown)
     at.fail(fmt::format(" calls '{}', which is no communication that is known", call.name));
-  const bool is_rooted = kind == TorchCallKind::gather || kind == TorchCallKind::scatter;
-  const std::string_view like = kind == TorchCallKind::gather ? "an all-gather" : "a broadcast";
-  if (is_rooted && !assembly_.lenient())
-    at.fail(fmt::format(" is a {}, which cannot be simulated", call.name),
-            fmt::format("--lenient takes it as {}", like));
   const GroupOfRank group = groups_.group(call.group, at);
   const std::int64_t said = call.size > 0 ? call.size : groups_.said_size(call.group);
   check_shares(call, kind, groups_.replicated() ? said : group.size, at);
-  CollectiveCall collective{.kind = collective_of(kind), .family = group.family};
-  if (kind == TorchCallKind::barrier) {
-    // Everyone sums up one number.
-    collective.bytes = size_of(DataType::float32);
-    collective.type = DataType::float32;
-  } else {
+  CollectiveCall collective{.family = group.family};
+  if (kind != TorchCallKind::barrier) {
     // One of several files: others may send to a rank that sends nothing.
     const bool is_idle = kind == TorchCallKind::all_to_all && !groups_.replicated() &&
                          call.says_counts && call.sent == 0;
@@ -278,7 +303,7 @@ void TorchCalls::set_collective(Node& node, const TorchCall& call, TorchCallKind
       note_parts(call, group.size, at);
     }
   }
-  if (is_rooted) tally_.add(fmt::format("converted: a {} to {}", call.name, like), at.text());
+  set_kind(collective, kind, call.name, assembly_.lenient(), tally_, at);
   node.kind = NodeKind::collective;
   node.work = assembly_.builder().collective(collective);
 }

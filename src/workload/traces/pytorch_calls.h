@@ -32,8 +32,25 @@ enum class TorchCallKind : std::uint8_t {
 };
 /// Of "allreduce", "nccl:_all_gather_base", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)".
 TorchCallKind torch_call_kind(std::string_view name);
+Collective collective_of(TorchCallKind kind);
+/// Sets the kind of a call that is known by `name`. A barrier sums up one number, as PyTorch does
+/// it. Failure, if not `lenient`: a gather or a scatter, which are taken as what moves as much at
+/// the root then.
+void set_kind(CollectiveCall& call, TorchCallKind kind, std::string_view name, bool lenient,
+              Tally& tally, const NodeOfFile& at);
+
+/// Whether it is one of NCCL, RCCL or MSCCL.
+bool is_communication_kernel(std::string_view name);
+
+/// What a trace says of a call by name. Texts refer to the file's content.
+struct CallArguments {
+  std::string_view collective, type, group;
+  std::optional<std::int64_t> sent, received, group_size, first, stride;
+};
 
 struct TorchCall {
+  void take(const CallArguments& said);
+
   std::string name;                                   ///< what the kind is told by
   std::optional<std::int64_t> sent, received;         ///< elements, of this rank
   bool says_counts = false;                           ///< these are said, and not of its tensors

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/diagnostics.h"
+#include "core/lists.h"
 #include "core/text.h"
 #include "core/units.h"
 
@@ -19,12 +20,6 @@ std::string_view trim_line(std::string_view text) {
 }
 std::string_view trim_size(std::string_view text) {
   return trim(text, " \t\r\"'");
-}
-
-std::optional<std::int64_t> bytes_of_text(std::string_view text) {
-  if (const std::optional<std::int64_t> count = parse_count(text)) return count;
-  const std::optional<Bytes> with_unit = parse_bytes(text);
-  return with_unit ? std::optional(with_unit->count) : std::nullopt;
 }
 
 /// "ncclDevKernel_SendRecv(ncclDevComm*, unsigned long)" is known by what stands before.
@@ -49,7 +44,7 @@ SizeLine parts_of(std::string_view line) {
   const std::size_t colon = line.rfind(": "), comma = line.rfind(',');
   for (const std::size_t at : {colon, comma}) {
     if (at == std::string_view::npos) continue;
-    if (bytes_of_text(trim_size(line.substr(at + 1))))
+    if (parse_size(trim_size(line.substr(at + 1))))
       return {trim_size(line.substr(0, at)), trim_size(line.substr(at + 1))};
   }
   const std::size_t at = comma != std::string_view::npos ? comma : colon;
@@ -71,15 +66,15 @@ CallSizes::CallSizes(const std::string& path) {
     const auto [name, size] = parts_of(line);
     const bool is_head = number == 1 && (size == "bytes" || size == "size");
     if (is_head) continue;
-    const std::optional<std::int64_t> bytes = bytes_of_text(size);
-    if (name.empty() || !bytes || *bytes < 1)
+    const std::optional<Bytes> bytes = parse_size(size);
+    if (name.empty() || !bytes || bytes->count < 1)
       throw Failure(
           fmt::format("'{}' is no name with a size", line), {.file = path, .line = number},
           "a line is a name or number and bytes: 'nccl:all_reduce: 64 MiB' or '3,1048576'");
     const std::optional<std::int64_t> call = parse_count(name);
-    const bool is_new = call
-                            ? by_number_.emplace(*call, *bytes).second
-                            : by_name_.emplace(std::string(without_arguments(name)), *bytes).second;
+    const bool is_new =
+        call ? by_number_.emplace(*call, bytes->count).second
+             : by_name_.emplace(std::string(without_arguments(name)), bytes->count).second;
     if (!is_new)
       throw Failure(fmt::format("'{}' has two sizes", name), {.file = path, .line = number});
   }

@@ -15,18 +15,9 @@ namespace hemiola::program {
 namespace {
 
 using msccl::Place;
+using msccl::Step;
 
 constexpr std::size_t kMaxSteps = 1'000'000;  ///< of one file: a loop of a template unrolls
-
-struct Written {
-  const msccl::StepType* type = nullptr;
-  Place source;
-  Place destination;
-  std::int64_t count = 0;
-  std::int32_t awaited_block = -1;
-  std::int64_t awaited_step = -1;
-  bool has_dependents = false;
-};
 
 struct WrittenWait {
   const Op* op = nullptr;
@@ -35,18 +26,14 @@ struct WrittenWait {
   std::size_t step = 0;  ///< the step that carries it
 };
 
-struct WrittenBlock {
-  std::int64_t send = -1;
-  std::int64_t receive = -1;
-  std::int64_t channel = 0;
-  std::vector<Written> steps;
+struct WrittenBlock : msccl::ThreadBlock {
   std::vector<WrittenWait> waits;
 };
 
 /// Who advances a progress semaphore of a rank, and with which of its steps.
 struct Progress {
   std::size_t block = 0;
-  std::vector<std::int64_t> steps;
+  std::vector<std::int32_t> steps;
 };
 
 const msccl::StepType* find_step_type(OpKind kind) {
@@ -177,8 +164,8 @@ class RankWriter {
 
   void set_peers(const Op& op, const msccl::StepType& type) {
     if (!op.more_from.empty() || !op.more_to.empty()) refuse(op, "it has several connections");
-    const auto set = [&](std::int64_t& peer, const ConnectionRef& connection, const char* what) {
-      const std::int64_t wanted = value(op, connection.peer);
+    const auto set = [&](std::int32_t& peer, const ConnectionRef& connection, const char* what) {
+      const auto wanted = static_cast<std::int32_t>(value(op, connection.peer));
       if (peer >= 0 && peer != wanted)
         refuse(op, std::string("its workgroup has more than one ") + what + " peer");
       if ((block().send >= 0 || block().receive >= 0) && block().channel != connection.channel)
@@ -213,7 +200,7 @@ class RankWriter {
     if (op.src.size() != (type.reads_source ? 1 : 0) ||
         op.dst.size() != (type.writes_destination ? 1 : 0))
       refuse(op, "a step has one source and one destination");
-    Written step;
+    Step step;
     step.type = &type;
     if (!op.src.empty()) step.source = place(op, op.src.front());
     if (!op.dst.empty()) step.destination = place(op, op.dst.front());
@@ -248,7 +235,7 @@ class RankWriter {
     if (block().steps.empty() || block().steps.back().has_dependents || !pending_.empty())
       refuse(op, "no step stands before it");
     block().steps.back().has_dependents = true;
-    found->second.steps.push_back(static_cast<std::int64_t>(block().steps.size()) - 1);
+    found->second.steps.push_back(static_cast<std::int32_t>(block().steps.size()) - 1);
   }
 
   /// Semaphore values become step numbers. A value that is never reached becomes a step that never
@@ -256,7 +243,7 @@ class RankWriter {
   void resolve(WrittenBlock& block) {
     for (const WrittenWait& wait : block.waits) {
       const auto found = progress_.find(wait.semaphore);
-      Written& step = block.steps[wait.step];
+      Step& step = block.steps[wait.step];
       if (found != progress_.end() && wait.target >= 1 &&
           wait.target <= static_cast<std::int64_t>(found->second.steps.size())) {
         step.awaited_block = static_cast<std::int32_t>(found->second.block);
@@ -269,7 +256,7 @@ class RankWriter {
           blocks_[owner].steps.back().has_dependents)
         refuse(*wait.op, "no step stands for the value that it waits for");
       step.awaited_block = static_cast<std::int32_t>(owner);
-      step.awaited_step = static_cast<std::int64_t>(blocks_[owner].steps.size()) - 1;
+      step.awaited_step = static_cast<std::int32_t>(blocks_[owner].steps.size()) - 1;
     }
   }
 
@@ -294,7 +281,7 @@ class MscclWriter {
     pugi::xml_document document;
     pugi::xml_node algo = document.append_child("algo");
     set_head(algo);
-    std::int64_t channels = 1;
+    std::int32_t channels = 1;
     for (int rank = 0; rank < program_.ranks; ++rank) {
       const std::vector<WrittenBlock> blocks =
           RankWriter(program_, rank, budget_).blocks(bodies_of(rank));
@@ -302,7 +289,7 @@ class MscclWriter {
       add_gpu(algo, rank, blocks);
     }
     check_limit(msccl_limits::kChannels, "the program", index(channels), {.file = program_.source});
-    algo.attribute("nchannels").set_value(static_cast<long long>(channels));
+    algo.attribute("nchannels").set_value(channels);
     std::ostringstream text;
     document.save(text, "  ", pugi::format_indent | pugi::format_no_declaration);
     return text.str();
@@ -417,7 +404,7 @@ class MscclWriter {
                   blocks[b].steps.size(), where);
       if (blocks[b].send >= 0) ++sends[blocks[b].channel];
       if (blocks[b].receive >= 0) ++receives[blocks[b].channel];
-      for (const Written& step : blocks[b].steps) {
+      for (const Step& step : blocks[b].steps) {
         check_limit(limits::kCount, "a step of " + who, index(step.count), where);
         check_limit(limits::kAwaited, gpu, index(step.awaited_block + 1), where);
       }
@@ -446,7 +433,7 @@ class MscclWriter {
     }
   }
 
-  static void add_step(pugi::xml_node tb, std::size_t number, const Written& written) {
+  static void add_step(pugi::xml_node tb, std::size_t number, const Step& written) {
     pugi::xml_node step = tb.append_child("step");
     const auto set = [&](const char* name, std::int64_t value) {
       step.append_attribute(name).set_value(static_cast<long long>(value));

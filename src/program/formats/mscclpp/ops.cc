@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "core/lists.h"
+
 namespace hemiola::program {
 namespace {
 
@@ -76,9 +78,7 @@ const MscclppOp* find_mscclpp_op(OpKind kind) {
 }
 
 std::vector<std::string> mscclpp_op_names() {
-  std::vector<std::string> names;
-  for (const MscclppOp& op : kMscclppOps) names.emplace_back(op.name);
-  return names;
+  return names_of(kMscclppOps);
 }
 
 bool is_packet(Role role) {

@@ -13,12 +13,13 @@ namespace hemiola::workload {
 bool needs_size(std::int64_t type);
 
 /// Sets the kind by `comm_type`, and makes of its `comm_size` in `bytes`, which is what one of the
-/// group's `ranks` sends, the size that nccl-tests has. A barrier is an all-reduce of one number,
-/// as PyTorch does it.
+/// group's `ranks` sends, the size that nccl-tests has.
 ///
-/// Failure: a kind that is not known; GATHER and SCATTER, if not `lenient`: they are taken as kinds
-/// that move as much at the root then.
+/// Failure: a kind that is not known; GATHER and SCATTER, if not `lenient`.
 void set_kind(CollectiveCall& call, std::int64_t type, int ranks, bool lenient, Tally& tally,
               const NodeOfFile& at);
+
+/// The `comm_type` of a kind.
+std::int64_t comm_type_of(Collective kind);
 
 }  // namespace hemiola::workload

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "core/json.h"
 
@@ -22,15 +23,13 @@ ExtensionJson json_of(const ModelFacts& facts) {
           {"flop", facts.flop},   {"type", name_of(facts.type)}, {"memory", facts.memory}};
 }
 
-ModelFacts facts_of(const JsonValue& json, const ExtensionJson& parsed) {
+ModelFacts facts_of(const JsonValue& json) {
   ModelFacts facts;
   facts.model = json.at("model").text();
   facts.phase = json.at("phase").text();
   facts.tokens = json.integer("tokens", 0, kMostNumber);
-  const ExtensionJson& flop = parsed.at("flop");
-  if (!flop.is_number() || !(flop.get<double>() >= 0))
-    json.at("flop").fail("a number of at least 0 is needed here");
-  facts.flop = flop.get<double>();
+  facts.flop = json.at("flop").number();
+  if (facts.flop < 0) json.at("flop").fail("a number of at least 0 is needed here");
   facts.type = parse_data_type(json.at("type").text()).value_or(facts.type);
   for (const JsonValue& of_class : json.at("memory").items()) {
     auto& sizes = facts.memory.emplace_back();
@@ -49,9 +48,8 @@ std::vector<std::string> texts_of(const JsonValue& list) {
 void take_workload(const std::string& text, TraceAssembly& assembly, ProcessGroups& groups,
                    const std::string& file) {
   try {
-    const JsonFile source{text, file};
-    const ExtensionJson parsed = parse_json(source);
-    const JsonValue json(parsed, source);
+    const JsonText source(text, file);
+    const JsonValue json = source.root();
     Workload& workload = assembly.builder().workload();
     workload.name = json.at("name").text();
     for (const JsonValue& each : json.at("streams").items()) {
@@ -66,20 +64,14 @@ void take_workload(const std::string& text, TraceAssembly& assembly, ProcessGrou
       groups.define_family(family[0].text(), texts_of(family[1]));
     }
     assembly.written_classes = texts_of(json.at("classes"));
-    if (json.has("facts")) workload.facts = facts_of(json.at("facts"), parsed.at("facts"));
-    if (json.has("splits")) {
-      for (const JsonValue& each : json.at("splits").items()) {
-        Splits& splits = workload.splits.emplace_back();
-        for (const JsonValue& bytes : each.items()) splits.push_back(bytes.integer(0, kMostNumber));
-      }
+    if (const auto facts = json.find("facts")) workload.facts = facts_of(*facts);
+    for (const JsonValue& each : json.items("splits")) {
+      Splits& splits = workload.splits.emplace_back();
+      for (const JsonValue& bytes : each.items()) splits.push_back(bytes.integer(0, kMostNumber));
     }
-    if (json.has("recorded_on")) {
-      const JsonValue device = json.at("recorded_on");
-      workload.recorded_on = {device.at("name").text(), device.integer("units", 0, kMostNumber),
-                              device.integer("memory", 0, kMostNumber)};
-    }
-  } catch (const ExtensionJson::exception&) {
-    throw Failure(fmt::format("its {} is damaged", kWorkloadAttribute), {.file = file});
+    if (const auto device = json.find("recorded_on"))
+      workload.recorded_on = {device->at("name").text(), device->integer("units", 0, kMostNumber),
+                              device->integer("memory", 0, kMostNumber)};
   } catch (const Failure& failure) {
     const Diagnostic& first = failure.diagnostics().items().front();
     throw Failure(fmt::format("its {} is damaged: {}", kWorkloadAttribute, first.message),
@@ -101,6 +93,24 @@ std::optional<std::int64_t> number_in_range(const ChakraAttributes& attributes, 
 constexpr std::int64_t kMostSplits = 1 << 30;
 constexpr auto kLastType = static_cast<std::int64_t>(DataType::fp8_e5m2);
 constexpr auto kLastKind = static_cast<std::int64_t>(Compute::Kind::other);
+
+/// The numbers of a Compute in the order of files, each with its bounds.
+template <typename AnyCompute, typename Visit>
+void each_number(AnyCompute& c, const Visit& visit) {
+  auto& p = c.product;
+  visit(c.kind, 0, kLastKind);
+  for (auto* size : {&p.m, &p.n, &p.k, &p.batch}) visit(*size, 0, kMostNumber);
+  visit(p.type, 0, kLastType);
+  visit(p.output, -1, kLastType);
+  visit(p.accumulate, 0, 1);
+  for (auto* size : {&c.batch, &c.heads, &c.kv_heads, &c.queries, &c.keys, &c.head_dim})
+    visit(*size, 0, kMostNumber);
+  visit(c.causal, 0, 1);
+  visit(c.backward, 0, 1);
+  visit(c.type, 0, kLastType);
+  for (auto* amount : {&c.flop, &c.read, &c.written}) visit(*amount, 0, kMostNumber);
+  visit(c.concluded, 0, 1);
+}
 
 }  // namespace
 
@@ -180,62 +190,38 @@ void extend_call(CollectiveCall& call, const ChakraAttributes& attributes, const
   }
 }
 
-std::vector<std::int64_t> numbers_of(const Compute& c) {
-  const machine::GemmShape& p = c.product;
-  return {static_cast<std::int64_t>(c.kind),
-          p.m,
-          p.n,
-          p.k,
-          p.batch,
-          static_cast<std::int64_t>(p.type),
-          p.output ? static_cast<std::int64_t>(*p.output) : -1,
-          p.accumulate ? 1 : 0,
-          c.batch,
-          c.heads,
-          c.kv_heads,
-          c.queries,
-          c.keys,
-          c.head_dim,
-          c.causal ? 1 : 0,
-          c.backward ? 1 : 0,
-          static_cast<std::int64_t>(c.type),
-          c.flop,
-          c.read,
-          c.written,
-          c.concluded ? 1 : 0};
+std::vector<std::int64_t> numbers_of(const Compute& compute) {
+  std::vector<std::int64_t> numbers;
+  each_number(compute, [&](const auto& value, std::int64_t, std::int64_t) {
+    if constexpr (std::is_same_v<decltype(value), const std::optional<DataType>&>)
+      numbers.push_back(value ? static_cast<std::int64_t>(*value) : -1);
+    else
+      numbers.push_back(static_cast<std::int64_t>(value));
+  });
+  return numbers;
 }
 
 std::optional<Compute> extended_compute(const ChakraAttributes& attributes, const NodeOfFile& at) {
   const chakra::AttributeProto* attribute = attributes.find(Attribute::compute);
   if (attribute == nullptr) return std::nullopt;
-  const auto numbers = integers_of(*attribute);
-  Compute c;
+  auto numbers = integers_of(*attribute);
+  Compute compute;
+  const std::size_t count = numbers_of(compute).size();
   // Files of before do not have the last one.
-  const std::size_t count = numbers_of(c).size();
-  if (!numbers || (numbers->size() != count && numbers->size() != count - 1))
+  if (numbers && numbers->size() == count - 1) numbers->push_back(0);
+  if (!numbers || numbers->size() != count)
     at.fail(fmt::format(" has a {} that is damaged", name_of(Attribute::compute)));
-  std::size_t next = 0;
-  const auto take = [&](std::int64_t least, std::int64_t most) {
-    const std::int64_t value = (*numbers)[next++];
-    if (value < least || value > most)
+  auto next = numbers->begin();
+  each_number(compute, [&](auto& value, std::int64_t least, std::int64_t most) {
+    const std::int64_t number = *next++;
+    if (number < least || number > most)
       at.fail(fmt::format(" has a {} that is out of range", name_of(Attribute::compute)));
-    return value;
-  };
-  c.kind = static_cast<Compute::Kind>(take(0, kLastKind));
-  machine::GemmShape& p = c.product;
-  for (std::int64_t* value : {&p.m, &p.n, &p.k, &p.batch}) *value = take(0, kMostNumber);
-  p.type = static_cast<DataType>(take(0, kLastType));
-  const std::int64_t output = take(-1, kLastType);
-  if (output >= 0) p.output = static_cast<DataType>(output);
-  p.accumulate = take(0, 1) != 0;
-  for (std::int64_t* value : {&c.batch, &c.heads, &c.kv_heads, &c.queries, &c.keys, &c.head_dim})
-    *value = take(0, kMostNumber);
-  c.causal = take(0, 1) != 0;
-  c.backward = take(0, 1) != 0;
-  c.type = static_cast<DataType>(take(0, kLastType));
-  for (std::int64_t* value : {&c.flop, &c.read, &c.written}) *value = take(0, kMostNumber);
-  if (numbers->size() == count) c.concluded = take(0, 1) != 0;
-  return c;
+    if constexpr (std::is_same_v<decltype(value), std::optional<DataType>&>)
+      value = number < 0 ? std::nullopt : std::optional(static_cast<DataType>(number));
+    else
+      value = static_cast<std::remove_reference_t<decltype(value)>>(number);
+  });
+  return compute;
 }
 
 std::vector<std::vector<std::string>> group_names(const Workload& workload) {

@@ -72,8 +72,8 @@ class ChakraReader {
     set_work(node);
     if (node.kind == NodeKind::nothing) node.stream = stream(host_, "host");
     if (extension_) extend_node(node, message, attributes, assembly_, at());
-    set_dependencies(node);
-    trace_.nodes.push_back(node);
+    add_dependencies();
+    trace_.add(node);
   }
 
   /// The number of a stream in a workload that we wrote.
@@ -95,8 +95,7 @@ class ChakraReader {
     return Time::from_us(static_cast<std::int64_t>(micros));
   }
 
-  void set_dependencies(Node& node) {
-    node.first_dependency = static_cast<std::uint32_t>(trace_.waits_for.size());
+  void add_dependencies() {
     for (const std::uint64_t id : message_->data_deps()) trace_.waits_for.push_back(id);
     if (from_pytorch_) {
       const auto index = static_cast<std::uint32_t>(trace_.nodes.size());
@@ -109,7 +108,6 @@ class ChakraReader {
     }
     if (trace_.waits_for.size() > std::numeric_limits<std::uint32_t>::max())
       at().fail(" is beyond the 4,294,967,295 dependencies that a trace can have");
-    node.dependencies = static_cast<std::uint32_t>(trace_.waits_for.size()) - node.first_dependency;
   }
 
   void set_work(Node& node) {

@@ -10,6 +10,7 @@
 #include "core/index.h"
 #include "core/text.h"
 #include "workload/traces/chakra/attributes.h"
+#include "workload/traces/chakra/collective.h"
 #include "workload/traces/chakra/extension.h"
 #include "workload/traces/chakra/messages.h"
 
@@ -28,41 +29,6 @@ void add_number(chakra::Node& message, Attribute name, std::int64_t value) {
 }
 void add_text(chakra::Node& message, Attribute name, std::string_view text) {
   add_attribute(message, name)->set_string_val(std::string(text));
-}
-
-/// For readers that count in flop and bytes only; saturates.
-struct ComputeAmounts {
-  std::int64_t flop = 0, bytes = 0;
-};
-
-std::int64_t saturated_number(double value) {
-  constexpr double kMost = 9e18;
-  return value < kMost ? static_cast<std::int64_t>(value) : std::int64_t{9'000'000'000'000'000'000};
-}
-
-ComputeAmounts amounts_of(const Compute& c) {
-  const machine::GemmShape& p = c.product;
-  const auto real = [](std::int64_t value) { return static_cast<double>(value); };
-  switch (c.kind) {
-    case Compute::Kind::product: {
-      const double m = real(p.m), n = real(p.n), k = real(p.k), batch = real(p.batch);
-      const double in = size_of(p.type), out = size_of(p.output.value_or(p.type));
-      return {
-          saturated_number(2 * m * n * k * batch),
-          saturated_number(batch * (in * (m * k + k * n) + out * m * n * (p.accumulate ? 2 : 1)))};
-    }
-    case Compute::Kind::attention: {
-      const double pairs = real(c.batch) * real(c.heads) * real(c.queries) * real(c.keys);
-      const double flop =
-          4 * pairs * real(c.head_dim) * (c.causal ? 0.5 : 1) * (c.backward ? 2.5 : 1);
-      const double rows = 2 * real(c.heads) * real(c.queries) + 2 * real(c.kv_heads) * real(c.keys);
-      return {saturated_number(flop),
-              saturated_number(real(c.batch) * rows * real(c.head_dim) * size_of(c.type))};
-    }
-    case Compute::Kind::other:
-      break;
-  }
-  return {c.flop, saturated_number(real(c.read) + real(c.written))};
 }
 
 class ChakraWriter {
@@ -86,7 +52,7 @@ class ChakraWriter {
     rank_ = rank;
     trace_ = one.trace.get();
     set_ids();
-    last_.assign(workload_.streams.size(), kNone);
+    last_.assign(workload_.streams.size(), kNoNode);
     std::string out;
     chakra::GlobalMetadata metadata;
     metadata.set_version("0.0.4");
@@ -110,8 +76,6 @@ class ChakraWriter {
   }
 
  private:
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-
   template <typename Message>
   static void append(std::string& out, const Message& message) {
     append_length(out, message.ByteSizeLong());
@@ -132,13 +96,12 @@ class ChakraWriter {
     message.set_name(workload_.names[node.name]);
     bool waits_for_last = false;
     std::uint32_t& last = last_[node.stream];
-    for (std::uint32_t d = 0; d < node.dependencies; ++d) {
-      const std::uint32_t other = trace_->dependencies[node.first_dependency + d];
+    for (const std::uint32_t other : trace_->dependencies_of(node)) {
       message.add_data_deps(id(other));
       waits_for_last = waits_for_last || other == last;
     }
     if (workload_.streams[node.stream].in_order) {
-      if (last != kNone && !waits_for_last) message.add_ctrl_deps(id(last));
+      if (last != kNoNode && !waits_for_last) message.add_ctrl_deps(id(last));
       last = place;
     }
     fill_work(message, node);
@@ -196,7 +159,7 @@ class ChakraWriter {
     add_attribute(message, Attribute::is_cpu_op)->set_bool_val(node.kind == NodeKind::host);
   }
 
-  static void fill_amounts(chakra::Node& message, const ComputeAmounts& amounts) {
+  static void fill_amounts(chakra::Node& message, const Amounts& amounts) {
     add_number(message, Attribute::num_ops, amounts.flop);
     add_number(message, Attribute::tensor_size, amounts.bytes);
   }
@@ -209,13 +172,13 @@ class ChakraWriter {
   void fill_compute(chakra::Node& message, const Node& node) const {
     if (node.work < 0) return fill_amounts(message, {});
     const Compute& compute = workload_.computes[index(node.work)];
-    ComputeAmounts amounts = amounts_of(compute);
+    Amounts amounts = amounts_of(compute);
     // ASTRA-sim's roofline divides by both: one operation for all bytes takes as long as these do.
     if (amounts.bytes > 0 && amounts.flop == 0) amounts.flop = 1;
     fill_amounts(message, amounts);
     const Compute plain{.flop = amounts.flop, .read = amounts.bytes};
     const bool is_nothing = amounts.flop == 0 && amounts.bytes == 0;
-    if (is_nothing || numbers_of(plain) != numbers_of(compute)) fill_numbers(message, compute);
+    if (is_nothing || plain != compute) fill_numbers(message, compute);
   }
 
   void fill_memory(chakra::Node& message, const Node& node) const {
@@ -226,7 +189,7 @@ class ChakraWriter {
     add_number(message, Attribute::tensor_size, amounts_of(compute).bytes);
     const Compute plain{.read = compute.read, .written = compute.written};
     const bool is_one_way = (compute.read == 0) != (compute.written == 0);
-    if (!is_one_way || numbers_of(plain) != numbers_of(compute)) fill_numbers(message, compute);
+    if (!is_one_way || plain != compute) fill_numbers(message, compute);
   }
 
   /// Of the families' groups: the rank's own. Of a ring the one in which it is the first, or the
@@ -238,7 +201,7 @@ class ChakraWriter {
   }
 
   void fill_collective(chakra::Node& message, const CollectiveCall& call) const {
-    add_number(message, Attribute::comm_type, type_of(call.kind));
+    add_number(message, Attribute::comm_type, comm_type_of(call.kind));
     std::int64_t size = call.bytes;
     if (call.kind == Collective::all_gather) {
       // Of one rank.
@@ -251,23 +214,6 @@ class ChakraWriter {
     add_text(message, Attribute::pg_name, names_[index(call.family)][group_of(call.family)]);
     if (call.type != CollectiveCall{}.type) add_text(message, Attribute::type, name_of(call.type));
     if (call.splits >= 0) add_number(message, Attribute::splits, call.splits);
-  }
-
-  static std::int64_t type_of(Collective kind) {
-    switch (kind) {
-      case Collective::all_gather:
-        return chakra::ALL_GATHER;
-      case Collective::reduce_scatter:
-        return chakra::REDUCE_SCATTER;
-      case Collective::all_to_all:
-        return chakra::ALL_TO_ALL;
-      case Collective::broadcast:
-        return chakra::BROADCAST;
-      case Collective::reduce:
-        return chakra::REDUCE;
-      default:
-        return chakra::ALL_REDUCE;
-    }
   }
 
   void fill_message(chakra::Node& message, const Node& node) const {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "workload/traces/pytorch_shapes.h"
@@ -11,29 +10,14 @@
 namespace hemiola::workload {
 namespace {
 
-bool is_communication(std::string_view kernel) {
-  for (const std::string_view part :
-       {"ncclKernel", "ncclDevKernel", "ncclDev", "rcclDev", "rcclGenericKernel", "mscclKernel"})
-    if (kernel.find(part) != std::string_view::npos) return true;
-  return false;
-}
-
 bool is_message(std::string_view name) {
   return name.starts_with("nccl:send") || name.starts_with("nccl:recv");
 }
 
 TorchCall call_of_arguments(const KinetoArguments& said) {
   TorchCall call;
-  call.name = std::string(said.collective);
-  call.sent = said.sent;
-  call.received = said.received;
-  call.says_counts = true;
-  call.type = std::string(said.type);
-  call.group = std::string(said.group);
+  call.take(said);
   call.ranks = parse_rank_list(said.group_ranks);
-  call.size = said.group_size.value_or(0);
-  call.first = said.first.value_or(-1);
-  call.stride = said.stride.value_or(-1);
   const auto if_a_rank = [](std::optional<std::int64_t> rank) {
     return rank && *rank >= 0 ? rank : std::nullopt;
   };
@@ -80,7 +64,8 @@ KinetoCalls::KinetoCalls(const KinetoEvents& events, const KinetoLaunches& launc
       launched_(events.threads.size()) {
   for (std::size_t e = 0; e < events.gpu.size(); ++e) {
     const GpuEvent& event = events.gpu[e];
-    communicates_.push_back(event.kind == GpuEvent::Kind::kernel && is_communication(event.name));
+    communicates_.push_back(event.kind == GpuEvent::Kind::kernel &&
+                            is_communication_kernel(event.name));
     const std::int32_t runtime = launches.runtime_of[e];
     if (!communicates_.back() || runtime < 0) continue;
     const RuntimeEvent& launch = events.runtime[index(runtime)];
@@ -191,15 +176,10 @@ CommunicatorsOfRank KinetoCalls::communicators(int rank, int world) const {
   for (const HostEvent& event : events_.host) found.first = std::min(found.first, event.begin);
   for (const RuntimeEvent& event : events_.runtime)
     found.first = std::min(found.first, event.begin);
-  std::map<std::int64_t, std::vector<std::int32_t>> by_stream;
-  for (std::size_t e = 0; e < events_.gpu.size(); ++e)
-    if (communicates_[e]) by_stream[events_.gpu[e].stream].push_back(static_cast<std::int32_t>(e));
-  for (auto& [stream, list] : by_stream) {
-    std::ranges::stable_sort(list, [&](std::int32_t a, std::int32_t b) {
-      return events_.gpu[index(a)].begin < events_.gpu[index(b)].begin;
-    });
+  for (const auto& [stream, list] : events_of_streams(events_.gpu)) {
     Communicator one{.stream = stream, .calls = {}}, whole = one;
     for (const std::int32_t index : list) {
+      if (!communicates_[static_cast<std::size_t>(index)]) continue;
       const KinetoCall known = call(index);
       const GpuEvent& event = events_.gpu[static_cast<std::size_t>(index)];
       const TorchCall& first = known.calls.front();
@@ -217,7 +197,7 @@ CommunicatorsOfRank KinetoCalls::communicators(int rank, int world) const {
       else
         one.calls.push_back(unnamed);
     }
-    found.all.push_back(std::move(whole));
+    if (!whole.calls.empty()) found.all.push_back(std::move(whole));
     if (!one.calls.empty()) found.unnamed.push_back(std::move(one));
   }
   return found;

@@ -1,10 +1,9 @@
 #include "workload/traces/kineto/events.h"
 
 #include <fmt/format.h>
-#include <simdjson.h>
 
+#include <algorithm>
 #include <array>
-#include <map>
 #include <utility>
 
 #include "core/diagnostics.h"
@@ -12,8 +11,6 @@
 
 namespace hemiola::workload {
 namespace {
-
-namespace kineto_json = simdjson::ondemand;
 
 enum class KinetoCategory : std::uint8_t { other, kernel, copy, set, runtime, host, annotation };
 
@@ -38,62 +35,46 @@ struct RawKinetoEvent {
 
 class KinetoParser {
  public:
-  KinetoParser(const std::string& file, std::string& content, KinetoEvents& events)
-      : file_(file), content_(content), events_(events) {}
+  explicit KinetoParser(const std::string& file) : file_(file) {}
 
-  void read(kineto_json::parser& parser) {
-    content_.reserve(content_.size() + simdjson::SIMDJSON_PADDING);
-    kineto_json::document document;
-    bool is_open = false;
-    try {
-      document = parser.iterate(content_.data(), content_.size(), content_.capacity());
-      is_open = true;
-      bool found = false;
-      for (auto field : document.get_object()) {
-        const std::string_view key = field.unescaped_key();
-        if (key == "traceEvents") {
-          found = true;
-          for (auto event : field.value().get_array()) read_event(event.get_object());
-        } else if (key == "distributedInfo") {
-          read_job(field.value().get_object());
-        } else if (key == "deviceProperties") {
-          read_devices(field.value());
-        }
+  KinetoEvents read(std::string content) {
+    const auto json = std::make_shared<JsonStream>(std::move(content));
+    bool found = false;
+    json->each_field(file_, [&](std::string_view key, TraceJson value) {
+      if (key == "traceEvents") {
+        found = true;
+        for (auto event : value.get_array()) read_event(event.get_object());
+      } else if (key == "distributedInfo") {
+        read_job(value.get_object());
+      } else if (key == "deviceProperties") {
+        read_devices(value);
       }
-      if (!found) throw Failure("has no traceEvents", {.file = file_});
-    } catch (const simdjson::simdjson_error&) {
-      const char* at = nullptr;
-      if (!is_open || document.current_location().get(at) != simdjson::SUCCESS) at = nullptr;
-      fail_with_json(file_, content_, at);
-    }
+    });
+    if (!found) throw Failure("has no traceEvents", {.file = file_});
+    events_.texts = json;
+    return std::move(events_);
   }
 
  private:
-  static std::string_view token(kineto_json::value value) { return value.raw_json_token(); }
-  static std::string_view text(kineto_json::value value) {
-    std::string_view out;
-    return value.get_string().get(out) == simdjson::SUCCESS ? out : std::string_view();
-  }
-
-  void read_job(kineto_json::object job) {
+  void read_job(simdjson::ondemand::object job) {
     for (auto field : job) {
       const std::string_view key = field.unescaped_key();
-      if (key == "rank") events_.rank = integer_of_token(token(field.value()));
-      if (key == "world_size") events_.world = integer_of_token(token(field.value()));
+      if (key == "rank") events_.rank = json_integer(field.value());
+      if (key == "world_size") events_.world = json_integer(field.value());
       if (key == "pg_config") read_groups(field.value());
     }
   }
 
-  void read_groups(kineto_json::value value) {
-    const kineto_json::json_type type = value.type();
+  void read_groups(TraceJson value) {
+    using Type = simdjson::ondemand::json_type;
+    const Type type = value.type();
     std::string_view list;
-    if (type == kineto_json::json_type::array) {
-      kineto_json::array groups = value.get_array();
-      list = groups.raw_json();
-    } else if (type == kineto_json::json_type::string) {
-      list = text(value);
+    if (type == Type::array) {
+      list = json_list(value);
+    } else if (type == Type::string) {
+      list = json_text(value);
     } else {
-      events_.has_unread_groups = type != kineto_json::json_type::null;
+      events_.has_unread_groups = type != Type::null;
       return;
     }
     if (auto found = parse_process_groups(list))
@@ -102,22 +83,20 @@ class KinetoParser {
       events_.has_unread_groups = list.find_first_not_of("[] \t\r\n") != std::string_view::npos;
   }
 
-  void read_devices(kineto_json::value value) {
-    kineto_json::array list;
+  void read_devices(TraceJson value) {
+    simdjson::ondemand::array list;
     if (value.get_array().get(list) != simdjson::SUCCESS) return;
     for (auto one : list) {
-      kineto_json::object device;
+      simdjson::ondemand::object device;
       if (one.get_object().get(device) != simdjson::SUCCESS) continue;
       std::int64_t number = -1;
       RecordedDevice found;
       for (auto field : device) {
         const std::string_view key = field.unescaped_key();
-        if (key == "name") found.name = text(field.value());
-        if (key == "id") number = integer_of_token(token(field.value())).value_or(-1);
-        if (key == "numSms")
-          found.compute_units = integer_of_token(token(field.value())).value_or(0);
-        if (key == "totalGlobalMem")
-          found.memory = integer_of_token(token(field.value())).value_or(0);
+        if (key == "name") found.name = json_text(field.value());
+        if (key == "id") number = json_integer(field.value()).value_or(-1);
+        if (key == "numSms") found.compute_units = json_integer(field.value()).value_or(0);
+        if (key == "totalGlobalMem") found.memory = json_integer(field.value()).value_or(0);
       }
       constexpr std::int64_t kMost = 1024;
       if (number < 0 || number >= kMost) continue;
@@ -126,26 +105,26 @@ class KinetoParser {
     }
   }
 
-  void read_event(kineto_json::object event) {
+  void read_event(simdjson::ondemand::object event) {
     RawKinetoEvent raw;
     for (auto field : event) {
       const std::string_view key = field.unescaped_key();
       if (key == "ph") {
-        raw.phase = text(field.value());
+        raw.phase = json_text(field.value());
         if (raw.phase != "X") return;
       } else if (key == "cat") {
-        raw.category = text(field.value());
+        raw.category = json_text(field.value());
         if (category_of(raw.category) == KinetoCategory::other) return;
       } else if (key == "name") {
-        raw.name = text(field.value());
+        raw.name = json_text(field.value());
       } else if (key == "tid") {
-        raw.thread = token(field.value());
+        raw.thread = field.value().raw_json_token();
       } else if (key == "ts") {
-        raw.begin = token(field.value());
+        raw.begin = field.value().raw_json_token();
       } else if (key == "dur") {
-        raw.duration = token(field.value());
+        raw.duration = field.value().raw_json_token();
       } else if (key == "args") {
-        kineto_json::object arguments;
+        simdjson::ondemand::object arguments;
         if (field.value().get_object().get(arguments) == simdjson::SUCCESS)
           read_arguments(arguments, raw);
       }
@@ -153,7 +132,7 @@ class KinetoParser {
     if (raw.phase == "X") add(raw);
   }
 
-  void read_arguments(kineto_json::object object, RawKinetoEvent& raw) {
+  void read_arguments(simdjson::ondemand::object object, RawKinetoEvent& raw) {
     KinetoArguments& to = raw.arguments;
     const std::array<std::pair<std::string_view, std::optional<std::int64_t>*>, 11> numbers{{
         {"stream", &raw.stream},
@@ -179,14 +158,11 @@ class KinetoParser {
     for (auto field : object) {
       const std::string_view key = field.unescaped_key();
       for (const auto& [name, number] : numbers)
-        if (name == key) *number = integer_of_token(token(field.value()));
+        if (name == key) *number = json_integer(field.value());
       for (const auto& [name, value] : texts)
-        if (name == key) *value = text(field.value());
-      if (key == "Input Dims" || key == "Input type") {
-        kineto_json::array list;
-        if (field.value().get_array().get(list) == simdjson::SUCCESS)
-          (key == "Input Dims" ? to.dims : to.types) = list.raw_json().value();
-      }
+        if (name == key) *value = json_text(field.value());
+      if (key == "Input Dims") to.dims = json_list(field.value());
+      if (key == "Input type") to.types = json_list(field.value());
     }
   }
 
@@ -250,27 +226,24 @@ class KinetoParser {
   }
 
   const std::string& file_;
-  std::string& content_;
-  KinetoEvents& events_;
+  KinetoEvents events_;
   std::map<std::string, std::int32_t, std::less<>> threads_;
 };
 
 }  // namespace
 
-struct KinetoFile::Parsed {
-  std::string content;
-  kineto_json::parser parser;  // owns the texts
-  KinetoEvents events;
-};
-
-KinetoFile::KinetoFile(const std::string& file, std::string content)
-    : parsed_(std::make_unique<Parsed>()) {
-  parsed_->content = std::move(content);
-  KinetoParser(file, parsed_->content, parsed_->events).read(parsed_->parser);
+KinetoEvents parse_kineto(const std::string& file, std::string content) {
+  return KinetoParser(file).read(std::move(content));
 }
-KinetoFile::~KinetoFile() = default;
-const KinetoEvents& KinetoFile::events() const {
-  return parsed_->events;
+
+std::map<std::int64_t, std::vector<std::int32_t>> events_of_streams(
+    const std::vector<GpuEvent>& events) {
+  std::map<std::int64_t, std::vector<std::int32_t>> streams;
+  for (std::size_t e = 0; e < events.size(); ++e)
+    streams[events[e].stream].push_back(static_cast<std::int32_t>(e));
+  for (auto& [stream, list] : streams)
+    std::ranges::stable_sort(list, {}, [&](std::int32_t e) { return events[index(e)].begin; });
+  return streams;
 }
 
 std::optional<std::int64_t> kineto_rank(std::string_view start) {

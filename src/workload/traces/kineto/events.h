@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,13 +14,14 @@
 #include <vector>
 
 #include "workload/traces/groups.h"
+#include "workload/traces/pytorch_calls.h"
 
 namespace hemiola::workload {
 
 /// Texts refer to the file's content. Times are nanoseconds since whenever.
-struct KinetoArguments {
-  std::string_view collective, type, group, group_ranks;
-  std::optional<std::int64_t> sent, received, group_size, first, stride, source, destination;
+struct KinetoArguments : CallArguments {
+  std::string_view group_ranks;
+  std::optional<std::int64_t> source, destination;
   std::string_view sent_splits, received_splits;  ///< "In split size", "Out split size"
   std::string_view dims, types;                   ///< "Input Dims", "Input type": JSON
   bool empty() const { return collective.empty() && dims.empty(); }
@@ -64,20 +66,15 @@ struct KinetoEvents {
   std::vector<ProcessGroup> groups;
   bool has_unread_groups = false;       ///< pg_config is something else than a list of them
   std::vector<RecordedDevice> devices;  ///< of the node, by number
+  std::shared_ptr<const void> texts;    ///< what they refer to
 };
 
-/// Owns what a KinetoEvents refers to.
-class KinetoFile {
- public:
-  /// `content`: of the file. Failure with line and column for what is no such JSON.
-  KinetoFile(const std::string& file, std::string content);
-  ~KinetoFile();
-  const KinetoEvents& events() const;
+/// `content`: of the file. Failure with line and column for what is no such JSON.
+KinetoEvents parse_kineto(const std::string& file, std::string content);
 
- private:
-  struct Parsed;
-  std::unique_ptr<Parsed> parsed_;
-};
+/// Indices of the events of each stream, by their begins.
+std::map<std::int64_t, std::vector<std::int32_t>> events_of_streams(
+    const std::vector<GpuEvent>& events);
 
 /// The rank that `distributedInfo` at the beginning of a file says; nothing if it says none.
 std::optional<std::int64_t> kineto_rank(std::string_view start);

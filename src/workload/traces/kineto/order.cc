@@ -23,10 +23,13 @@ class KinetoOrderer {
  public:
   KinetoOrderer(const KinetoEvents& events, const KinetoLaunches& launches,
                 const std::vector<bool>& communicates, std::optional<std::int64_t> start)
-      : events_(events), launches_(launches), communicates_(communicates), start_(start) {}
+      : events_(events),
+        launches_(launches),
+        communicates_(communicates),
+        start_(start),
+        streams_(events_of_streams(events.gpu)) {}
 
   KinetoOrder order() {
-    find_streams();
     find_moments();
     sort_calls();
     merge();
@@ -42,16 +45,6 @@ class KinetoOrderer {
   }
   static std::int64_t end_of(const GpuEvent& event) { return event.begin + event.duration; }
   std::int32_t runtime_of(std::int32_t event) const { return launches_.runtime_of[index(event)]; }
-
-  /// The events of each stream in the order in which they ran.
-  void find_streams() {
-    for (std::size_t e = 0; e < events_.gpu.size(); ++e)
-      streams_[events_.gpu[e].stream].push_back(static_cast<std::int32_t>(e));
-    for (auto& [stream, list] : streams_) {
-      std::ranges::stable_sort(
-          list, [&](std::int32_t a, std::int32_t b) { return gpu(a).begin < gpu(b).begin; });
-    }
-  }
 
   /// When each event takes its place among the host's calls: at its launch, but not before an
   /// earlier one of its stream.
@@ -277,8 +270,8 @@ class KinetoOrderer {
   const KinetoLaunches& launches_;
   const std::vector<bool>& communicates_;
   std::optional<std::int64_t> start_;
-  KinetoOrder order_;
   std::map<std::int64_t, std::vector<std::int32_t>> streams_;
+  KinetoOrder order_;
   std::vector<std::int64_t> moment_;                 ///< by event
   std::vector<std::int32_t> calls_;                  ///< that matter, in their order
   std::vector<std::vector<std::int32_t>> launched_;  ///< by call

@@ -114,12 +114,6 @@ class KinetoReader {
       first_ = std::min(first_, step.gpu < 0 ? step.begin : gpu(step.gpu).begin);
   }
 
-  Time time(std::int64_t nanoseconds, std::string_view name) const {
-    if (nanoseconds > std::numeric_limits<std::int64_t>::max() / 1'000'000)
-      at(name).fail(" has a time beyond the 9,223 s that a time can be");
-    return Time::from_ns(nanoseconds);
-  }
-
   void add(const KinetoStep& step) {
     const std::string_view name = step.gpu >= 0 ? gpu(step.gpu).name : name_of_host(step);
     Node node{.id = next_id_++, .name = assembly_.name(name)};
@@ -128,16 +122,16 @@ class KinetoReader {
       node.kind = NodeKind::host;
       node.stream = step.runtime >= 0 ? assembly_.builder().stream("host")
                                       : assembly_.builder().stream("host, not in the trace", false);
-      node.recorded_begin = time(step.begin - first_, name);
-      node.recorded = time(step.duration, name);
+      node.recorded_begin = at(name).time(step.begin - first_);
+      node.recorded = at(name).time(step.duration);
       return push(node, waits);
     }
     const GpuEvent& event = gpu(step.gpu);
     node.stream = stream(event.stream);
     const bool is_call = said_.communicates()[index(step.gpu)];
     const std::int64_t dispatch = is_call || library_calls_.contains(step.gpu) ? 0 : step.dispatch;
-    node.recorded_begin = time(std::max<std::int64_t>(0, event.begin - dispatch - first_), name);
-    node.recorded = time(event.duration + dispatch, name);
+    node.recorded_begin = at(name).time(std::max<std::int64_t>(0, event.begin - dispatch - first_));
+    node.recorded = at(name).time(event.duration + dispatch);
     node.kind = NodeKind::compute;
     StreamEnd& end = ends_[event.stream];
     const std::optional<std::uint64_t> before = std::exchange(end.last, node.id);
@@ -154,10 +148,8 @@ class KinetoReader {
   }
 
   void push(Node node, const std::vector<std::uint64_t>& waits) {
-    node.first_dependency = static_cast<std::uint32_t>(trace_.waits_for.size());
-    node.dependencies = static_cast<std::uint32_t>(waits.size());
     trace_.waits_for.insert(trace_.waits_for.end(), waits.begin(), waits.end());
-    trace_.nodes.push_back(node);
+    trace_.add(node);
   }
 
   std::string_view name_of_host(const KinetoStep& step) const {
@@ -168,12 +160,7 @@ class KinetoReader {
 
   std::uint16_t stream(std::int64_t number) {
     const auto [known, is_new] = streams_.try_emplace(number, std::uint16_t{0});
-    if (is_new) {
-      if (assembly_.builder().workload().streams.size() >=
-          std::numeric_limits<std::uint16_t>::max())
-        throw Failure("there are more than 65,535 streams", {.file = trace_.file});
-      known->second = assembly_.builder().stream(fmt::format("stream {}", number));
-    }
+    if (is_new) known->second = assembly_.builder().stream(fmt::format("stream {}", number));
     return known->second;
   }
 
@@ -331,7 +318,7 @@ class KinetoReader {
            fmt::format(
                "{} kernels and copies began later than anything in the trace explains, by {} "
                "in all: these gaps are kept",
-               order.late, to_string(time(order.lateness, {}))),
+               order.late, to_string(at({}).time(order.lateness))),
            {.file = trace_.file},
            {}});
     if (!order.has_stream_waits && streams_.size() > 1)

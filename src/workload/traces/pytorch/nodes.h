@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "workload/traces/pytorch_calls.h"
+
 namespace hemiola::workload {
 
 /// Texts refer to the file's content; those of inputs and outputs are JSON.
@@ -20,9 +22,7 @@ struct TorchNode {
   std::string_view values, shapes, types;           ///< of the inputs
   std::string_view output_values, output_shapes{};  ///< of the outputs
   std::string_view kernel_backend;                  ///< "triton"
-  // Of record_param_comms, from schema 1.1.0 on.
-  std::string_view collective, type, group;
-  std::optional<std::int64_t> sent, received, first, stride, group_size;
+  CallArguments said;                               ///< by record_param_comms, from 1.1.0 on
   // Of a linked trace. Times are nanoseconds; -1: not said.
   bool is_on_gpu = false;
   std::int64_t begin = -1, duration = -1;
@@ -30,23 +30,16 @@ struct TorchNode {
   std::vector<std::uint64_t> waits_for;
 };
 
-class TorchFile {
- public:
-  /// `content`: of the file. Failure with line and column for what is no such JSON, and for a node
-  /// without id, name or parent.
-  TorchFile(const std::string& file, std::string content);
-  ~TorchFile();
-  /// In the order of their ids, which is that of their begins.
-  const std::vector<TorchNode>& nodes() const;
-  /// "1.1.1-chakra.0.0.4"; empty: the file does not say.
-  const std::string& schema() const;
+struct TorchNodes {
+  std::vector<TorchNode> nodes;       ///< in the order of their ids, which is that of their begins
+  std::string schema;                 ///< "1.1.1-chakra.0.0.4"; empty: the file does not say
+  std::shared_ptr<const void> texts;  ///< what nodes refer to
   /// Whether it is one of those above.
   bool has_known_schema() const;
-
- private:
-  struct Parsed;
-  std::unique_ptr<Parsed> parsed_;
 };
+/// `content`: of the file. Failure with line and column for what is no such JSON, and for a node
+/// without id, name or parent.
+TorchNodes parse_pytorch(const std::string& file, std::string content);
 
 /// A tensor as traces write it: [tensor, storage, offset, elements, bytes of an element, device].
 struct TorchTensor {

@@ -22,11 +22,6 @@ namespace {
 
 constexpr std::string_view kCallParameters = "record_param_comms";
 
-bool is_call_of_nccl(std::string_view kernel) {
-  return kernel.find("ncclKernel") != std::string_view::npos ||
-         kernel.find("ncclDevKernel") != std::string_view::npos;
-}
-
 class TorchReader {
  public:
   TorchReader(const std::string& file, const std::vector<TorchNode>& nodes, TraceAssembly& assembly,
@@ -89,15 +84,7 @@ class TorchReader {
     }
   }
 
-  Node start(const TorchNode& node) {
-    Node out{.id = node.id, .name = assembly_.name(node.name)};
-    out.first_dependency = static_cast<std::uint32_t>(trace_.waits_for.size());
-    return out;
-  }
-  void finish(Node node) {
-    node.dependencies = static_cast<std::uint32_t>(trace_.waits_for.size()) - node.first_dependency;
-    trace_.nodes.push_back(node);
-  }
+  Node start(const TorchNode& node) { return {.id = node.id, .name = assembly_.name(node.name)}; }
   void wait_for(std::uint64_t id) { trace_.waits_for.push_back(id); }
 
   // --- Operators only ----------------------------------------------------------------------------
@@ -163,7 +150,7 @@ class TorchReader {
       read_by_call_.erase(storage);
     }
     last_kernel_ = node.id;
-    finish(out);
+    trace_.add(out);
   }
 
   void wait_for_calls(const std::unordered_map<std::int64_t, std::uint64_t>& calls,
@@ -184,7 +171,7 @@ class TorchReader {
       if (tensor.is_on_gpu) read_by_call_[tensor.storage] = node.id;
     for (const TorchTensor& tensor : tensors_of(node.output_values))
       if (tensor.is_on_gpu) written_by_call_[tensor.storage] = node.id;
-    finish(out);
+    trace_.add(out);
   }
 
   void set_stream_of_call(Node& node) {
@@ -201,16 +188,7 @@ class TorchReader {
 
   TorchCall call_of(const TorchNode& node) const {
     TorchCall call = call_by_values(node);
-    if (node.collective.empty()) return call;
-    call.name = std::string(node.collective);
-    call.type = std::string(node.type);
-    call.group = std::string(node.group);
-    call.sent = node.sent;
-    call.received = node.received;
-    call.says_counts = true;
-    call.size = node.group_size.value_or(0);
-    call.first = node.first.value_or(-1);
-    call.stride = node.stride.value_or(-1);
+    if (!node.said.collective.empty()) call.take(node.said);
     return call;
   }
 
@@ -306,27 +284,21 @@ class TorchReader {
     }
   }
 
-  Time since_first(std::int64_t nanoseconds, const TorchNode& node) const {
-    if (nanoseconds > std::numeric_limits<std::int64_t>::max() / 1'000'000)
-      at(node).fail(" has a time beyond the 9,223 s that a time can be");
-    return Time::from_ns(std::max(std::int64_t{0}, nanoseconds));
-  }
-
   void add_linked(const TorchNode& node) {
     Node out = start(node);
-    if (node.begin >= 0) out.recorded_begin = since_first(node.begin - first_, node);
-    if (node.duration >= 0) out.recorded = since_first(node.duration, node);
+    if (node.begin >= 0) out.recorded_begin = at(node).time(node.begin - first_);
+    if (node.duration >= 0) out.recorded = at(node).time(node.duration);
     for (const std::uint64_t id : node.waits_for) wait_for(id);
     if (!node.is_on_gpu) {
       out.kind = NodeKind::host;
       out.stream = assembly_.builder().stream("host");
-      finish(out);
+      trace_.add(out);
       return;
     }
     wait_for(node.parent);
     out.kind = NodeKind::compute;
     out.stream = assembly_.builder().stream(fmt::format("stream {}", node.stream));
-    if (is_call_of_nccl(node.name)) {
+    if (is_communication_kernel(node.name)) {
       set_linked_call(out, node);
     } else if (is_product_kernel(node.name)) {
       const TorchNode* op =
@@ -337,7 +309,7 @@ class TorchReader {
         if (product) out.work = assembly_.compute(*product);
       }
     }
-    finish(out);
+    trace_.add(out);
   }
 
   void set_linked_call(Node& out, const TorchNode& node) {

@@ -1,11 +1,11 @@
 #include "workload/traces/pytorch/roles.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/lists.h"
 #include "workload/traces/pytorch/operators.h"
 #include "workload/traces/pytorch_shapes.h"
 
@@ -23,48 +23,12 @@ bool is_around_call(std::string_view name) {
 
 /// Made of fills and copies, with no kernel of its own beside them.
 bool is_made_of_copies(std::string_view name) {
-  constexpr std::array<std::string_view, 42> kNames{"to",
-                                                    "_to_copy",
-                                                    "contiguous",
-                                                    "clone",
-                                                    "copy_",
-                                                    "reshape",
-                                                    "reshape_as",
-                                                    "flatten",
-                                                    "ravel",
-                                                    "repeat",
-                                                    "tile",
-                                                    "type_as",
-                                                    "cat",
-                                                    "_cat",
-                                                    "stack",
-                                                    "zeros",
-                                                    "zeros_like",
-                                                    "ones",
-                                                    "ones_like",
-                                                    "full",
-                                                    "full_like",
-                                                    "new_zeros",
-                                                    "new_ones",
-                                                    "new_full",
-                                                    "zero_",
-                                                    "fill_",
-                                                    "pad",
-                                                    "constant_pad_nd",
-                                                    "slice_backward",
-                                                    "select_backward",
-                                                    "select_copy",
-                                                    "slice_scatter",
-                                                    "select_scatter",
-                                                    "scalar_tensor",
-                                                    "cuda",
-                                                    "float",
-                                                    "half",
-                                                    "bfloat16",
-                                                    "double",
-                                                    "int",
-                                                    "long",
-                                                    "repeat_interleave"};
+  static const std::vector<std::string_view> kNames = words_of(
+      "to _to_copy contiguous clone copy_ reshape reshape_as flatten ravel repeat tile "
+      "type_as cat _cat stack zeros zeros_like ones ones_like full full_like new_zeros "
+      "new_ones new_full zero_ fill_ pad constant_pad_nd slice_backward select_backward "
+      "select_copy slice_scatter select_scatter scalar_tensor cuda float half bfloat16 "
+      "double int long repeat_interleave");
   std::string_view plain = operator_of(name);
   // Nodes of the autograd graph run operators, and are none.
   if (plain.find("::") == std::string_view::npos ||

@@ -28,9 +28,9 @@ struct OperatorRoles {
   OperatorCounts counts;
 };
 
-/// `nodes` as TorchFile has them. Fills and copies below an operator cover it only where it is
-/// known to be made of them (aten::contiguous, aten::zeros): others clear their output before they
-/// add to it, or copy an argument.
+/// `nodes` in their file's order, as parse_pytorch() gives them. Fills and copies below an operator
+/// cover it only where it is known to be made of them (aten::contiguous, aten::zeros): others clear
+/// their output before they add to it, or copy an argument.
 OperatorRoles roles_of(const std::vector<TorchNode>& nodes);
 
 }  // namespace hemiola::workload

@@ -127,20 +127,20 @@ TEST(OperatorRoles, DeepNestingCostsNoMoreThanItsLength) {
 // --- Conservation, on traces of others.
 // ------------------------------------------------------------
 
-OperatorRoles roles_of_file(const std::string& path, const TorchFile& file) {
-  const OperatorRoles found = roles_of(file.nodes());
-  for (std::size_t n = 0; n < file.nodes().size(); ++n) {
-    const bool is_on_gpu = effect_of(file.nodes()[n]).is_on_gpu;
+OperatorRoles roles_of_file(const std::string& path, const TorchNodes& file) {
+  const OperatorRoles found = roles_of(file.nodes);
+  for (std::size_t n = 0; n < file.nodes.size(); ++n) {
+    const bool is_on_gpu = effect_of(file.nodes[n]).is_on_gpu;
     const OperatorRole role = found.roles[n];
     // Each in one of the three, or a call; and nothing of the host among them.
     if (role != call) {
-      EXPECT_EQ(is_on_gpu, role != host) << path << ": " << file.nodes()[n].name;
+      EXPECT_EQ(is_on_gpu, role != host) << path << ": " << file.nodes[n].name;
     }
-    EXPECT_EQ(role == kernel, !found.writes[n].empty()) << path << ": " << file.nodes()[n].name;
+    EXPECT_EQ(role == kernel, !found.writes[n].empty()) << path << ": " << file.nodes[n].name;
   }
   const OperatorCounts& c = found.counts;
   EXPECT_EQ(c.kernels + c.aliases + c.covered + c.calls + c.host,
-            static_cast<std::int64_t>(file.nodes().size()));
+            static_cast<std::int64_t>(file.nodes.size()));
   return found;
 }
 
@@ -155,7 +155,7 @@ TEST(TraceInputs, OperatorsOfExecutionTracesAreConserved) {
                                                     {"chakra/1.0.2-chakra.0.0.4.tgz", 10}};
   for (const auto& [name, count] : kernels) {
     HEMIOLA_SHARED_INPUT(path, name);
-    const TorchFile file(path, content_of(path));
+    const TorchNodes file = parse_pytorch(path, content_of(path));
     EXPECT_EQ(roles_of_file(path, file).counts.kernels, count) << path;
   }
 }
@@ -185,15 +185,15 @@ TEST(TraceInputs, KernelsOfAProfileAreThoseOfTheExecutionTrace) {
   for (const std::string name : {"linear", "resnet"}) {
     HEMIOLA_SHARED_INPUT(observed, "chakra/" + name + "_et.json.gz");
     HEMIOLA_SHARED_INPUT(profiled, "kineto/" + name + "_kineto.json.gz");
-    const TorchFile file(observed, content_of(observed));
+    const TorchNodes file = parse_pytorch(observed, content_of(observed));
     const OperatorRoles found = roles_of_file(observed, file);
     std::map<std::string, std::set<OperatorRole>> roles;
-    for (std::size_t n = 0; n < file.nodes().size(); ++n)
-      roles[std::string(file.nodes()[n].name)].insert(found.roles[n]);
-    const KinetoFile kineto(profiled, content_of(profiled));
+    for (std::size_t n = 0; n < file.nodes.size(); ++n)
+      roles[std::string(file.nodes[n].name)].insert(found.roles[n]);
+    const KinetoEvents kineto = parse_kineto(profiled, content_of(profiled));
     std::int64_t matched = 0, unmatched = 0;
     std::string list;
-    for (const auto& [path, kernels] : kernels_by_operator(kineto.events())) {
+    for (const auto& [path, kernels] : kernels_by_operator(kineto)) {
       const auto at = roles.find(path.back());
       if (at == roles.end() || !at->second.contains(kernel)) {
         unmatched += kernels;

@@ -1,13 +1,15 @@
-// Values that are kept once, by the millions: which index an equal one has.
+// Values that are kept once: which index an equal one has.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 namespace hemiola::workload {
 
-/// A hash table of indices into a list that somebody else keeps. Linear probing, at most half full.
+/// A hash table of indices into a list that somebody else keeps, for values by the millions. Linear
+/// probing, at most half full.
 class OnceIndex {
  public:
   /// The index of the value for which `is_equal(index)`; if there is none, what `add()` returns.
@@ -49,6 +51,21 @@ class OnceIndex {
 
   std::vector<Slot> slots_;
   std::size_t count_ = 0;
+};
+
+/// Indices into a list, of which it knows what it has put there.
+template <class Value>
+class OnceList {
+ public:
+  /// Of the value that is equal; of a new one at the end of `values`, which is the same each time.
+  std::int32_t find(std::vector<Value>& values, const Value& value) {
+    const auto [at, is_new] = known_.emplace(value, static_cast<std::int32_t>(values.size()));
+    if (is_new) values.push_back(value);
+    return at->second;
+  }
+
+ private:
+  std::map<Value, std::int32_t> known_;
 };
 
 }  // namespace hemiola::workload
