@@ -8,7 +8,7 @@ namespace {
 
 template <std::size_t N>
 bool is_one_of(std::string_view name, const std::string_view (&names)[N]) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+  return std::ranges::find(names, name) != std::end(names);
 }
 
 /// Give back their first argument, or change its type only.
@@ -125,7 +125,7 @@ Ref Evaluator::call(const Node& node) {
 }
 
 Ref Evaluator::inlined(const Function& function, const Arguments& given, const Node& node) {
-  const auto deep = std::count(calls_.begin(), calls_.end(), &function);
+  const auto deep = std::ranges::count(calls_, &function);
   if (static_cast<int>(calls_.size()) > kDeepestCall || deep > 2)
     return opaque("calls are nested too deeply", node);
   Frame frame{.function = &function,
@@ -255,7 +255,7 @@ Ref Evaluator::builtin(std::string_view name, const Arguments& given, const Node
       name == "gather" || name == "inline_asm_elementwise" || name == "map_elementwise" ||
       name == "sort" || name == "topk" || name == "histogram") {
     if (name == "split") return tuple({data_of(all, half_of(first)), data_of(all, half_of(first))});
-    const bool known = std::any_of(all.begin(), all.end(), [&](const Ref& v) {
+    const bool known = std::ranges::any_of(all, [&](const Ref& v) {
       const Traits t = traits_of(*v);
       return t.has_data || !t.loads.empty();
     });
@@ -387,11 +387,10 @@ Ref Evaluator::shape_change(std::string_view name, const Arguments& given, const
     for (std::size_t i = 1; i < given.positional.size(); ++i)
       for (const Expr& one : numbers_of(given.positional[i], node)) order.push_back(one);
     if (order.empty() && rank == 2) order = {Algebra::number(1), Algebra::number(0)};
-    const bool known =
-        order.size() == rank && std::all_of(order.begin(), order.end(), [&](const Expr& e) {
-          return e.is_constant() && e.constant() >= 0 &&
-                 e.constant() < static_cast<std::int64_t>(rank);
-        });
+    const bool known = order.size() == rank && std::ranges::all_of(order, [&](const Expr& e) {
+                         return e.is_constant() && e.constant() >= 0 &&
+                                e.constant() < static_cast<std::int64_t>(rank);
+                       });
     if (!known) return data_of({input}, input->shape);
     std::vector<int> to(rank);
     std::vector<Expr> shape(rank);

@@ -108,8 +108,7 @@ Ref Evaluator::global(const Module& module, const std::string& name, const Node&
     if (module.imports.contains(name)) return other(name);
     constexpr std::string_view builtins[] = {"range", "min",   "max",  "len",  "abs",
                                              "int",   "float", "bool", "print"};
-    if (std::find(std::begin(builtins), std::end(builtins), name) != std::end(builtins))
-      return other(name);
+    if (std::ranges::find(builtins, name) != std::end(builtins)) return other(name);
     return opaque("'" + name + "' has no value here", node);
   }
   const std::string open = home->source.file() + '\n' + name;

@@ -178,14 +178,13 @@ Expr Algebra::sum(const Expr& a, const Expr& b, bool is_exact) {
 Expr Algebra::with_little_data(Expr e) {
   Expr computed, others;
   for (Term& term : e.terms) {
-    const bool is_data = std::any_of(term.factors.begin(), term.factors.end(),
-                                     [&](AtomId id) { return atom(id).has_data; });
+    const bool is_data =
+        std::ranges::any_of(term.factors, [&](AtomId id) { return atom(id).has_data; });
     (is_data ? computed : others).terms.push_back(std::move(term));
   }
   if (computed.terms.size() <= kMostData) {
     computed.terms.insert(computed.terms.end(), others.terms.begin(), others.terms.end());
-    std::sort(computed.terms.begin(), computed.terms.end(),
-              [](const Term& a, const Term& b) { return a.factors < b.factors; });
+    std::ranges::sort(computed.terms, {}, &Term::factors);
     return computed;
   }
   return add(others, too_long(computed, {}));
@@ -278,14 +277,14 @@ Expr Algebra::rejoin(Expr e) {
       if (found == known_.end()) continue;
       // The term that it needs as its other half.
       Term half = e.terms[i];
-      half.factors.erase(std::find(half.factors.begin(), half.factors.end(), factor));
+      half.factors.erase(std::ranges::find(half.factors, factor));
       const Term rest = half;
       half.factors.push_back(found->second);
       const Term& by = a.args[1].terms[0];
       half.factors.insert(half.factors.end(), by.factors.begin(), by.factors.end());
-      std::sort(half.factors.begin(), half.factors.end());
+      std::ranges::sort(half.factors);
       if (__builtin_mul_overflow(half.coefficient, by.coefficient, &half.coefficient)) continue;
-      const auto other = std::find(e.terms.begin(), e.terms.end(), half);
+      const auto other = std::ranges::find(e.terms, half);
       if (other == e.terms.end()) continue;
       const Expr whole = a.args[0];
       const Term mine = e.terms[i];
@@ -310,7 +309,7 @@ Expr Algebra::function(const std::string& name, std::vector<Expr> args, bool com
   }
   if (all.has_data) return data(std::move(loads), all.has_dot, all.has_exp);
   if (commutes) {
-    std::sort(args.begin(), args.end(), [](const Expr& a, const Expr& b) {
+    std::ranges::sort(args, [](const Expr& a, const Expr& b) {
       std::string left, right;
       append(left, a);
       append(right, b);
@@ -383,12 +382,11 @@ Expr Algebra::choose(const Expr& condition, const Expr& a, const Expr& b) {
   if (a == b) return a;
   Expr common, left, right;
   for (const Term& term : a.terms) {
-    const bool in_both = std::find(b.terms.begin(), b.terms.end(), term) != b.terms.end();
+    const bool in_both = std::ranges::find(b.terms, term) != b.terms.end();
     (in_both ? common : left).terms.push_back(term);
   }
   for (const Term& term : b.terms)
-    if (std::find(a.terms.begin(), a.terms.end(), term) == a.terms.end())
-      right.terms.push_back(term);
+    if (std::ranges::find(a.terms, term) == a.terms.end()) right.terms.push_back(term);
   return add(common, function("where", {condition, left, right}));
 }
 

@@ -90,7 +90,7 @@ Expr Algebra::with_variables(const Expr& e, const std::map<int, Counter>& loops)
   Expr all;
   for (const Term& term : e.terms) {
     // One counter times its step is the variable less what it begins with.
-    const auto counter = std::find_if(term.factors.begin(), term.factors.end(), [&](AtomId id) {
+    const auto counter = std::ranges::find_if(term.factors, [&](AtomId id) {
       return atom(id).kind == AtomKind::iteration && loops.contains(atom(id).number);
     });
     if (counter != term.factors.end()) {
@@ -140,9 +140,8 @@ Expr Algebra::decide(const Expr& e, const std::map<AtomId, bool>& facts) {
 }
 
 bool Algebra::is_data(const Expr& e) const {
-  return !e.is_zero() && std::all_of(e.terms.begin(), e.terms.end(), [&](const Term& term) {
-    return std::any_of(term.factors.begin(), term.factors.end(),
-                       [&](AtomId id) { return atom(id).has_data; });
+  return !e.is_zero() && std::ranges::all_of(e.terms, [&](const Term& term) {
+    return std::ranges::any_of(term.factors, [&](AtomId id) { return atom(id).has_data; });
   });
 }
 

@@ -85,7 +85,7 @@ std::string Algebra::sum_text(const Expr& e, int depth) const {
   // What varies first, constants last, as people write it.
   std::vector<const Term*> order;
   for (const Term& term : e.terms) order.push_back(&term);
-  std::stable_sort(order.begin(), order.end(), [](const Term* a, const Term* b) {
+  std::ranges::stable_sort(order, [](const Term* a, const Term* b) {
     return (a->factors.empty() ? 1 : 0) < (b->factors.empty() ? 1 : 0);
   });
   for (const Term* term : order) {

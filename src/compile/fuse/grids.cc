@@ -232,7 +232,7 @@ class GridMaker {
             std::pair<std::int32_t, std::int32_t> axes) const {
     const auto [p, q] = axes;
     const plan::ComputeOperand& result = *result_of(made);
-    const auto place = std::find(result.axes.begin(), result.axes.end(), p) - result.axes.begin();
+    const auto place = std::ranges::find(result.axes, p) - result.axes.begin();
     const std::int64_t rows = tensor(result.tensor).shape[index(place) + 1];
     const std::int64_t length = made.axes[index(q)].extent;
     const std::int64_t blocks = made.axes[index(p)].extent;
@@ -261,7 +261,7 @@ class GridMaker {
     }
     made.axes[index(q)].extent *= blocks;
     for (plan::ComputeOperand& operand : made.operands) {
-      const auto at = std::find(operand.axes.begin(), operand.axes.end(), p);
+      const auto at = std::ranges::find(operand.axes, p);
       if (at != operand.axes.end()) {
         const auto i = at - operand.axes.begin();
         const auto first = operand.begin.begin() + i;
@@ -365,13 +365,11 @@ class GridMaker {
   bool takes_all(const plan::Region& region, const Indices& at, const Placed& one, int rank) const {
     if (one.compute->waits == plan::Waits::tiles) return false;
     const plan::Area area = plan::evaluate(region, at);
-    return std::any_of(
-        one.compute->operands.begin(), one.compute->operands.end(),
-        [&](const plan::ComputeOperand& operand) {
-          return plan::makes(operand.use) &&
-                 plan::overlap(
-                     plan::operand_area(plan_, operand, plan::whole_box(*one.compute), rank), area);
-        });
+    return std::ranges::any_of(one.compute->operands, [&](const plan::ComputeOperand& operand) {
+      return plan::makes(operand.use) &&
+             plan::overlap(plan::operand_area(plan_, operand, plan::whole_box(*one.compute), rank),
+                           area);
+    });
   }
 
   const plan::Plan& plan_;
@@ -386,7 +384,7 @@ class GridMaker {
 
 /// One compute on every rank, which waits tile by tile: nothing has to be united.
 bool is_one_kernel(const plan::Plan& plan) {
-  return std::all_of(plan.codes.begin(), plan.codes.end(), [](const plan::Code& code) {
+  return std::ranges::all_of(plan.codes, [](const plan::Code& code) {
     return code.computes.size() == 1 && !code.computes.front().is_launch();
   });
 }

@@ -61,13 +61,13 @@ class ProgressProver {
     std::vector<std::pair<FusedStep, FusedStep>> held;
     for (const FusedStep& step : by_units_) {
       const std::set<FusedStep> later = behind_of(step);
-      const bool is_awaited = std::any_of(later.begin(), later.end(),
-                                          [](const FusedStep& one) { return one.stream == -1; });
+      const bool is_awaited =
+          std::ranges::any_of(later, [](const FusedStep& one) { return one.stream == -1; });
       if (!is_awaited) continue;
       const auto rank = static_cast<std::size_t>(step.rank);
       const auto& of_rank = behind[rank];
-      const auto free = std::find_if(of_rank.begin(), of_rank.end(),
-                                     [&](const auto& all) { return !all.contains(step); });
+      const auto free =
+          std::ranges::find_if(of_rank, [&](const auto& all) { return !all.contains(step); });
       const auto grid = static_cast<std::size_t>(free - of_rank.begin());
       if (grid < of_rank.size()) {
         made[rank][grid].push_back({step.rank, step.stream, step.number});
@@ -78,7 +78,7 @@ class ProgressProver {
     for (const auto& [earlier, step] : held) order(earlier, step);
     const std::optional<FusedStep> stuck = first_stuck();
     if (!stuck) return made;
-    const auto takes = std::find_if(held.begin(), held.end(), [&](const auto& one) {
+    const auto takes = std::ranges::find_if(held, [&](const auto& one) {
       return one.second.stream >= 0 && behind_of(one.second).contains(one.second);
     });
     const FusedStep& step = takes == held.end() ? held.front().first : takes->second;
@@ -136,9 +136,8 @@ class ProgressProver {
         if (--waits[later] == 0) ready.push_back(later);
     }
     if (done == waits.size()) return std::nullopt;
-    const auto stuck = std::find_if(waits.begin(), waits.end(), [](const auto& one) {
-      return one.second > 0 && one.first.stream == -1;
-    });
+    const auto stuck = std::ranges::find_if(
+        waits, [](const auto& one) { return one.second > 0 && one.first.stream == -1; });
     return stuck == waits.end() ? FusedStep{0, 0, 0} : stuck->first;
   }
 
@@ -242,7 +241,7 @@ void wait_in_front(const plan::Plan& plan, Fusions& fusions, bool movers,
       FusedRank& made = fusions[grid].ranks[rank];
       made.in_front = std::move(all[rank][grid]);
       const auto is_over = [&](const Point& need) {
-        return std::any_of(made.in_front.begin(), made.in_front.end(), [&](const Point& one) {
+        return std::ranges::any_of(made.in_front, [&](const Point& one) {
           return one.rank == need.rank && one.actor == need.actor && need.position <= one.position;
         });
       };

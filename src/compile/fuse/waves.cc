@@ -142,8 +142,8 @@ class WaveFinder {
         }
       }
       if (all[i].needs.empty()) continue;
-      const bool any = std::any_of(fusion_.operands.begin(), fusion_.operands.end(),
-                                   [](const FusedOperand& one) { return one.arrives; });
+      const bool any = std::ranges::any_of(fusion_.operands,
+                                           [](const FusedOperand& one) { return one.arrives; });
       for (FusedOperand& one : fusion_.operands)
         one.arrives |= !any && !plan::makes(operand_of(rank, one).use);
     }
@@ -226,11 +226,10 @@ class WaveFinder {
         made.pieces.push_back(std::move(piece));
     }
     if (!fusion_.loop.reorders) return;
-    std::stable_sort(made.pieces.begin(), made.pieces.end(),
-                     [&](const FusedPiece& a, const FusedPiece& b) {
-                       return std::pair(a.arrives, nearest(rank, a.needs)) <
-                              std::pair(b.arrives, nearest(rank, b.needs));
-                     });
+    std::ranges::stable_sort(made.pieces, [&](const FusedPiece& a, const FusedPiece& b) {
+      return std::pair(a.arrives, nearest(rank, a.needs)) <
+             std::pair(b.arrives, nearest(rank, b.needs));
+    });
   }
 
   /// By rank and stream the last transfer that is needed.
@@ -249,8 +248,7 @@ class WaveFinder {
   }
 
   const FusedOperand& fused(std::int32_t tensor) const {
-    return *std::find_if(fusion_.operands.begin(), fusion_.operands.end(),
-                         [&](const FusedOperand& one) { return one.tensor == tensor; });
+    return *std::ranges::find(fusion_.operands, tensor, &FusedOperand::tensor);
   }
 
   void mark(std::int32_t tensor, bool takes) {
@@ -365,9 +363,9 @@ class WaveFinder {
       }
     }
     join(made.waves);
-    std::stable_sort(
-        made.waves.begin(), made.waves.end(),
-        [&](const FusedWave& a, const FusedWave& b) { return key(rank, a) < key(rank, b); });
+    std::ranges::stable_sort(made.waves, [&](const FusedWave& a, const FusedWave& b) {
+      return key(rank, a) < key(rank, b);
+    });
     for (const auto& [takers, part] : part_of) {
       std::set<int> ranks;
       for (const Point& taker : takers) {
@@ -376,8 +374,7 @@ class WaveFinder {
       }
       std::vector<int>& told = made.parts[static_cast<std::size_t>(part)].told;
       told.assign(ranks.begin(), ranks.end());
-      std::sort(told.begin(), told.end(),
-                [&](int a, int b) { return distance(rank, a) < distance(rank, b); });
+      std::ranges::sort(told, [&](int a, int b) { return distance(rank, a) < distance(rank, b); });
     }
     return made;
   }

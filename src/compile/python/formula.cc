@@ -76,8 +76,7 @@ constexpr std::pair<std::string_view, Infix> kInfix[] = {
     {"**", power}};
 
 const std::pair<std::string_view, Infix>* infix_of(std::string_view op) {
-  return std::find_if(std::begin(kInfix), std::end(kInfix),
-                      [&](const auto& one) { return one.first == op; });
+  return std::ranges::find_if(kInfix, [&](const auto& one) { return one.first == op; });
 }
 
 }  // namespace
@@ -172,7 +171,7 @@ class FormulaReader {
   }
 
   bool name(std::string text) {
-    auto at = std::find(made_.names_.begin(), made_.names_.end(), text);
+    auto at = std::ranges::find(made_.names_, text);
     if (at == made_.names_.end()) at = made_.names_.insert(at, std::move(text));
     return step(Formula::Operation::name, at - made_.names_.begin());
   }

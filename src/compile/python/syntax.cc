@@ -23,7 +23,7 @@ const Node* Node::child(Field role) const {
 }
 
 int Source::line(std::uint32_t offset) const {
-  return static_cast<int>(std::upper_bound(lines_.begin(), lines_.end(), offset) - lines_.begin());
+  return static_cast<int>(std::ranges::upper_bound(lines_, offset) - lines_.begin());
 }
 
 int Source::column(std::uint32_t offset) const {
@@ -35,11 +35,11 @@ SourceLocation Source::where(std::uint32_t offset) const {
 }
 
 std::uint32_t Source::line_begin(std::uint32_t offset) const {
-  return *std::prev(std::upper_bound(lines_.begin(), lines_.end(), offset));
+  return *std::prev(std::ranges::upper_bound(lines_, offset));
 }
 
 std::uint32_t Source::line_end(std::uint32_t offset) const {
-  const auto next = std::upper_bound(lines_.begin(), lines_.end(), offset);
+  const auto next = std::ranges::upper_bound(lines_, offset);
   return next == lines_.end() ? static_cast<std::uint32_t>(text_.size()) : *next;
 }
 

@@ -52,7 +52,7 @@ Value permuted(const Walker& walker, const Arguments& given) {
   const Value& of = given.positional[0];
   std::vector<std::size_t> order;
   for (const std::int64_t axis : listed(walker, given, "an axis")) {
-    const bool is_new = std::find(order.begin(), order.end(), index(axis)) == order.end();
+    const bool is_new = std::ranges::find(order, index(axis)) == order.end();
     if (axis < 0 || axis >= std::ssize(of.axes) || !is_new)
       walker.refuse(*given.node, "an axis of this kind");
     order.push_back(index(axis));
@@ -86,7 +86,7 @@ Value split(const Arguments& given) {
 std::optional<Value> shaped(const Walker& walker, std::string_view name, const Arguments& given) {
   const std::vector<Value>& values = given.positional;
   const auto is = [&](std::initializer_list<std::string_view> names) {
-    return std::find(names.begin(), names.end(), name) != names.end();
+    return std::ranges::find(names, name) != names.end();
   };
   if (values.empty()) return std::nullopt;
   if (is({"sum", "max", "min", "argmax", "argmin", "cumsum"})) return reduced(walker, name, given);
@@ -169,7 +169,7 @@ std::optional<Value> block_function(const Walker& walker, std::string_view name,
     return *value;
   };
   const auto is = [&](std::initializer_list<std::string_view> names) {
-    return std::find(names.begin(), names.end(), name) != names.end();
+    return std::ranges::find(names, name) != names.end();
   };
   if (is({"static_assert", "device_assert", "assume", "device_print", "static_print"}))
     return Value{};
@@ -224,8 +224,8 @@ BlockTouch touched_by(const Walker& walker, const std::vector<Value>& items, con
     made.touched[i].stride = strides[i];
     made.base = plus(made.base, times(at[i], strides[i]));
     const bool is_beyond = at[i] < 0 || at[i] + block[i] > shape[i];
-    const bool is_cut = checked == nullptr || std::find(cut.begin(), cut.end(),
-                                                        static_cast<std::int64_t>(i)) != cut.end();
+    const bool is_cut =
+        checked == nullptr || std::ranges::find(cut, static_cast<std::int64_t>(i)) != cut.end();
     if (is_beyond && !is_cut)
       walker.wrong(node, fmt::format("a block reaches to {} of axis {}, which has {}, and its ends "
                                      "are not checked (boundary_check)",

@@ -49,7 +49,7 @@ std::vector<JointAxis> joint(const std::vector<const Region*>& regions) {
     }
     if (is_same) continue;
     const bool are_rows =
-        std::all_of(regions.begin(), regions.end(), [](const Region* one) { return is_row(*one); });
+        std::ranges::all_of(regions, [](const Region* one) { return is_row(*one); });
     if (!are_rows || regions[r]->elements() != regions.front()->elements()) return {};
     return {{regions.front()->elements(), std::vector<std::int64_t>(regions.size(), 1)}};
   }
@@ -74,8 +74,8 @@ std::vector<Strip> strips_of(const std::vector<const Region*>& given) {
   Region sorted;
   if (regions.size() == 1) {
     sorted = *regions.front();
-    std::stable_sort(sorted.axes.begin(), sorted.axes.end(),
-                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::ranges::stable_sort(sorted.axes,
+                             [](const auto& a, const auto& b) { return a.second > b.second; });
     regions = {&sorted};
   }
   std::vector<JointAxis> axes = joint(regions);
@@ -83,7 +83,7 @@ std::vector<Strip> strips_of(const std::vector<const Region*>& given) {
   Strip strip;
   for (const Region* region : regions) strip.offsets.push_back(region->offset);
   const auto& last = axes.back().strides;
-  if (std::all_of(last.begin(), last.end(), [](std::int64_t stride) { return stride == 1; })) {
+  if (std::ranges::all_of(last, [](std::int64_t stride) { return stride == 1; })) {
     strip.run = axes.back().count;
     axes.pop_back();
   }

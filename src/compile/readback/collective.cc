@@ -54,7 +54,7 @@ std::vector<Meeting> meetings_of(const Reading& reading) {
           throw Failure(what, reading.walker.module().source.where(op.node->begin), "",
                         ExitCode::wrong_program);
         };
-        if (std::find(op.group.begin(), op.group.end(), rank) == op.group.end())
+        if (std::ranges::find(op.group, rank) == op.group.end())
           wrong(fmt::format("rank {} is no member of the group", rank));
         const auto [at, is_new] = known.try_emplace({op.group, turns[op.group]++}, made.size());
         if (is_new) made.push_back({.members = op.group, .workgroups = 0, .ops = {}});
@@ -86,8 +86,8 @@ void BodyWriter::meet(const Meeting& meeting, std::int32_t first, const Node* no
   Op tell{.kind = OpKind::dep_signal, .channel = program::Channel::any};
   Op wait{.kind = OpKind::dep_wait, .channel = program::Channel::any};
   const auto& members = meeting.members;
-  const auto me = static_cast<std::int32_t>(
-      std::find(members.begin(), members.end(), target_.rank) - members.begin());
+  const auto me =
+      static_cast<std::int32_t>(std::ranges::find(members, target_.rank) - members.begin());
   for (std::size_t m = 0; m < members.size(); ++m) {
     if (members[m] == target_.rank) continue;
     tell.semaphores.push_back({constant(members[m]), first + me});
@@ -107,7 +107,7 @@ void BodyWriter::collective(const Meeting& meeting, std::int64_t workgroup, std:
   const Walker& walker = target_.reading.walker;
   const auto& members = meeting.members;
   const auto size = std::ssize(members);
-  const std::int64_t me = std::find(members.begin(), members.end(), target_.rank) - members.begin();
+  const std::int64_t me = std::ranges::find(members, target_.rank) - members.begin();
   const auto region = [&](std::int64_t member, std::size_t which) -> const Region& {
     return meeting.ops.at(members[index(member % size)])->regions[which];
   };

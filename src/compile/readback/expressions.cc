@@ -27,13 +27,13 @@ bool is_same_key(const Value& a, const Value& b) {
   if (a.type != b.type || a.text != b.text || a.base != b.base) return false;
   if (a.type != Type::list) return true;
   const std::vector<Value>&of_a = a.more->items, &of_b = b.more->items;
-  return std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end(), is_same_key);
+  return std::ranges::equal(of_a, of_b, is_same_key);
 }
 
 /// An entry of a dictionary, in the place of one with the same key.
 void put(Compound& dictionary, const Value& key, Value value) {
-  const auto known = std::find_if(dictionary.entries.begin(), dictionary.entries.end(),
-                                  [&](const auto& entry) { return is_same_key(entry.first, key); });
+  const auto known = std::ranges::find_if(
+      dictionary.entries, [&](const auto& entry) { return is_same_key(entry.first, key); });
   if (known != dictionary.entries.end())
     known->second = std::move(value);
   else
@@ -44,7 +44,7 @@ bool is_of_python(std::string_view name) {
   static constexpr std::string_view kKnown[] = {"range", "min",       "max",       "len",  "abs",
                                                 "float", "int",       "tuple",     "list", "dict",
                                                 "bool",  "enumerate", "isinstance"};
-  return std::find(std::begin(kKnown), std::end(kKnown), name) != std::end(kKnown);
+  return std::ranges::find(kKnown, name) != std::end(kKnown);
 }
 
 }  // namespace

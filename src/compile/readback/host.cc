@@ -58,7 +58,7 @@ class HostRecorder : public Surroundings {
     if (const auto work = object_of<WorkObject>(of)) return work_call(of, *work, name, given);
     if (const auto view = object_of<View>(of); view && name == "t") {
       const auto turned = std::make_shared<View>(*view);
-      std::reverse(turned->region.axes.begin(), turned->region.axes.end());
+      std::ranges::reverse(turned->region.axes);
       return object(turned);
     }
     return std::nullopt;

@@ -60,7 +60,7 @@ class ProgramWriter {
     for (std::size_t t = 0; t < first().tensors.size(); ++t) {
       const Tensor& tensor = first().tensors[t];
       const auto is_among = [&](const auto& list) {
-        return std::any_of(list.begin(), list.end(), [&](const auto& one) {
+        return std::ranges::any_of(list, [&](const auto& one) {
           return one.second.tensor == static_cast<std::int32_t>(t);
         });
       };
@@ -179,7 +179,7 @@ class ProgramWriter {
           break;
         case HostOp::Kind::signal:
           // It is behind what goes to the same rank, and must not overtake what goes to others.
-          if (std::any_of(pushed.begin(), pushed.end(), [&](int to) { return to != op.to; })) {
+          if (std::ranges::any_of(pushed, [&](int to) { return to != op.to; })) {
             body.ops.push_back({.kind = OpKind::flush, .channel = program::Channel::any});
             pushed.clear();
           }
@@ -307,7 +307,7 @@ class ProgramWriter {
   }
 
   program::Kernel through_switch(const HostOp& op, std::int64_t movers) {
-    const auto known = std::find(program_.groups.begin(), program_.groups.end(), op.group);
+    const auto known = std::ranges::find(program_.groups, op.group);
     const auto group = static_cast<std::int32_t>(known - program_.groups.begin());
     if (known == program_.groups.end()) program_.groups.push_back(op.group);
     program::Kernel made{.name = "switch", .threads = kMoverThreads};

@@ -41,7 +41,7 @@ class ProgressProver {
     const std::vector<bool> open = undone();
     const Step* stuck = first_of(open);
     if (stuck == nullptr) return;
-    const auto unit = std::find_if(held.begin(), held.end(), [&](const auto& one) {
+    const auto unit = std::ranges::find_if(held, [&](const auto& one) {
       return open[one.first] && steps_[one.first].rank == stuck->rank;
     });
     const Step& waits = unit == held.end() ? *stuck : steps_[unit->first];
@@ -147,8 +147,8 @@ class ProgressProver {
     const int rank = steps_[step].rank;
     const auto told = reading_.sends.find({rank, slot});
     if (told == reading_.sends.end()) return;
-    const auto send = std::find_if(told->second.begin(), told->second.end(),
-                                   [&](const Send& one) { return one.step >= of_call; });
+    const auto send =
+        std::ranges::find_if(told->second, [&](const Send& one) { return one.step >= of_call; });
     if (send == told->second.end()) return;
     if (send->launch < 0) {
       const auto by = signals_.find({send->rank, rank, slot, send->step});

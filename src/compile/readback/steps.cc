@@ -41,8 +41,8 @@ class StepResolver {
       const auto found = reading_.sends.find({wait.rank, wait.slot});
       const std::vector<Send> none;
       const std::vector<Send>& sends = found == reading_.sends.end() ? none : found->second;
-      const auto first = std::find_if(sends.begin(), sends.end(),
-                                      [&](const Send& send) { return send.step >= wait.step; });
+      const auto first =
+          std::ranges::find_if(sends, [&](const Send& send) { return send.step >= wait.step; });
       // A step that nobody tells of is waited for for ever.
       const std::int64_t target = wait.step < 0 ? 0 : first - sends.begin() + 1;
       Op& op = program_.bodies[index(wait.body)].ops[wait.op];
@@ -52,8 +52,8 @@ class StepResolver {
         op.semaphores[0].index = own->second;
         op.targets = {{1, 1}};
       }
-      const bool is_local = std::all_of(sends.begin(), sends.end(),
-                                        [&](const Send& send) { return send.rank == wait.rank; });
+      const bool is_local =
+          std::ranges::all_of(sends, [&](const Send& send) { return send.rank == wait.rank; });
       op.channel = is_local ? program::Channel::none : program::Channel::any;
     }
   }
@@ -66,8 +66,8 @@ class StepResolver {
       if (sends.front().part < kFirstShares || told.size() != sends.size()) continue;
       std::vector<std::size_t> order(sends.size());
       std::iota(order.begin(), order.end(), std::size_t{0});
-      std::stable_sort(order.begin(), order.end(),
-                       [&](std::size_t a, std::size_t b) { return sends[a].part < sends[b].part; });
+      std::ranges::stable_sort(
+          order, [&](std::size_t a, std::size_t b) { return sends[a].part < sends[b].part; });
       std::vector<Send> sorted_sends;
       std::vector<Told> sorted_told;
       for (const std::size_t i : order) {
@@ -84,7 +84,7 @@ class StepResolver {
   void divide() {
     for (const auto& [key, told] : told_) {
       const auto is_elsewhere = [&](const Told& one) { return one.body != told.front().body; };
-      if (std::none_of(told.begin(), told.end(), is_elsewhere)) continue;
+      if (std::ranges::none_of(told, is_elsewhere)) continue;
       for (std::size_t i = 0; i < told.size(); ++i) {
         const auto [at, is_new] =
             of_steps_.try_emplace({key.second, static_cast<std::int64_t>(i)},

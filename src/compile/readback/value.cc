@@ -31,15 +31,13 @@ void settle(Value& value) {
 
 bool fits(const Along& along) {
   return readback::fits(times(along.count - 1, along.stride)) &&
-         std::all_of(along.values.begin(), along.values.end(),
-                     [](Number one) { return readback::fits(one); });
+         std::ranges::all_of(along.values, [](Number one) { return readback::fits(one); });
 }
 
 /// Data instead, where a number of it does not fit.
 Value fitting(Value made) {
-  const bool does =
-      readback::fits(made.base) && std::all_of(made.axes.begin(), made.axes.end(),
-                                               [](const Along& along) { return fits(along); });
+  const bool does = readback::fits(made.base) &&
+                    std::ranges::all_of(made.axes, [](const Along& along) { return fits(along); });
   return does ? made : unknown(made.axes);
 }
 
@@ -93,8 +91,7 @@ Value added(const Value& a, const Value& b, Number sign) {
 }
 
 bool varies(const Value& value) {
-  return std::any_of(value.axes.begin(), value.axes.end(),
-                     [](const Along& along) { return along.varies(); });
+  return std::ranges::any_of(value.axes, [](const Along& along) { return along.varies(); });
 }
 
 /// The one axis along which one of them is not the same everywhere; nothing: there are several.
@@ -198,7 +195,7 @@ Value pointwise(std::string_view op, const Value& a, const Value& b, bool is_tru
     values.push_back(*value);
   }
   const bool is_same =
-      std::all_of(values.begin(), values.end(), [&](Number one) { return one == values.front(); });
+      std::ranges::all_of(values, [&](Number one) { return one == values.front(); });
   if (is_truth) made.type = Type::mask;
   if (is_same) {
     made.base = values.front();
@@ -227,8 +224,8 @@ bool is_false(const Value& value) {
   return value.base == 0;
 }
 bool is_true(const Value& mask) {
-  return mask.base != 0 && std::all_of(mask.axes.begin(), mask.axes.end(),
-                                       [](const Along& along) { return along.values.empty(); });
+  return mask.base != 0 &&
+         std::ranges::all_of(mask.axes, [](const Along& along) { return along.values.empty(); });
 }
 
 /// Both, axis by axis: `a` and `b` are masks, or truth that is no block.
@@ -457,7 +454,7 @@ bool is_function_of_elements(std::string_view name) {
   // `tl.math.tanh`, and `libdevice.tanh` of triton.language.extra
   const std::size_t dot = name.find_last_of('.');
   if (dot != name.npos) name.remove_prefix(dot + 1);
-  return std::find(std::begin(kMath), std::end(kMath), name) != std::end(kMath);
+  return std::ranges::find(kMath, name) != std::end(kMath);
 }
 
 }  // namespace hemiola::compile::readback

@@ -110,8 +110,7 @@ Value described(Walker& walker, const HostOp& launch, const View& view, const st
       if (key.text == name) block = &value;
   if (block == nullptr) return pointer;
   auto axes = view.region.axes;
-  if (std::find(kernel.turned.begin(), kernel.turned.end(), name) != kernel.turned.end())
-    std::reverse(axes.begin(), axes.end());
+  if (std::ranges::find(kernel.turned, name) != kernel.turned.end()) std::ranges::reverse(axes);
   std::vector<Value> shape, strides;
   for (const auto& [count, stride] : axes) {
     shape.push_back(number(count));

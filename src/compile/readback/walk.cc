@@ -270,9 +270,8 @@ Walker::Flow Walker::while_statement(const Node& node) {
   const Node* inner = &condition;
   while (inner->kind == Kind::parenthesized_expression) inner = inner->children.front();
   const Node& body = *node.child(Field::body);
-  const bool spins = std::all_of(body.children.begin(), body.children.end(), [](const Node* child) {
-    return child->kind == Kind::pass_statement;
-  });
+  const bool spins = std::ranges::all_of(
+      body.children, [](const Node* child) { return child->kind == Kind::pass_statement; });
   if (spins && inner->kind == Kind::comparison_operator && inner->children.size() == 2) {
     const Value left = evaluate(*inner->children[0]), right = evaluate(*inner->children[1]);
     if (left.type != Type::look && right.type != Type::look)

@@ -50,7 +50,7 @@ int Assembler::emit(Op op, const Node& node, int a, int b) {
 }
 
 int Assembler::name_index(std::string_view name) {
-  const auto found = std::find(code_.names.begin(), code_.names.end(), name);
+  const auto found = std::ranges::find(code_.names, name);
   if (found != code_.names.end()) return static_cast<int>(found - code_.names.begin());
   code_.names.emplace_back(name);
   return static_cast<int>(code_.names.size()) - 1;

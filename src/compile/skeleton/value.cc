@@ -137,7 +137,7 @@ Value of_others(std::string_view op, const Value& a, const Value& b) {
     return equal || unequal ? truth_of((a.text == b.text) == equal) : Value{};
   }
   if (b.kind != Kind::tuple || b.has_unknown() || (op != "in" && op != "not in")) return {};
-  const bool has = std::find(b.items.begin(), b.items.end(), a) != b.items.end();
+  const bool has = std::ranges::find(b.items, a) != b.items.end();
   return truth_of(has == (op == "in"));
 }
 
@@ -180,10 +180,9 @@ Element Arrays::target(const Element& loaded) {
 
 bool Value::has_unknown() const {
   if (kind == Kind::tuple)
-    return std::any_of(items.begin(), items.end(), [](const Value& v) { return v.has_unknown(); });
+    return std::ranges::any_of(items, [](const Value& v) { return v.has_unknown(); });
   if (kind != Kind::elements) return false;
-  return std::any_of(elements.begin(), elements.end(),
-                     [](const Element& one) { return !one.is_number(); });
+  return std::ranges::any_of(elements, [](const Element& one) { return !one.is_number(); });
 }
 
 Value binary(Arrays& arrays, std::string_view op, const Value& a, const Value& b) {
