@@ -111,7 +111,7 @@ std::vector<Strip> strips_of(const std::vector<const Region*>& given) {
 }
 
 std::string BodyWriter::line_of(const Reading& reading, const Node& node) {
-  return fmt::format("line {}", reading.walker.module().source.line(node.begin));
+  return fmt::format("line {}", reading.walker.line(node));
 }
 
 void BodyWriter::add(Op op, const Node* node) {
@@ -156,10 +156,9 @@ std::vector<Strip> BodyWriter::paired(const HostOp& op) const {
   for (const Region& region : op.regions) regions.push_back(&region);
   for (const Region* region : regions)
     if (region->elements() != regions.front()->elements())
-      throw Failure(fmt::format("{} elements are moved to {}", region->elements(),
-                                regions.front()->elements()),
-                    target_.reading.walker.module().source.where(op.node->begin), "",
-                    ExitCode::wrong_program);
+      target_.reading.walker.wrong(*op.node,
+                                   fmt::format("{} elements are moved to {}", region->elements(),
+                                               regions.front()->elements()));
   const std::vector<Strip> strips = strips_of(regions);
   if (strips.empty())
     target_.reading.walker.refuse(*op.node,

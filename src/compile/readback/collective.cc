@@ -50,12 +50,8 @@ std::vector<Meeting> meetings_of(const Reading& reading) {
         if (op.kind != HostOp::Kind::collective) continue;
         if (!collective_named(op.name))
           reading.walker.refuse(*op.node, fmt::format("a collective '{}'", op.name));
-        const auto wrong = [&](const std::string& what) {
-          throw Failure(what, reading.walker.module().source.where(op.node->begin), "",
-                        ExitCode::wrong_program);
-        };
         if (std::ranges::find(op.group, rank) == op.group.end())
-          wrong(fmt::format("rank {} is no member of the group", rank));
+          reading.walker.wrong(*op.node, fmt::format("rank {} is no member of the group", rank));
         const auto [at, is_new] = known.try_emplace({op.group, turns[op.group]++}, made.size());
         if (is_new) made.push_back({.members = op.group, .workgroups = 0, .ops = {}});
         Meeting& meeting = made[at->second];
@@ -63,7 +59,8 @@ std::vector<Meeting> meetings_of(const Reading& reading) {
         if (other != nullptr &&
             (other->name != op.name || other->regions[0].elements() != op.regions[0].elements() ||
              other->regions[1].elements() != op.regions[1].elements()))
-          wrong("members of a group run different collectives, or bring different sizes");
+          reading.walker.wrong(
+              *op.node, "members of a group run different collectives, or bring different sizes");
         meeting.ops[rank] = &op;
         const std::int64_t elements =
             std::max(op.regions[0].elements(), op.regions[1].elements()) / std::ssize(op.group);
@@ -74,10 +71,10 @@ std::vector<Meeting> meetings_of(const Reading& reading) {
   }
   for (const Meeting& meeting : made) {
     if (meeting.ops.size() == meeting.members.size()) continue;
-    throw Failure(fmt::format("a collective of {} ranks, to which {} come", meeting.members.size(),
-                              meeting.ops.size()),
-                  reading.walker.module().source.where(meeting.ops.begin()->second->node->begin),
-                  "", ExitCode::deadlock);
+    reading.walker.wrong(*meeting.ops.begin()->second->node,
+                         fmt::format("a collective of {} ranks, to which {} come",
+                                     meeting.members.size(), meeting.ops.size()),
+                         "", ExitCode::deadlock);
   }
   return made;
 }

@@ -28,8 +28,8 @@ class HostRecorder : public Surroundings {
     inputs_of(call("inputs", {rt, t}), record_.inputs);
     inputs_of(call("run", {rt, t}), record_.outputs);
     if (stage_ != Stage::over)
-      wrong(*walker_.module().find("run")->node,
-            "a call does not end with rt.end(), so nobody knows when its memory is free");
+      walker_.wrong(*walker_.module().find("run")->node,
+                    "a call does not end with rt.end(), so nobody knows when its memory is free");
     return std::move(record_);
   }
 
@@ -148,22 +148,19 @@ class HostRecorder : public Surroundings {
   }
   int rank_among(std::int64_t rank, const Node& node) const {
     if (rank < 0 || rank >= ranks_)
-      wrong(node, fmt::format("there is no rank {} among {}", rank, ranks_));
+      walker_.wrong(node, fmt::format("there is no rank {} among {}", rank, ranks_));
     return static_cast<int>(rank);
   }
   /// Of a tensor, or of what else has a shape.
   std::int64_t elements_of(const std::vector<std::int64_t>& shape, const Node& node) const {
     std::int64_t made = 1;
     for (const std::int64_t extent : shape) {
-      if (extent < 1) wrong(node, fmt::format("a shape with {} elements along an axis", extent));
+      if (extent < 1)
+        walker_.wrong(node, fmt::format("a shape with {} elements along an axis", extent));
       made = times(made, extent);
     }
     if (!fits(made) || shape.size() > kMostAxes) walker_.refuse(node, "a shape of this size");
     return made;
-  }
-
-  [[noreturn]] void wrong(const Node& node, const std::string& what) const {
-    throw Failure(what, walker_.module().source.where(node.begin), "", ExitCode::wrong_program);
   }
 
   Value stream_value(std::int32_t stream) {
@@ -204,7 +201,7 @@ class HostRecorder : public Surroundings {
     if (name == "place") return Value{};  // inputs are there
     if (name == "begin" || name == "end") {
       if (stage_ != (name == "begin" ? Stage::before : Stage::running))
-        wrong(*given.node, "a call begins once and ends once");
+        walker_.wrong(*given.node, "a call begins once and ends once");
       stage_ = name == "begin" ? Stage::running : Stage::over;
       if (name == "begin") {
         barrier(*given.node);
@@ -255,7 +252,8 @@ class HostRecorder : public Surroundings {
       return value == nullptr ? 0 : value->base;
     };
     const std::int64_t movers = option("movers", 2);
-    if (movers < 0 || movers > 1024) wrong(*given.node, "from 1 to 1024 workgroups move data");
+    if (movers < 0 || movers > 1024)
+      walker_.wrong(*given.node, "from 1 to 1024 workgroups move data");
     std::vector<Value> made;
     if (count > 0 && option("main_first", 1) != 0) made.push_back(stream_value(0));
     while (std::ssize(made) < count) {
@@ -336,7 +334,8 @@ class HostRecorder : public Surroundings {
       return std::nullopt;
     }
     if (stage_ != Stage::running)
-      wrong(*given.node, "a stream is given something before rt.begin(), or after rt.end()");
+      walker_.wrong(*given.node,
+                    "a stream is given something before rt.begin(), or after rt.end()");
     add(stream.stream, std::move(op));
     return Value{};
   }
@@ -346,8 +345,8 @@ class HostRecorder : public Surroundings {
     if (!signal) walker_.refuse(*given.node, "what is told or awaited here is no signal");
     const std::int64_t step = number_in(given, "step", name == "signal" ? 2 : 1);
     if (step < 0 || step >= signal->steps)
-      wrong(*given.node,
-            fmt::format("step {} of a signal that has {} in a call", step, signal->steps));
+      walker_.wrong(*given.node,
+                    fmt::format("step {} of a signal that has {} in a call", step, signal->steps));
     return {signal->slot, signal->steps, step};
   }
 
@@ -356,7 +355,8 @@ class HostRecorder : public Surroundings {
     made->block = need(given, "block", 0);
     if (const Value* size = given.find("size", 1)) made->size = size->text;
     if (given.find("grid", 2) != nullptr) made->grid = number_in(given, "grid", 2);
-    if (made->grid < 0 || made->grid > 2) wrong(*given.node, "a grid has the axes 0, 1 and 2");
+    if (made->grid < 0 || made->grid > 2)
+      walker_.wrong(*given.node, "a grid has the axes 0, 1 and 2");
     return object(made);
   }
 
@@ -405,7 +405,7 @@ class HostRecorder : public Surroundings {
       if (key.text == "num_warps" || key.text == "num_stages") {
         const std::int64_t number = walker_.whole(value, *given.node, key.text);
         if (number < (key.text == "num_warps" ? 1 : 0) || number > kMostWarps)
-          wrong(*given.node, fmt::format("a kernel with {}={}", key.text, number));
+          walker_.wrong(*given.node, fmt::format("a kernel with {}={}", key.text, number));
         made->options[key.text] = number;
       }
       made->values.emplace_back(key.text, value);  // kernels may have a parameter num_stages, too
@@ -415,7 +415,7 @@ class HostRecorder : public Surroundings {
 
   std::optional<Value> work_call(const Value& of, WorkObject& work, std::string_view name,
                                  const Arguments& given) {
-    if (work.tiles > 0) wrong(*given.node, "a kernel is told more after ready()");
+    if (work.tiles > 0) walker_.wrong(*given.node, "a kernel is told more after ready()");
     if (name == "wave") {
       WorkObject::Wave wave{.box = {}, .after = {}, .part = -1, .node = given.node};
       const Value& box = need(given, "box", 0);
@@ -454,7 +454,7 @@ class HostRecorder : public Surroundings {
         return Value{};
       }
       if (work.moves.empty())
-        wrong(*given.node, "a rank is told of a movement, and none stands before");
+        walker_.wrong(*given.node, "a rank is told of a movement, and none stands before");
       auto& told = work.moves.back().told;
       told.insert(told.end(), {rank_in(given, "to", 1), step.slot, step.steps, step.step + 1});
     } else if (name == "part") {

@@ -97,8 +97,7 @@ class Language : public Surroundings {
     return *value;
   }
   [[noreturn]] void wrong(const Node& node, const std::string& what) const {
-    throw Failure(what, walker_.module().source.where(walker_.place(node).begin), "",
-                  ExitCode::wrong_program);
+    walker_.wrong(walker_.place(node), what);
   }
   const Memory& memory(const Value& value, const Node& node) const {
     if (value.type != Type::pointer)

@@ -354,13 +354,13 @@ class PlanMaker {
         begin = moved;
       }
       if (axis < 0 && !is_whole && writes)
-        throw Failure(
+        reading_.walker.wrong(
+            *work.kernel->function->node,
             fmt::format("tiles do not store to the parts of '{}' where they lie (tile {} stores "
                         "{}:{} along axis {})",
                         of.name, tiles.front().first, tiles.front().second->begin[i],
                         tiles.front().second->end[i], i),
-            reading_.walker.module().source.where(work.kernel->function->node->begin),
-            "coordinates() says where each tile lies", ExitCode::wrong_program);
+            "coordinates() says where each tile lies");
       made.axes.push_back(axis);
       made.begin.push_back(constant(begin));
     }

@@ -377,10 +377,10 @@ class ProgramWriter {
     }
     for (const auto& [part, counts] : facts.counts)
       if (!resets.contains(part))
-        throw Failure(
+        reading_.walker.wrong(
+            *run.work().kernel->function->node,
             "tiles are counted, and nobody sets the count back: the next call counts on",
-            reading_.walker.module().source.where(run.work().kernel->function->node->begin),
-            "the last one stores 0", ExitCode::wrong_program);
+            "the last one stores 0");
     ++launch_;
     return made;
   }
@@ -392,9 +392,7 @@ class ProgramWriter {
     if (counts != facts.counts.end() && event.step + 1 == std::ssize(counts->second) &&
         resets.insert(event.number).second)
       return;
-    throw Failure("a count is set back before all tiles are counted",
-                  reading_.walker.module().source.where(event.node->begin), "",
-                  ExitCode::wrong_program);
+    reading_.walker.wrong(*event.node, "a count is set back before all tiles are counted");
   }
 
   /// As if all programs did a turn, and then all of them the next one.
@@ -407,8 +405,6 @@ class ProgramWriter {
       if (counts[i].second == program && nth-- == 0) return static_cast<std::int64_t>(i);
     return -1;
   }
-
-  int line(const Node& node) const { return reading_.walker.module().source.line(node.begin); }
 
   Reading& reading_;
   const FusedReadOptions& options_;

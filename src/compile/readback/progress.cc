@@ -49,7 +49,7 @@ class ProgressProver {
          fmt::format("this needs compute units (a copy within a GPU, a sum, zeros or a collective "
                      "of a library), and a kernel of rank {} that waits for it, line {}, may hold "
                      "all of them",
-                     waits.rank, line(*stuck)),
+                     waits.rank, reading_.walker.line(*stuck->node)),
          "the kernel's stream waits for it before the launch, or workgroups of their own move the "
          "data (movers) beside a persistent kernel");
   }
@@ -228,13 +228,8 @@ class ProgressProver {
     return found;
   }
 
-  int line(const Step& step) const {
-    return reading_.walker.module().source.line(step.node->begin);
-  }
-
   [[noreturn]] void fail(const Step& step, const std::string& what, const std::string& hint) const {
-    throw Failure(what, reading_.walker.module().source.where(step.node->begin), hint,
-                  ExitCode::deadlock);
+    reading_.walker.wrong(*step.node, what, hint, ExitCode::deadlock);
   }
 
   const Reading& reading_;

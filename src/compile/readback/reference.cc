@@ -206,10 +206,9 @@ class Expecter {
         if (one.of->elements() != one.region.elements()) continue;
       } else if (!made.contains(region.tensor)) {
         if (!is_moved_to(rank, region.tensor))
-          throw Failure("nothing writes the output '" + name + "' of rank " + std::to_string(rank),
-                        reading_.walker.module().source.where(
-                            reading_.walker.module().find("run")->node->begin),
-                        "", ExitCode::wrong_program);
+          reading_.walker.wrong(
+              *reading_.walker.module().find("run")->node,
+              "nothing writes the output '" + name + "' of rank " + std::to_string(rank));
         continue;
       } else if (is_moved_to(rank, region.tensor)) {
         continue;  // part of it is made elsewhere, and nothing says where

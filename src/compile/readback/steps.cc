@@ -25,15 +25,14 @@ class StepResolver {
         const bool is_same = sends[i].rank == sends[0].rank && sends[i].stream == sends[0].stream &&
                              sends[i].launch == sends[0].launch;
         if (is_same && sends[i].step >= sends[i - 1].step) continue;
-        throw Failure(
+        reading_.walker.wrong(
+            *sends[i].node,
             fmt::format("signal {} of rank {} is told {}", slots()[index(key.second)], key.first,
                         is_same
                             ? fmt::format("of step {} after step {}: it goes back", sends[i].step,
                                           sends[i - 1].step)
                             : fmt::format("by two streams in no order, the other one at line {}",
-                                          line(*sends[0].node))),
-            reading_.walker.module().source.where(sends[i].node->begin), "",
-            ExitCode::wrong_program);
+                                          reading_.walker.line(*sends[0].node))));
       }
     }
     divide();
@@ -98,7 +97,6 @@ class StepResolver {
   }
 
   const std::vector<std::string>& slots() const { return reading_.records.front().slots; }
-  int line(const Node& node) const { return reading_.walker.module().source.line(node.begin); }
 
   Reading& reading_;
   program::Program& program_;

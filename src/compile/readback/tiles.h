@@ -32,9 +32,7 @@ class TileWriter : public BodyWriter {
   void close_share(const KernelEvent& event);
   void close_loads(const Node* node);
   void flush();
-  int line(const KernelEvent& event) const {
-    return target_.reading.walker.module().source.line(event.node->begin);
-  }
+  int line(const KernelEvent& event) const { return target_.reading.walker.line(*event.node); }
   void note(TraceEvent event) {
     if (trace_ != nullptr) trace_->push_back(std::move(event));
   }

@@ -15,8 +15,9 @@ const Value* Arguments::find(std::string_view wanted, std::size_t position) cons
   return position < positional.size() ? &positional[position] : nullptr;
 }
 
-void Walker::wrong(const Node& node, const std::string& what) const {
-  throw Failure(what, source().where(node.begin), "", ExitCode::wrong_program);
+void Walker::wrong(const Node& node, const std::string& what, const std::string& hint,
+                   ExitCode code) const {
+  throw Failure(what, source().where(node.begin), hint, code);
 }
 
 void Walker::refuse(const Node& node, const std::string& what, const std::string& hint) const {

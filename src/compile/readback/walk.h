@@ -77,8 +77,9 @@ class Walker {
 
   [[noreturn]] void refuse(const Node& node, const std::string& what,
                            const std::string& hint = {}) const;
-  /// Python would raise an error here: exit code 3.
-  [[noreturn]] void wrong(const Node& node, const std::string& what) const;
+  /// Python would raise an error here, or the file does not do what it says.
+  [[noreturn]] void wrong(const Node& node, const std::string& what, const std::string& hint = {},
+                          ExitCode code = ExitCode::wrong_program) const;
   /// A whole number, or a refusal that says `what` is none.
   std::int64_t whole(const Value& value, const Node& node, std::string_view what) const;
   /// Of a list, or of one number.
@@ -87,6 +88,7 @@ class Walker {
   /// The call in the outermost function that is being followed: where a reader would look.
   const Node& place(const Node& inside) const;
   const Module& module() const { return module_; }
+  int line(const Node& node) const { return source().line(node.begin); }
 
   /// Counts what takes time, or what is remembered until the file is read. Failure: too much.
   void step(const Node& node, std::int64_t count = 1);

@@ -88,8 +88,7 @@ class TableMaker {
 
  private:
   [[noreturn]] void wrong(const Node& node, const std::string& what) const {
-    throw Failure(what, walker_.module().source.where(node.begin),
-                  "the file would say so in ready()", ExitCode::wrong_program);
+    walker_.wrong(node, what, "the file would say so in ready()");
   }
 
   [[noreturn]] void refuse_tiles(std::int64_t count) const {
