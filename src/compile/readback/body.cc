@@ -167,24 +167,12 @@ std::vector<Strip> BodyWriter::paired(const HostOp& op) const {
   return strips;
 }
 
-void BodyWriter::copy(const HostOp& op, std::int64_t slice, std::int64_t slices) {
-  const bool pushes = op.regions[0].rank != target_.rank;
-  const bool pulls = op.regions[1].rank != target_.rank;
-  if (pushes && pulls) target_.reading.walker.refuse(*op.node, "a copy from one peer to another");
-  for (const Strip& strip : paired(op)) {
-    Op made{.kind = pushes  ? OpKind::put
-                    : pulls ? OpKind::get
-                            : OpKind::copy,
-            .channel = pushes || pulls ? program::Channel::any : program::Channel::none};
-    made.dst = {operand(op.regions[0], strip, 0)};
-    made.src = {operand(op.regions[1], strip, 1)};
-    made.slice = static_cast<std::int32_t>(slice);
-    made.slices = static_cast<std::int32_t>(slices);
-    add(std::move(made), op.node);
-  }
+void BodyWriter::transfer(const HostOp& op, std::int64_t slice, std::int64_t slices) {
+  for (const Strip& strip : paired(op)) move(strip, op.regions, op.node, slice, slices);
 }
 
-void BodyWriter::move(const Strip& strip, const std::vector<Region>& regions, const Node* node) {
+void BodyWriter::move(const Strip& strip, const std::vector<Region>& regions, const Node* node,
+                      std::int64_t slice, std::int64_t slices) {
   const bool pushes = regions[0].rank != target_.rank;
   const bool pulls = std::any_of(regions.begin() + 1, regions.end(),
                                  [&](const Region& region) { return region.rank != target_.rank; });
@@ -201,25 +189,9 @@ void BodyWriter::move(const Strip& strip, const std::vector<Region>& regions, co
   made.dst = {operand(regions[0], strip, 0)};
   for (std::size_t i = 1; i < regions.size(); ++i)
     made.src.push_back(operand(regions[i], strip, i));
+  made.slice = static_cast<std::int32_t>(slice);
+  made.slices = static_cast<std::int32_t>(slices);
   add(std::move(made), node);
-}
-
-void BodyWriter::reduce(const HostOp& op, std::int64_t slice, std::int64_t slices) {
-  const bool pushes = op.regions[0].rank != target_.rank;
-  const bool pulls = std::any_of(op.regions.begin() + 1, op.regions.end(),
-                                 [&](const Region& region) { return region.rank != target_.rank; });
-  for (const Strip& strip : paired(op)) {
-    Op made{.kind = pulls ? (pushes ? OpKind::read_reduce_send : OpKind::read_reduce)
-                          : (pushes ? OpKind::reduce_send : OpKind::reduce),
-            .channel = pushes || pulls ? program::Channel::any : program::Channel::none};
-    made.reduce = ReduceOp::sum;
-    made.dst = {operand(op.regions[0], strip, 0)};
-    for (std::size_t i = 1; i < op.regions.size(); ++i)
-      made.src.push_back(operand(op.regions[i], strip, i));
-    made.slice = static_cast<std::int32_t>(slice);
-    made.slices = static_cast<std::int32_t>(slices);
-    add(std::move(made), op.node);
-  }
 }
 
 void BodyWriter::through_switch(const HostOp& op, std::int32_t group, std::int64_t slice,

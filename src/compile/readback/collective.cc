@@ -111,17 +111,11 @@ void BodyWriter::collective(const Meeting& meeting, std::int64_t workgroup, std:
   const auto part = [&](const Region& of, std::int64_t number) {
     return part_of(walker, of, number, size, *own.node);
   };
-  const auto share = [&](HostOp op) {
-    if (op.regions.size() > 2)
-      reduce(op, workgroup, meeting.workgroups);
-    else
-      copy(op, workgroup, meeting.workgroups);
-  };
   const auto moved = [&](const Region& to, const std::vector<Region>& from) {
     HostOp op{.node = own.node};
     op.regions = {to};
     op.regions.insert(op.regions.end(), from.begin(), from.end());
-    share(std::move(op));
+    transfer(op, workgroup, meeting.workgroups);
   };
   const auto parts = [&](std::int64_t number) {
     std::vector<Region> made;
