@@ -185,7 +185,7 @@ void Describer::tile_axes() {
 
 std::string Describer::tiles_of(const TileAxis& axis, const std::optional<Expr>& size,
                                 const Expr& block) const {
-  if (size) return text(const_cast<Algebra&>(algebra_).ceil_divide(*size, block));
+  if (size) return text(algebra_.infix("cdiv", *size, block));
   const Expr& c = axis.value;
   if (c.terms.size() != 1 || c.terms[0].coefficient != 1 || c.terms[0].factors.size() != 1) {
     // A persistent loop over this axis alone.

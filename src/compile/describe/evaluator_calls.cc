@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compile/describe/evaluator.h"
+#include "compile/python/formula.h"
 
 namespace hemiola::compile {
 namespace {
@@ -46,16 +47,6 @@ std::vector<Expr> half_of(const Ref& block) {
   std::vector<Expr> half = block ? block->shape : std::vector<Expr>();
   if (!half.empty()) half.pop_back();
   return half;
-}
-
-/// tl.swizzle2d as Triton has it (language/standard.py): groups of rows, column by column.
-std::pair<Expr, Expr> swizzled(Algebra& algebra, const std::vector<Expr>& of) {
-  const Expr id = algebra.add(algebra.multiply(of[0], of[3]), of[1]);
-  const Expr in_group = algebra.multiply(of[4], of[3]);
-  const Expr first = algebra.multiply(algebra.floor_divide(id, in_group), of[4]);
-  const Expr rows = algebra.minimum(algebra.subtract(of[2], first), of[4]);
-  const Expr inside = algebra.modulo(id, in_group);
-  return {algebra.add(first, algebra.modulo(inside, rows)), algebra.floor_divide(inside, rows)};
 }
 
 }  // namespace
@@ -205,7 +196,7 @@ Ref Evaluator::builtin(std::string_view name, const Arguments& given, const Node
   if (name == "advance") return advance(given);
   if (name == "dot" || name == "dot_scaled" || name == "sparse_dot") return dot(given, node);
   if (name == "cdiv" && is_number(first) && is_number(second))
-    return number(algebra_.ceil_divide(first->number, second->number), first->shape);
+    return number(algebra_.infix("cdiv", first->number, second->number), first->shape);
   if (name == "min" || name == "max" || name == "minimum" || name == "maximum")
     return minimum_of(name, given, node);
   if (is_one_of(name, kReductions)) return reduction(name, given, node);
@@ -235,12 +226,13 @@ Ref Evaluator::builtin(std::string_view name, const Arguments& given, const Node
   if (name == "swizzle2d" && given.positional.size() == 5) {
     std::vector<Expr> of;
     for (const Ref& value : given.positional) of.push_back(number_of(value, node));
-    const auto [row, column] = swizzled(algebra_, of);
+    const auto [row, column] = swizzled(
+        of, [&](const char* op, const Expr& a, const Expr& b) { return algebra_.infix(op, a, b); });
     return tuple({number(row), number(column)});
   }
   if (name == "divmod" && is_number(first) && is_number(second))
-    return tuple({number(algebra_.floor_divide(first->number, second->number)),
-                  number(algebra_.modulo(first->number, second->number))});
+    return tuple({number(algebra_.infix("//", first->number, second->number)),
+                  number(algebra_.infix("%", first->number, second->number))});
   if (name == "len" && first && first->type == Value::Type::tuple)
     return number(Algebra::number(static_cast<std::int64_t>(first->items.size())));
   if (is_one_of(name, kSame)) {
@@ -302,9 +294,7 @@ Ref Evaluator::minimum_of(std::string_view name, const Arguments& given, const N
     if (x.has_data || y.has_data || (!a.shape.empty() && x.has_load && y.has_load))
       result = data_of({result, values[i]}, a.shape);
     else
-      result = number(
-          is_minimum ? algebra_.minimum(a.number, b.number) : algebra_.maximum(a.number, b.number),
-          a.shape);
+      result = number(algebra_.infix(is_minimum ? "min" : "max", a.number, b.number), a.shape);
   }
   return result;
 }

@@ -240,24 +240,10 @@ Ref Evaluator::binary(std::string_view op, const Ref& a, const Ref& b, const Nod
   const bool adds = op == "+" || op == "-";
   const bool both = (of_x.has_data || of_x.has_load) && (of_y.has_data || of_y.has_load);
   if (!adds && !shape.empty() && both) return data_of({a, b}, std::move(shape));
-  if (op == "+") return number(algebra_.add(x, y), std::move(shape));
-  if (op == "-") return number(algebra_.subtract(x, y), std::move(shape));
-  if (op == "*") return number(algebra_.multiply(x, y), std::move(shape));
-  if (op == "//") return number(algebra_.floor_divide(x, y), std::move(shape));
-  if (op == "%") return number(algebra_.modulo(x, y), std::move(shape));
   if (op == "/" && x.is_constant() && y.is_constant() && y.constant() != 0 &&
       x.constant() % y.constant() == 0)
     return number(Algebra::number(x.constant() / y.constant()), std::move(shape));
-  if (x.is_constant() && y.is_constant()) {
-    const std::int64_t p = x.constant(), q = y.constant();
-    if (op == "&") return number(Algebra::number(p & q), std::move(shape));
-    if (op == "|") return number(Algebra::number(p | q), std::move(shape));
-    if (op == "^") return number(Algebra::number(p ^ q), std::move(shape));
-    if (op == "<<" && p >= 0 && p < (std::int64_t{1} << 31) && q >= 0 && q < 31)
-      return number(Algebra::number(p << q), std::move(shape));
-    if (op == ">>" && q >= 0 && q < 63) return number(Algebra::number(p >> q), std::move(shape));
-  }
-  return number(algebra_.function(std::string(op), {x, y}), std::move(shape));
+  return number(algebra_.infix(std::string(op), x, y), std::move(shape));
 }
 
 namespace {
@@ -296,18 +282,7 @@ Ref Evaluator::comparison(const Node& node) {
       align(left, right);
       if (shape.size() < left.shape.size()) shape = left.shape;
       if (!is_silent()) trace_.comparisons.push_back({op, left.number, right.number});
-      if (left.number.is_constant() && right.number.is_constant()) {
-        const std::int64_t p = left.number.constant(), q = right.number.constant();
-        const bool holds = op == "<"                  ? p < q
-                           : op == "<="               ? p <= q
-                           : op == ">"                ? p > q
-                           : op == ">="               ? p >= q
-                           : op == "==" || op == "is" ? p == q
-                                                      : p != q;
-        one = Algebra::number(holds ? 1 : 0);
-      } else {
-        one = algebra_.function(op, {left.number, right.number});
-      }
+      one = algebra_.infix(op, left.number, right.number);
     } else {
       one = opaque("a comparison that is not known", node)->number;
     }

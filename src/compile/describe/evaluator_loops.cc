@@ -175,7 +175,7 @@ void Evaluator::run_loop(const Node& node, LoopPlan& plan, const std::function<v
   const Expr last = algebra_.subtract(trips, Algebra::number(1));
   const RawLoop& loop = trace_.loops[plan.loop];
   const Expr runs = loop.has_range && !loop.is_while
-                        ? algebra_.ceil_divide(algebra_.subtract(loop.end, loop.begin), loop.step)
+                        ? algebra_.infix("cdiv", algebra_.subtract(loop.end, loop.begin), loop.step)
                         : trips;
   std::map<std::string, const Carried*> stepped;
   for (const Carried& carried : plan.carried)

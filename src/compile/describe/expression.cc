@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compile/python/formula.h"
+
 namespace hemiola::compile {
 namespace {
 
@@ -33,10 +35,6 @@ void join(std::vector<int>& into, const std::vector<int>& more) {
   std::vector<int> both;
   std::set_union(into.begin(), into.end(), more.begin(), more.end(), std::back_inserter(both));
   into = std::move(both);
-}
-
-std::int64_t floor_of(std::int64_t a, std::int64_t b) {
-  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
 
 /// Of atoms and of expressions.
@@ -319,10 +317,22 @@ Expr Algebra::function(const std::string& name, std::vector<Expr> args, bool com
   return make({.kind = AtomKind::function, .name = name, .args = std::move(args)});
 }
 
+Expr Algebra::infix(const std::string& op, const Expr& a, const Expr& b) {
+  if (a.is_constant() && b.is_constant())
+    if (const auto made = compile::infix(op, a.constant(), b.constant())) return number(*made);
+  if (op == "+") return add(a, b);
+  if (op == "-") return subtract(a, b);
+  if (op == "*") return multiply(a, b);
+  if (op == "//") return floor_divide(a, b);
+  if (op == "cdiv") return ceil_divide(a, b);
+  if (op == "min" || op == "max") return a == b ? a : function(op, {a, b}, true);
+  Expr quotient;
+  if (op == "%" && b.terms.size() == 1 && divide(a, b.terms[0], quotient)) return {};
+  return function(op, {a, b});
+}
+
 Expr Algebra::floor_divide(const Expr& a, const Expr& b) {
   if (b.is_constant() && b.constant() == 1) return a;
-  if (a.is_constant() && b.is_constant() && b.constant() != 0)
-    return number(floor_of(a.constant(), b.constant()));
   if (a.is_zero()) return a;
   Expr quotient;
   if (b.terms.size() == 1 && divide(a, b.terms[0], quotient)) return quotient;
@@ -349,33 +359,11 @@ Expr Algebra::floor_divide(const Expr& a, const Expr& b) {
   return function("//", {a, b});
 }
 
-Expr Algebra::modulo(const Expr& a, const Expr& b) {
-  if (a.is_constant() && b.is_constant() && b.constant() != 0)
-    return number(a.constant() - floor_of(a.constant(), b.constant()) * b.constant());
-  Expr quotient;
-  if (b.terms.size() == 1 && divide(a, b.terms[0], quotient)) return {};
-  return function("%", {a, b});
-}
-
 Expr Algebra::ceil_divide(const Expr& a, const Expr& b) {
   if (b.is_constant() && b.constant() == 1) return a;
-  if (a.is_constant() && b.is_constant() && b.constant() != 0)
-    return number(-floor_of(-a.constant(), b.constant()));
   Expr quotient;
   if (b.terms.size() == 1 && divide(a, b.terms[0], quotient)) return quotient;
   return function("cdiv", {a, b});
-}
-
-Expr Algebra::minimum(const Expr& a, const Expr& b) {
-  if (a == b) return a;
-  if (a.is_constant() && b.is_constant()) return number(std::min(a.constant(), b.constant()));
-  return function("min", {a, b}, true);
-}
-
-Expr Algebra::maximum(const Expr& a, const Expr& b) {
-  if (a == b) return a;
-  if (a.is_constant() && b.is_constant()) return number(std::max(a.constant(), b.constant()));
-  return function("max", {a, b}, true);
 }
 
 Expr Algebra::choose(const Expr& condition, const Expr& a, const Expr& b) {

@@ -107,11 +107,8 @@ class Algebra {
   Expr difference(const Expr& a, const Expr& b);
   Expr multiply(const Expr& a, const Expr& b);
   Expr scale(const Expr& a, std::int64_t by) const;
-  Expr floor_divide(const Expr& a, const Expr& b);
-  Expr modulo(const Expr& a, const Expr& b);
-  Expr ceil_divide(const Expr& a, const Expr& b);
-  Expr minimum(const Expr& a, const Expr& b);
-  Expr maximum(const Expr& a, const Expr& b);
+  /// a OP b for an operator of Python, "min", "max" or "cdiv".
+  Expr infix(const std::string& op, const Expr& a, const Expr& b);
   /// Any other pure function; `commutes`: its arguments have no order.
   Expr function(const std::string& name, std::vector<Expr> args, bool commutes = false);
   /// What is equal in `a` and `b` plus where(condition, rest of a, rest of b).
@@ -157,6 +154,8 @@ class Algebra {
   Expr sum(const Expr& a, const Expr& b, bool is_exact);
   Expr too_long(const Expr& a, const Expr& b);
   Expr with_little_data(Expr e);
+  Expr floor_divide(const Expr& a, const Expr& b);
+  Expr ceil_divide(const Expr& a, const Expr& b);
   void inherit(Atom& atom) const;
   /// Every atom that `change` gives something for replaced; of the others the arguments likewise.
   using Change = std::function<std::optional<Expr>(AtomId)>;

@@ -49,8 +49,6 @@ Whole shifted(I a, I b) {
   return by ? product(a, *by) : by;
 }
 
-using Infix = Whole (*)(I, I);
-
 constexpr std::pair<std::string_view, Infix> kInfix[] = {
     {"+", sum},
     {"-", difference},
@@ -63,6 +61,8 @@ constexpr std::pair<std::string_view, Infix> kInfix[] = {
     {">=", [](I a, I b) { return Whole(a >= b); }},
     {"==", [](I a, I b) { return Whole(a == b); }},
     {"!=", [](I a, I b) { return Whole(a != b); }},
+    {"is", [](I a, I b) { return Whole(a == b); }},
+    {"is not", [](I a, I b) { return Whole(a != b); }},
     {"and", [](I a, I b) { return Whole(a != 0 ? b : a); }},
     {"or", [](I a, I b) { return Whole(a != 0 ? a : b); }},
     {"min", [](I a, I b) { return Whole(std::min(a, b)); }},
@@ -81,9 +81,14 @@ const std::pair<std::string_view, Infix>* infix_of(std::string_view op) {
 
 }  // namespace
 
-std::optional<std::int64_t> infix(std::string_view op, std::int64_t a, std::int64_t b) {
+Infix infix_named(std::string_view op) {
   const auto* found = infix_of(op);
-  return found == std::end(kInfix) ? std::nullopt : found->second(a, b);
+  return found == std::end(kInfix) ? nullptr : found->second;
+}
+
+std::optional<std::int64_t> infix(std::string_view op, std::int64_t a, std::int64_t b) {
+  const Infix computed = infix_named(op);
+  return computed == nullptr ? std::nullopt : computed(a, b);
 }
 
 std::optional<std::int64_t> integer_in(std::string_view literal) {

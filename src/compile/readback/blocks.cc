@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "compile/python/formula.h"
 #include "compile/readback/term.h"
 #include "core/index.h"
 
@@ -125,17 +126,6 @@ std::vector<Along> shape_of(const Walker& walker, const Value& value, const Node
   return made;
 }
 
-/// tl.swizzle2d as Triton has it (language/standard.py). Nothing: not of five numbers.
-static std::optional<Value> swizzled(const std::vector<Value>& of) {
-  if (of.size() != 5) return std::nullopt;
-  const Value id = binary("+", binary("*", of[0], of[3]), of[1]);
-  const Value in_group = binary("*", of[4], of[3]);
-  const Value first = binary("*", binary("//", id, in_group), of[4]);
-  const Value rows = binary("min", binary("-", of[2], first), of[4]);
-  const Value inside = binary("%", id, in_group);
-  return list({binary("+", first, binary("%", inside, rows)), binary("//", inside, rows)});
-}
-
 static std::optional<Value> arithmetic(std::string_view name, const std::vector<Value>& of,
                                        const Node* node) {
   if (name == "cdiv" && of.size() == 2)
@@ -145,7 +135,10 @@ static std::optional<Value> arithmetic(std::string_view name, const std::vector<
   if (name == "where" && of.size() == 3) return where(of[0], of[1], of[2], node);
   if (name == "clamp" && of.size() >= 3)
     return binary("min", binary("max", of[0], of[1], node), of[2], node);
-  return name == "swizzle2d" ? swizzled(of) : std::nullopt;
+  if (name != "swizzle2d" || of.size() != 5) return std::nullopt;
+  const auto [row, column] =
+      swizzled(of, [](const char* op, const Value& a, const Value& b) { return binary(op, a, b); });
+  return list({row, column});
 }
 
 Value advanced(const Walker& walker, const Value& pointer, const Value& by, const Node& node) {

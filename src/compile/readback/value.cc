@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "compile/python/formula.h"
 #include "compile/readback/term.h"
 
 namespace hemiola::compile::readback {
@@ -106,59 +107,9 @@ std::optional<std::size_t> axis_of(const std::vector<Along>& a, const std::vecto
   return count > 1 ? std::nullopt : std::optional(found);
 }
 
-Number floor_divided(Number a, Number b) {
-  const Number quotient = a / b;
-  return quotient - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
-}
-
-Number power(Number a, Number b) {
-  Number made = 1;
-  for (Number i = 0; i < b; ++i) made = times(made, a);
-  return made;
-}
-
-std::optional<Number> computed_whole(std::string_view op, Number a, Number b) {
-  const bool is_long = op.size() > 1;
-  switch (op.front()) {
-    case '+':
-      return a + b;
-    case '-':
-      return a - b;
-    case '*':
-      if (is_long) return b >= 0 && b < 63 ? std::optional(power(a, b)) : std::nullopt;
-      return times(a, b);
-    case '/':
-      return is_long && b != 0 ? std::optional(floor_divided(a, b)) : std::nullopt;
-    case '%':
-      return b != 0 ? std::optional(a - floor_divided(a, b) * b) : std::nullopt;
-    case '<':
-      if (op == "<<")
-        return b >= 0 && b < 62 ? std::optional(times(a, Number{1} << b)) : std::nullopt;
-      return is_long ? a <= b : a < b;
-    case '>':
-      if (op == ">>") return b >= 0 && b < 63 ? std::optional(a >> b) : std::nullopt;
-      return is_long ? a >= b : a > b;
-    case '=':
-      return a == b;
-    case '!':
-      return a != b;
-    case '&':
-      return a & b;
-    case '|':
-      return a | b;
-    case '^':
-      return a ^ b;
-    case 'm':
-      return op == "min" ? std::min(a, b) : std::max(a, b);
-    default:
-      return std::nullopt;
-  }
-}
-
-/// Nothing: it is no whole number, or does not fit.
-std::optional<Number> computed(std::string_view op, Number a, Number b) {
-  if (op.empty()) return std::nullopt;
-  const auto made = computed_whole(op, a, b);
+/// Nothing: there is no such operator, it is no whole number, or does not fit.
+std::optional<Number> computed(Infix op, Number a, Number b) {
+  const auto made = op == nullptr ? std::nullopt : op(a, b);
   return made && readback::fits(*made) ? made : std::nullopt;
 }
 
@@ -179,8 +130,9 @@ Value pointwise(std::string_view op, const Value& a, const Value& b, bool is_tru
   std::vector<Number> values;
   const Number count = std::max<Number>(left[*axis].varies() ? left[*axis].count : 1,
                                         right[*axis].varies() ? right[*axis].count : 1);
+  const Infix infix = infix_named(op);
   const auto element = [&](Number i) {
-    return computed(op, a.base + (left[*axis].varies() ? left[*axis].at(i) : 0),
+    return computed(infix, a.base + (left[*axis].varies() ? left[*axis].at(i) : 0),
                     b.base + (right[*axis].varies() ? right[*axis].at(i) : 0));
   };
   if (is_truth && is_monotone(op, left[*axis], right[*axis]) && element(0) &&
@@ -328,7 +280,7 @@ Value binary(std::string_view op, const Value& a, const Value& b, const Node* no
   const bool is_sum = op == "+" || op == "-";
   if (a.type == Type::number && b.type == Type::number) {
     if (a.axes.empty() && b.axes.empty()) {
-      const auto value = computed(op, a.base, b.base);
+      const auto value = computed(infix_named(op), a.base, b.base);
       return value ? number(*value) : unknown();
     }
     if (is_sum) return added(a, b, op == "+" ? 1 : -1);
