@@ -58,30 +58,17 @@ Ref Evaluator::opaque(const std::string& why, const Node& node) {
 }
 
 Traits Evaluator::traits_of(const Value& value) const {
-  Expr all = value.number;
-  Traits traits = algebra_.traits(all);
-  for (const Ref& item : value.items) {
-    const Traits inside = traits_of(*item);
-    traits.has_dot |= inside.has_dot;
-    traits.has_exp |= inside.has_exp;
-    traits.has_data |= inside.has_data;
-    std::set<int> loads(traits.loads.begin(), traits.loads.end());
-    loads.insert(inside.loads.begin(), inside.loads.end());
-    traits.loads.assign(loads.begin(), loads.end());
-  }
+  Traits traits = algebra_.traits(value.number);
+  for (const Ref& item : value.items) traits.join(traits_of(*item));
   return traits;
 }
 
 Ref Evaluator::data_of(const std::vector<Ref>& from, std::vector<Expr> shape, bool dot, bool exp) {
-  std::set<int> loads;
-  for (const Ref& value : from) {
-    if (!value) continue;
-    const Traits traits = traits_of(*value);
-    loads.insert(traits.loads.begin(), traits.loads.end());
-    dot |= traits.has_dot;
-    exp |= traits.has_exp;
-  }
-  return number(algebra_.data({loads.begin(), loads.end()}, dot, exp), std::move(shape));
+  Traits all;
+  for (const Ref& value : from)
+    if (value) all.join(traits_of(*value));
+  return number(algebra_.data(std::move(all.loads), dot || all.has_dot, exp || all.has_exp),
+                std::move(shape));
 }
 
 Expr Evaluator::number_of(const Ref& value, const Node& node) {

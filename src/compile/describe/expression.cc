@@ -37,22 +37,20 @@ void join(std::vector<int>& into, const std::vector<int>& more) {
   into = std::move(both);
 }
 
-/// Of atoms and of expressions.
-template <typename Into, typename From>
-void join_traits(Into& into, const From& from) {
-  into.has_program |= from.has_program;
-  into.has_range |= from.has_range;
-  into.has_load |= from.has_load;
-  into.has_opaque |= from.has_opaque;
-  into.has_data |= from.has_data;
-  into.has_carried |= from.has_carried;
-  into.has_dot |= from.has_dot;
-  into.has_exp |= from.has_exp;
-  join(into.loops, from.loops);
-  join(into.loads, from.loads);
-}
-
 }  // namespace
+
+void Traits::join(const Traits& other) {
+  has_program |= other.has_program;
+  has_range |= other.has_range;
+  has_load |= other.has_load;
+  has_opaque |= other.has_opaque;
+  has_data |= other.has_data;
+  has_carried |= other.has_carried;
+  has_dot |= other.has_dot;
+  has_exp |= other.has_exp;
+  compile::join(loops, other.loops);
+  compile::join(loads, other.loads);
+}
 
 Expr Algebra::number(std::int64_t value) {
   if (value == 0) return {};
@@ -88,7 +86,7 @@ void Algebra::inherit(Atom& atom) const {
     default:
       break;
   }
-  for (const Expr& arg : atom.args) join_traits(atom, traits(arg));
+  for (const Expr& arg : atom.args) atom.join(traits(arg));
 }
 
 Expr Algebra::make(Atom atom) {
@@ -119,13 +117,17 @@ Expr Algebra::opaque(const std::string& reason, int place) {
   return make({.kind = AtomKind::opaque, .name = reason, .number = place});
 }
 Expr Algebra::data(std::vector<int> loads, bool dot, bool exp) {
-  return make({.kind = AtomKind::data, .loads = std::move(loads), .has_dot = dot, .has_exp = exp});
+  Atom made{.kind = AtomKind::data};
+  made.loads = std::move(loads);
+  made.has_dot = dot;
+  made.has_exp = exp;
+  return make(std::move(made));
 }
 
 Traits Algebra::traits(const Expr& e) const {
   Traits all;
   for (const Term& term : e.terms)
-    for (const AtomId factor : term.factors) join_traits(all, atom(factor));
+    for (const AtomId factor : term.factors) all.join(atom(factor));
   return all;
 }
 
@@ -139,12 +141,11 @@ Expr Algebra::normal(std::map<std::vector<AtomId>, std::int64_t>&& sum) const {
 /// Values of which no address is made may be as long as they like: what they were computed from is
 /// kept.
 Expr Algebra::too_long(const Expr& a, const Expr& b) {
-  Traits of_a = traits(a);
-  const Traits of_b = traits(b);
-  join(of_a.loads, of_b.loads);
-  if (of_a.loads.empty() && !of_a.has_data && !of_b.has_data)
+  Traits both = traits(a);
+  both.join(traits(b));
+  if (both.loads.empty() && !both.has_data)
     return opaque("an expression is too long to follow", -1);
-  return data(std::move(of_a.loads), of_a.has_dot || of_b.has_dot, of_a.has_exp || of_b.has_exp);
+  return data(std::move(both.loads), both.has_dot, both.has_exp);
 }
 
 Expr Algebra::add(const Expr& a, const Expr& b) {
@@ -297,15 +298,8 @@ Expr Algebra::function(const std::string& name, std::vector<Expr> args, bool com
   // Who looks for a choice takes its three arguments for granted.
   if (name == "where" && args.size() != 3) return function("where_", std::move(args), commutes);
   Traits all;
-  std::vector<int> loads;
-  for (const Expr& arg : args) {
-    const Traits inside = traits(arg);
-    all.has_data |= inside.has_data;
-    all.has_dot |= inside.has_dot;
-    all.has_exp |= inside.has_exp;
-    join(loads, inside.loads);
-  }
-  if (all.has_data) return data(std::move(loads), all.has_dot, all.has_exp);
+  for (const Expr& arg : args) all.join(traits(arg));
+  if (all.has_data) return data(std::move(all.loads), all.has_dot, all.has_exp);
   if (commutes) {
     std::ranges::sort(args, [](const Expr& a, const Expr& b) {
       std::string left, right;
