@@ -392,14 +392,12 @@ CarriedData carried_data(const plan::Plan& plan, const std::string& file) {
                     : *type == DataType::int64    ? "int64"
                                                   : "");
   };
-  for (int rank = 0; rank < plan.ranks; ++rank) {
-    for (const plan::Stream& stream : plan.code(rank).streams)
-      plan::for_each_transfer(stream, rank, [&](const plan::Transfer& one, const Indices& at) {
-        add(one.source, at);
-        add(one.destination, at);
-        if (one.reduce != ReduceOp::none && one.group < 0) add(one.operand, at);
-      });
-  }
+  for (int rank = 0; rank < plan.ranks; ++rank)
+    for_each_transfer(plan, rank, [&](const plan::Transfer& one, const Indices& at, const Point&) {
+      add(one.source, at);
+      add(one.destination, at);
+      if (one.reduce != ReduceOp::none && one.group < 0) add(one.operand, at);
+    });
   if (types.size() == 1 && !types.begin()->empty())
     return {*types.begin(), is_aligned ? 16 / size : 1, is_aligned ? 16 : size};
   throw Failure(types.empty() ? "moves nothing that programs which compute could move"

@@ -329,20 +329,16 @@ class GridMaker {
   /// Launches that transfers come after: all that they wait for, and those before them in their
   /// grid; but for those that an earlier transfer of the stream came after already.
   void find_taken(int rank) {
-    const std::vector<plan::Stream>& streams = plan_.code(rank).streams;
-    for (std::int32_t s = 0; s < std::ssize(streams); ++s) {
-      std::set<TakenLaunch> known;
-      std::int64_t position = 0;
-      plan::for_each_transfer(streams[index(s)], rank,
-                              [&](const plan::Transfer& transfer, const Indices& at) {
-                                const Point point{rank, s, position++};
-                                std::set<TakenLaunch> all;
-                                for (const plan::Dependency& dependency : transfer.after)
-                                  if (!dependency.on_transfer()) add_taken(dependency, at, all);
-                                for (const TakenLaunch& one : all)
-                                  if (known.insert(one).second) made_.taken[point].push_back(one);
-                              });
-    }
+    std::set<std::pair<std::int32_t, TakenLaunch>> known;  // by stream
+    for_each_transfer(plan_, rank,
+                      [&](const plan::Transfer& transfer, const Indices& at, const Point& point) {
+                        std::set<TakenLaunch> all;
+                        for (const plan::Dependency& dependency : transfer.after)
+                          if (!dependency.on_transfer()) add_taken(dependency, at, all);
+                        for (const TakenLaunch& one : all)
+                          if (known.emplace(point.actor, one).second)
+                            made_.taken[point].push_back(one);
+                      });
   }
 
   void add_taken(const plan::Dependency& dependency, const Indices& at,

@@ -83,25 +83,19 @@ class WaveFinder {
 
   /// What the streams of a rank bring to tiles of any rank, and take from them.
   void claim(int rank) {
-    const std::vector<plan::Stream>& streams = plan_.code(rank).streams;
-    for (std::int32_t s = 0; s < std::ssize(streams); ++s) {
-      std::int64_t position = 0;
-      plan::for_each_transfer(streams[static_cast<std::size_t>(s)], rank,
-                              [&](const plan::Transfer& transfer, const Indices& at) {
-                                const Point point{rank, s, position++};
-                                for (const int owner : owners_of(transfer, at))
-                                  add(owner, plan::evaluate(transfer.destination, at), point,
-                                      false);
-                                for (const plan::Dependency& dependency : transfer.after) {
-                                  if (dependency.on_transfer()) continue;
-                                  const auto of = static_cast<int>(dependency.rank(at));
-                                  if (dependency.computed)
-                                    add(of, plan::evaluate(*dependency.computed, at), point, true);
-                                  else
-                                    add_all(of, point);
-                                }
-                              });
-    }
+    for_each_transfer(plan_, rank,
+                      [&](const plan::Transfer& transfer, const Indices& at, const Point& point) {
+                        for (const int owner : owners_of(transfer, at))
+                          add(owner, plan::evaluate(transfer.destination, at), point, false);
+                        for (const plan::Dependency& dependency : transfer.after) {
+                          if (dependency.on_transfer()) continue;
+                          const auto of = static_cast<int>(dependency.rank(at));
+                          if (dependency.computed)
+                            add(of, plan::evaluate(*dependency.computed, at), point, true);
+                          else
+                            add_all(of, point);
+                        }
+                      });
   }
 
   /// Whose memory a transfer writes.
