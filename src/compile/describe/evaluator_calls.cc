@@ -79,7 +79,7 @@ Ref Evaluator::call(const Node& node) {
   if (callee == nullptr) return opaque("a call", node);
   const std::string name(last_name(source(), node));
   if (callee->kind == Kind::identifier) {
-    Ref value = this->name(*callee);
+    Ref value = identifier(*callee);
     const Arguments given = arguments(node);
     if (value->type == Value::Type::function) return inlined(*value->function, given, node);
     if (frame_->names.contains(name)) {  // a function that is a parameter
@@ -167,10 +167,8 @@ Ref Evaluator::method(const Ref& object, std::string_view name, const Arguments&
 }
 
 Ref Evaluator::builtin(std::string_view name, const Arguments& given, const Node& node) {
-  Ref first = given.positional.empty() ? (given.named.contains("input") ? given.named.at("input")
-                                          : given.named.contains("x")   ? given.named.at("x")
-                                                                        : nullptr)
-                                       : given.positional[0];
+  const Ref input = given.get("input", 0);
+  const Ref first = input ? input : given.get("x", 0);
   Ref second = given.positional.size() > 1 ? given.positional[1] : nullptr;
   if (name == "program_id" || name == "num_programs") {
     const Ref axis = given.get("axis", 0);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compile/describe/evaluator.h"
+#include "compile/python/formula.h"
 
 namespace hemiola::compile {
 
@@ -9,86 +10,44 @@ Ref Evaluator::evaluate(const Node& node) {
   if (tired() || depth_ > kDeepest)
     return opaque("the kernel takes more work to follow than one is given", node);
   ++depth_;
-  Ref value = evaluate_inner(node);
+  Ref value = expression(node);
   --depth_;
   return value ? value : other("");
 }
 
-Ref Evaluator::evaluate_inner(const Node& node) {
-  switch (node.kind) {
-    case Kind::identifier:
-      return name(node);
-    case Kind::integer:
-    case Kind::float_:
-    case Kind::true_:
-    case Kind::false_:
-    case Kind::none:
-      return literal(text_of(node));
-    case Kind::string: {
-      const std::string_view written = text_of(node);
-      const std::size_t quote = written.find_first_of("\"'");
-      if (quote == std::string_view::npos || written.size() < quote + 2) return text("");
-      return text(std::string(written.substr(quote + 1, written.size() - quote - 2)));
-    }
-    case Kind::parenthesized_expression:
-      return node.children.empty() ? nothing() : evaluate(*node.children.front());
-    case Kind::tuple:
-    case Kind::list:
-    case Kind::expression_list: {
-      std::vector<Ref> items;
-      for (const Node* child : node.children) items.push_back(evaluate(*child));
-      return tuple(std::move(items));
-    }
-    case Kind::attribute:
-      return attribute(node);
-    case Kind::subscript:
-      return subscript(node);
-    case Kind::call:
-      return call(node);
-    case Kind::comparison_operator:
-      return comparison(node);
-    case Kind::boolean_operator:
-    case Kind::not_operator:
-      return logical(node);
-    case Kind::conditional_expression:
-      return conditional(node);
-    case Kind::binary_operator: {
-      if (node.children.size() != 2) return opaque("an operator", node);
-      Ref a = evaluate(*node.children[0]);
-      Ref b = evaluate(*node.children[1]);
-      return binary(source().between(node, 0), a, b, node);
-    }
-    case Kind::unary_operator: {
-      if (node.children.size() != 1) return opaque("an operator", node);
-      Ref a = evaluate(*node.children[0]);
-      if (!is_number(a)) return opaque("this is not a number", node);
-      const std::string_view op = text_of(node).substr(0, 1);
-      if (op == "+") return a;
-      if (op == "-") {
-        if (algebra_.traits(a->number).has_data) return a;
-        return number(algebra_.scale(a->number, -1), a->shape);
-      }
-      return number(algebra_.function("~", {a->number}), a->shape);
-    }
-    case Kind::named_expression: {
-      const Node* target = node.child(Field::name);
-      const Node* value = node.child(Field::value);
-      if (target == nullptr || value == nullptr) return opaque("an assignment", node);
-      Ref result = evaluate(*value);
-      assign(*target, result, node);
-      return result;
-    }
-    case Kind::concatenated_string:
-      return text(std::string(text_of(node)));
-    case Kind::lambda:
-    case Kind::dictionary:
-      return other("");
-    default:
-      return opaque("'" + std::string(node.name) + "' is not followed", node);
-  }
+Ref Evaluator::literal(const Node& node) const {
+  const std::string_view written = text_of(node);
+  if (node.kind == Kind::concatenated_string) return text(std::string(written));
+  return node.kind == Kind::string ? text(content_of(written)) : literal(written);
 }
 
-Ref Evaluator::name(const Node& node) {
+Ref Evaluator::unary(std::string_view sign, const Ref& value, const Node& node) {
+  if (sign == "not" && value->type == Value::Type::nothing) return number(Algebra::number(1));
+  if (!is_number(value))
+    return opaque(sign == "not" ? "a condition" : "this is not a number", node);
+  const Expr& of = value->number;
+  if (sign == "not")
+    return of.is_constant() ? number(Algebra::number(of.constant() == 0 ? 1 : 0))
+                            : number(algebra_.function("not", {of}), value->shape);
+  if (sign == "+" || (sign == "-" && algebra_.traits(of).has_data)) return value;
+  return number(sign == "-" ? algebra_.scale(of, -1) : algebra_.function("~", {of}), value->shape);
+}
+
+Ref Evaluator::other_expression(const Node& node) {
+  if (node.kind == Kind::lambda || node.kind == Kind::dictionary) return other("");
+  if (node.kind == Kind::tuple || node.kind == Kind::list || node.kind == Kind::expression_list) {
+    std::vector<Ref> items;
+    for (const Node* child : node.children) items.push_back(evaluate(*child));
+    return tuple(std::move(items));
+  }
+  if (node.kind != Kind::named_expression)
+    return opaque("'" + std::string(node.name) + "' is not followed", node);
+  Ref result = evaluate(*node.child(Field::value));
+  assign(*node.child(Field::name), result, node);
+  return result;
+}
+
+Ref Evaluator::identifier(const Node& node) {
   const std::string_view name = text_of(node);
   if (const auto found = frame_->names.find(name); found != frame_->names.end())
     return found->second;
@@ -292,17 +251,7 @@ Ref Evaluator::comparison(const Node& node) {
   return number(std::move(all), std::move(shape));
 }
 
-Ref Evaluator::logical(const Node& node) {
-  if (node.kind == Kind::not_operator) {
-    if (node.children.empty()) return opaque("a condition", node);
-    Ref value = evaluate(*node.children.front());
-    if (value->type == Value::Type::nothing) return number(Algebra::number(1));
-    if (!is_number(value)) return opaque("a condition", node);
-    if (value->number.is_constant())
-      return number(Algebra::number(value->number.constant() == 0 ? 1 : 0));
-    return number(algebra_.function("not", {value->number}), value->shape);
-  }
-  if (node.children.size() != 2) return opaque("a condition", node);
+Ref Evaluator::boolean(const Node& node) {
   const std::string op = source().between(node, 0);
   Ref first = evaluate(*node.children[0]);
   if (is_number(first) && first->number.is_constant()) {
@@ -320,7 +269,6 @@ Ref Evaluator::logical(const Node& node) {
 }
 
 Ref Evaluator::conditional(const Node& node) {
-  if (node.children.size() != 3) return opaque("a choice", node);
   Ref condition = evaluate(*node.children[1]);
   if (is_number(condition) && condition->number.is_constant())
     return evaluate(*node.children[condition->number.constant() != 0 ? 0 : 2]);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compile/describe/expression.h"
+#include "compile/python/formula.h"
 
 namespace hemiola::compile {
 namespace {
@@ -11,10 +12,8 @@ constexpr std::size_t kLongestText = 400;
 constexpr int kDeepestText = 7;
 
 bool is_infix(const std::string& name) {
-  return name == "//" || name == "%" || name == "/" || name == "<" || name == "<=" || name == ">" ||
-         name == ">=" || name == "==" || name == "!=" || name == "&" || name == "|" ||
-         name == "^" || name == "<<" || name == ">>" || name == "and" || name == "or" ||
-         name == "is" || name == "**";
+  const bool is_call = name == "min" || name == "max" || name == "cdiv";
+  return name == "/" || (!is_call && infix_named(name) != nullptr);
 }
 
 }  // namespace

@@ -156,11 +156,6 @@ std::optional<Value> block_function(const Walker& walker, std::string_view name,
                                     const Arguments& given) {
   const std::vector<Value>& values = given.positional;
   const Node& node = *given.node;
-  const auto need = [&](const char* what, std::size_t position) -> const Value& {
-    const Value* value = given.find(what, position);
-    if (value == nullptr) walker.refuse(node, fmt::format("'{}' is not given", what));
-    return *value;
-  };
   const auto is = [&](std::initializer_list<std::string_view> names) {
     return std::ranges::find(names, name) != names.end();
   };
@@ -177,12 +172,12 @@ std::optional<Value> block_function(const Walker& walker, std::string_view name,
   if (is({"zeros", "full"})) {
     Value made{.type = Type::number};
     if (name == "full") {
-      const Value& filled = need("value", 1);
+      const Value& filled = need(walker, given, "value", 1);
       made.type = filled.is_number() ? Type::number : Type::data;
       made.base = filled.is_number() ? filled.base : 0;
       made.term = filled.term;
     }
-    made.axes = shape_of(walker, need("shape", 0), node);
+    made.axes = shape_of(walker, need(walker, given, "shape", 0), node);
     return made;
   }
   if (is({"max_contiguous", "multiple_of", "max_constancy", "constexpr"}) && !values.empty())

@@ -111,7 +111,7 @@ std::vector<Strip> strips_of(const std::vector<const Region*>& given) {
 }
 
 std::string BodyWriter::line_of(const Reading& reading, const Node& node) {
-  return fmt::format("line {}", reading.walker.line(node));
+  return fmt::format("line {}", reading.walker.module().source.line(node.begin));
 }
 
 void BodyWriter::add(Op op, const Node* node) {

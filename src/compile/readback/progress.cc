@@ -49,7 +49,7 @@ class ProgressProver {
          fmt::format("this needs compute units (a copy within a GPU, a sum, zeros or a collective "
                      "of a library), and a kernel of rank {} that waits for it, line {}, may hold "
                      "all of them",
-                     waits.rank, reading_.walker.line(*stuck->node)),
+                     waits.rank, reading_.walker.module().source.line(stuck->node->begin)),
          "the kernel's stream waits for it before the launch, or workgroups of their own move the "
          "data (movers) beside a persistent kernel");
   }

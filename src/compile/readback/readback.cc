@@ -83,18 +83,14 @@ class Surveyor {
               facts.tiles[tile];
               reading_.walker.remember(*event.node, kWordsOfTile);
               if (taken[index(event.number)]++ > 0)
-                reading_.walker.wrong(
-                    *event.node,
-                    fmt::format("place {} of the table of tiles is taken twice", event.number));
+                wrong(event,
+                      fmt::format("place {} of the table of tiles is taken twice", event.number));
             } else if (tile < 0 && event.kind != Kind::barrier) {
-              reading_.walker.wrong(*event.node,
-                                    "memory is touched before a tile is taken from hm_rows");
+              wrong(event, "memory is touched before a tile is taken from hm_rows");
             }
             if (event.kind == Kind::tile) turns.clear();
             if (event.kind == Kind::turn && !turns.insert(event.number).second)
-              reading_.walker.wrong(
-                  *event.node,
-                  fmt::format("a tile takes piece {} of its loop twice", event.number));
+              wrong(event, fmt::format("a tile takes piece {} of its loop twice", event.number));
             if (event.kind == Kind::tile) return;
             if (event.kind == Kind::move) {
               shares.move(event);
@@ -112,7 +108,7 @@ class Surveyor {
             if (share &&
                 (event.kind != Kind::count || event.number != kFirstShares + share->move()) &&
                 event.kind != Kind::wait && event.kind != Kind::barrier)
-              reading_.walker.wrong(*event.node, "a movement does not end with a count of its own");
+              wrong(event, "a movement does not end with a count of its own");
             if (event.kind == Kind::count) {
               facts.counts[event.number].emplace_back(turn, program);
               if (!share) facts.counted[event.number].push_back(tile);
@@ -133,17 +129,15 @@ class Surveyor {
           [](std::int64_t, std::int64_t) { return std::int64_t{-1}; });
       shares.end(*facts.op->node);
       if (!held.empty())
-        reading_.walker.wrong(*facts.op->node,
-                              "a program ends with a turn that it does not give on");
+        wrong({.node = facts.op->node}, "a program ends with a turn that it does not give on");
     }
     shares.finish();
     for (auto& [part, counts] : facts.counts) std::ranges::sort(counts);
     for (auto& [key, sums] : facts.sums) std::ranges::sort(sums);
     const auto missing = std::ranges::find(taken, 0);
     if (missing != taken.end())
-      reading_.walker.wrong(
-          *facts.op->node,
-          fmt::format("place {} of the table of tiles is never taken", missing - taken.begin()));
+      wrong({.node = facts.op->node},
+            fmt::format("place {} of the table of tiles is never taken", missing - taken.begin()));
   }
 
   /// Whose turn it is follows the order of the table, as sums by atomics do.
@@ -152,8 +146,7 @@ class Surveyor {
     const Region& region = event.regions.front();
     const SumKey key = key_of(region);
     if (event.kind == KernelEvent::Kind::give) {
-      if (held.erase(key) == 0)
-        reading_.walker.wrong(*event.node, "a turn is given on that was not taken");
+      if (held.erase(key) == 0) wrong(event, "a turn is given on that was not taken");
       return;
     }
     const auto& streams = reading_.records[index(rank)].streams;
@@ -162,11 +155,13 @@ class Surveyor {
         return op.kind == HostOp::Kind::zero && op.regions[0].tensor == region.tensor;
       });
     });
-    if (!is_free)
-      reading_.walker.wrong(*event.node, "a turn is waited for that nothing has made free");
-    if (!held.insert(key).second)
-      reading_.walker.wrong(*event.node, "a turn is waited for by who has it");
+    if (!is_free) wrong(event, "a turn is waited for that nothing has made free");
+    if (!held.insert(key).second) wrong(event, "a turn is waited for by who has it");
     facts.sums[key].emplace_back(turn, program);
+  }
+
+  [[noreturn]] void wrong(const KernelEvent& event, const std::string& what) const {
+    reading_.walker.wrong(*event.node, what);
   }
 
   /// What moves or computes does so in multiples of the unit.
@@ -192,12 +187,12 @@ class Surveyor {
     });
     if (region.store < 0 && (row < 0 || !is_output)) return;
     if (event.kind != KernelEvent::Kind::store || region.store != row)
-      reading_.walker.wrong(*event.node, "a tile is not stored where its wave says");
+      wrong(event, "a tile is not stored where its wave says");
     const Tensor& tensor = reading_.records.front().tensors[index(region.tensor)];
     const WorkObject::Store& store = work.stores[index(row)];
     const plan::Rect rect = rect_of(tensor, region), whole = rect_of(tensor, store.source);
     if (plan::intersection(rect, whole) != rect)
-      reading_.walker.wrong(*event.node, "a tile is stored beyond the part that goes to the peer");
+      wrong(event, "a tile is stored beyond the part that goes to the peer");
     note(store.there(region), *event.node);
   }
 

@@ -27,12 +27,12 @@ class StepResolver {
         if (is_same && sends[i].step >= sends[i - 1].step) continue;
         reading_.walker.wrong(
             *sends[i].node,
-            fmt::format("signal {} of rank {} is told {}", slots()[index(key.second)], key.first,
-                        is_same
-                            ? fmt::format("of step {} after step {}: it goes back", sends[i].step,
-                                          sends[i - 1].step)
-                            : fmt::format("by two streams in no order, the other one at line {}",
-                                          reading_.walker.line(*sends[0].node))));
+            fmt::format(
+                "signal {} of rank {} is told {}", slots()[index(key.second)], key.first,
+                is_same ? fmt::format("of step {} after step {}: it goes back", sends[i].step,
+                                      sends[i - 1].step)
+                        : fmt::format("by two streams in no order, the other one at line {}",
+                                      reading_.walker.module().source.line(sends[0].node->begin))));
       }
     }
     divide();

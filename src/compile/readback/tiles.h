@@ -32,7 +32,9 @@ class TileWriter : public BodyWriter {
   void close_share(const KernelEvent& event);
   void close_loads(const Node* node);
   void flush();
-  int line(const KernelEvent& event) const { return target_.reading.walker.line(*event.node); }
+  int line(const KernelEvent& event) const {
+    return target_.reading.walker.module().source.line(event.node->begin);
+  }
   void note(TraceEvent event) {
     if (trace_ != nullptr) trace_->push_back(std::move(event));
   }
