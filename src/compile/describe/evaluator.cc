@@ -17,37 +17,24 @@ Ref Arguments::get(std::string_view name, std::size_t position) const {
 }
 
 Ref Evaluator::number(Expr e, std::vector<Expr> shape) {
-  auto value = std::make_shared<Value>();
-  value->type = Value::Type::number;
-  value->number = std::move(e);
-  value->shape = std::move(shape);
-  return value;
+  return std::make_shared<Value>(
+      Value{.type = Value::Type::number, .number = std::move(e), .shape = std::move(shape)});
 }
 
 Ref Evaluator::nothing() {
-  auto value = std::make_shared<Value>();
-  value->type = Value::Type::nothing;
-  return value;
+  return std::make_shared<Value>(Value{.type = Value::Type::nothing});
 }
 
 Ref Evaluator::text(std::string content) {
-  auto value = std::make_shared<Value>();
-  value->type = Value::Type::text;
-  value->text = std::move(content);
-  return value;
+  return std::make_shared<Value>(Value{.type = Value::Type::text, .text = std::move(content)});
 }
 
 Ref Evaluator::other(std::string name) {
-  auto value = std::make_shared<Value>();
-  value->text = std::move(name);
-  return value;
+  return std::make_shared<Value>(Value{.text = std::move(name)});
 }
 
 Ref Evaluator::tuple(std::vector<Ref> items) {
-  auto value = std::make_shared<Value>();
-  value->type = Value::Type::tuple;
-  value->items = std::move(items);
-  return value;
+  return std::make_shared<Value>(Value{.type = Value::Type::tuple, .items = std::move(items)});
 }
 
 Ref Evaluator::opaque(const std::string& why, const Node& node) {

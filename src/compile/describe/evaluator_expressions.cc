@@ -55,12 +55,8 @@ Ref Evaluator::identifier(const Node& node) {
 }
 
 Ref Evaluator::global(const Module& module, const std::string& name, const Node& node) {
-  if (const Function* function = library_.function(module, name)) {
-    auto value = std::make_shared<Value>();
-    value->type = Value::Type::function;
-    value->function = function;
-    return value;
-  }
+  if (const Function* function = library_.function(module, name))
+    return std::make_shared<Value>(Value{.type = Value::Type::function, .function = function});
   const Module* home = nullptr;
   const Node* constant = library_.constant(module, name, home);
   if (constant == nullptr) {
