@@ -110,7 +110,7 @@ class Annotator {
       fail(comment, "an annotation without a name", "there are: " + joined(kNames));
     found.name = words.front();
     found.words.assign(words.begin() + 1, words.end());
-    if (std::find(kNames.begin(), kNames.end(), found.name) == kNames.end()) {
+    if (std::ranges::find(kNames, found.name) == kNames.end()) {
       std::string hint = suggest(found.name, kNames);
       fail(comment, "unknown annotation '@sy." + found.name + "'",
            hint.empty() ? "there are: " + joined(kNames) : hint);
@@ -179,9 +179,8 @@ class Annotator {
       check_variable(found, variables);
       TileAxis* axis = nullptr;
       for (TileAxis& known : d_.axes) {
-        const bool is_it =
-            known.coordinate == variables ||
-            std::find(known.aliases.begin(), known.aliases.end(), variables) != known.aliases.end();
+        const bool is_it = known.coordinate == variables ||
+                           std::ranges::find(known.aliases, variables) != known.aliases.end();
         if (is_it && axis == nullptr) axis = &known;
       }
       if (axis == nullptr) axis = &axis_named(name);
@@ -199,8 +198,7 @@ class Annotator {
 
   void rename(const std::string& from, const std::string& to) {
     if (from == to) return;
-    for (OperandDescription& operand : d_.operands)
-      std::replace(operand.axes.begin(), operand.axes.end(), from, to);
+    for (OperandDescription& operand : d_.operands) std::ranges::replace(operand.axes, from, to);
   }
 
   void axis_count(const Annotation& found) {

@@ -44,15 +44,15 @@ void AxisSplitter::divide_factors(const Term& term, Term& uniform, Term& varying
     (is_stride ? uniform : rest).factors.push_back(factor);
   }
   if (rest.factors.empty()) return;
-  std::sort(uniform.factors.begin(), uniform.factors.end());
+  std::ranges::sort(uniform.factors);
   varying = std::move(rest);
 }
 
 bool AxisSplitter::is_tile(const Term& term) const {
-  return std::any_of(term.factors.begin(), term.factors.end(), [&](AtomId id) {
+  return std::ranges::any_of(term.factors, [&](AtomId id) {
     const Atom& atom = algebra_.atom(id);
-    return atom.has_program || std::any_of(atom.loops.begin(), atom.loops.end(),
-                                           [&](int loop) { return tile_loops_.contains(loop); });
+    return atom.has_program ||
+           std::ranges::any_of(atom.loops, [&](int loop) { return tile_loops_.contains(loop); });
   });
 }
 
@@ -74,8 +74,7 @@ std::optional<AtomId> AxisSplitter::find_base(const Expr& address, Expr& offset)
       // A pointer is not part of products anywhere.
       for (const RawAccess& other : trace_.accesses) {
         for (const Term& t : other.address.terms)
-          if (t.factors.size() > 1 &&
-              std::count(t.factors.begin(), t.factors.end(), term.factors[0]) > 0)
+          if (t.factors.size() > 1 && std::ranges::count(t.factors, term.factors[0]) > 0)
             score = std::min(score, 1);
       }
       for (const Comparison& c : trace_.comparisons)
@@ -162,14 +161,14 @@ bool AxisSplitter::is_compared(const SplitAxis& axis, const Term& quotient, cons
   Term product = varying;
   product.coefficient = quotient.coefficient;
   product.factors.insert(product.factors.end(), quotient.factors.begin(), quotient.factors.end());
-  std::sort(product.factors.begin(), product.factors.end());
+  std::ranges::sort(product.factors);
   const Expr wanted = algebra_.flat({{product}});
   for (const AtomId range : axis.ranges) {
     const Expr flat_range = algebra_.flat(algebra_.of(range));
     for (const auto& [index, size] : compared_) {
       const auto has = [&, &in = index](const Expr& e) {
-        return std::all_of(e.terms.begin(), e.terms.end(), [&](const Term& t) {
-          return std::find(in.terms.begin(), in.terms.end(), t) != in.terms.end();
+        return std::ranges::all_of(e.terms, [&](const Term& t) {
+          return std::ranges::find(in.terms, t) != in.terms.end();
         });
       };
       if (has(flat_range) && has(wanted)) return true;
@@ -180,7 +179,7 @@ bool AxisSplitter::is_compared(const SplitAxis& axis, const Term& quotient, cons
 
 /// Whether it looks like the distance of rows, not like the extent of a block.
 bool AxisSplitter::is_stride_like(const Term& t) const {
-  return std::any_of(t.factors.begin(), t.factors.end(), [&](AtomId id) {
+  return std::ranges::any_of(t.factors, [&](AtomId id) {
     const Atom& atom = algebra_.atom(id);
     return atom.kind != AtomKind::constexpr_ && atom.kind != AtomKind::programs;
   });
@@ -236,14 +235,13 @@ void AxisSplitter::place(std::vector<SplitAxis>& axes, const Expr& offset, Expr&
       continue;
     }
     const Traits traits = algebra_.traits({{piece.varying}});
-    const bool has_dims = std::any_of(piece.varying.factors.begin(), piece.varying.factors.end(),
-                                      [&](AtomId id) { return !algebra_.atom(id).dims.empty(); });
+    const bool has_dims = std::ranges::any_of(
+        piece.varying.factors, [&](AtomId id) { return !algebra_.atom(id).dims.empty(); });
     (traits.has_range || has_dims ? ranged : scalar).push_back(std::move(piece));
   }
   for (const Piece& piece : ranged) {
-    auto at = std::find_if(axes.begin(), axes.end(), [&](const SplitAxis& a) {
-      return a.has_stride && a.stride == piece.stride;
-    });
+    auto at = std::ranges::find_if(
+        axes, [&](const SplitAxis& a) { return a.has_stride && a.stride == piece.stride; });
     if (at == axes.end()) at = axes.insert(axes.end(), {.stride = piece.stride});
     at->sum = algebra_.add(at->sum, {{piece.varying}});
     for (const AtomId id : piece.varying.factors) {
@@ -259,7 +257,7 @@ void AxisSplitter::place(std::vector<SplitAxis>& axes, const Expr& offset, Expr&
     }
   }
   // Small strides first: larger ones may be multiples of them.
-  std::stable_sort(scalar.begin(), scalar.end(), [](const Piece& a, const Piece& b) {
+  std::ranges::stable_sort(scalar, [](const Piece& a, const Piece& b) {
     return a.stride.factors.size() < b.stride.factors.size();
   });
   for (const Piece& piece : scalar) place_scalar(axes, piece.stride, piece.varying);
@@ -363,10 +361,9 @@ SplitAccess AxisSplitter::split(const RawAccess& access) {
   if (access.mechanism == Mechanism::pointer) {
     const Expr whole = unwrap(offset, limits);
     place(result.axes, whole, result.offset);
-    std::stable_sort(
-        result.axes.begin(), result.axes.end(), [](const SplitAxis& a, const SplitAxis& b) {
-          return (a.dimension < 0 ? 99 : a.dimension) < (b.dimension < 0 ? 99 : b.dimension);
-        });
+    std::ranges::stable_sort(result.axes, [](const SplitAxis& a, const SplitAxis& b) {
+      return (a.dimension < 0 ? 99 : a.dimension) < (b.dimension < 0 ? 99 : b.dimension);
+    });
   } else {
     Expr rows;  // of a tensor whose axes were made one: heads, of which each has its own
     for (std::size_t i = 0; i < access.offsets.size(); ++i) {
@@ -390,7 +387,7 @@ SplitAccess AxisSplitter::split(const RawAccess& access) {
     find_size(axis, limits.sizes);
     const Expr whole = algebra_.flat(axis.sum);
     const auto is_among = [&](const std::vector<Expr>& indices) {
-      return std::find(indices.begin(), indices.end(), whole) != indices.end();
+      return std::ranges::find(indices, whole) != indices.end();
     };
     axis.wraps = is_among(limits.wrapped);
     axis.clamps = is_among(limits.clamped);

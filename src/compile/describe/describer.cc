@@ -10,8 +10,8 @@ namespace hemiola::compile {
 
 bool Describer::is_identifier(const std::string& text) {
   return !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) == 0 &&
-         std::all_of(text.begin(), text.end(),
-                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+         std::ranges::all_of(text,
+                             [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
 void Describer::parameters() {
@@ -56,11 +56,9 @@ void Describer::loops() {
     }
     d_.loops.push_back(std::move(loop));
   }
-  std::stable_sort(d_.loops.begin(), d_.loops.end(),
-                   [](const LoopDescription& a, const LoopDescription& b) {
-                     return std::pair(a.in_helper, a.statement.begin) <
-                            std::pair(b.in_helper, b.statement.begin);
-                   });
+  std::ranges::stable_sort(d_.loops, [](const LoopDescription& a, const LoopDescription& b) {
+    return std::pair(a.in_helper, a.statement.begin) < std::pair(b.in_helper, b.statement.begin);
+  });
 }
 
 void Describer::split_accesses() {
@@ -183,8 +181,8 @@ AxisIndex Describer::index_of(const RawAccess& raw, const SplitAxis& axis) {
         Expr step;
         const AtomId counter = algebra_.iteration(loop).terms[0].factors[0];
         if (!algebra_.divide({{term}}, {1, {counter}}, step)) step = {};
-        const bool known = std::any_of(index.loops.begin(), index.loops.end(),
-                                       [&](const auto& l) { return l.loop == loop; });
+        const bool known =
+            std::ranges::any_of(index.loops, [&](const auto& l) { return l.loop == loop; });
         if (!known && !tile_loops_.contains(loop))
           index.loops.push_back({loop, step.is_zero() ? "" : text(step), ""});
       }
@@ -248,16 +246,16 @@ void Describer::name_loops() {
     if (loop.is_persistent) continue;
     for (const AccessDescription& access : d_.accesses) {
       for (const AxisIndex& axis : access.axes) {
-        const bool along = std::any_of(axis.loops.begin(), axis.loops.end(),
-                                       [&](const auto& part) { return part.loop == loop.id; });
+        const bool along =
+            std::ranges::any_of(axis.loops, [&](const auto& part) { return part.loop == loop.id; });
         if (along && is_identifier(axis.size) && loop.axis.empty()) loop.axis = axis.size;
       }
     }
     // The same axis of the same tensor has its size where another access masks it.
     for (const AccessDescription& access : d_.accesses) {
       for (const AxisIndex& axis : access.axes) {
-        const bool along = std::any_of(axis.loops.begin(), axis.loops.end(),
-                                       [&](const auto& part) { return part.loop == loop.id; });
+        const bool along =
+            std::ranges::any_of(axis.loops, [&](const auto& part) { return part.loop == loop.id; });
         for (const AccessDescription& other : d_.accesses) {
           if (!along || !loop.axis.empty() || other.operand != access.operand) continue;
           for (const AxisIndex& same : other.axes)
@@ -286,15 +284,14 @@ bool Describer::is_beside_tiles(const LoopDescription& loop) const {
   for (std::size_t i = 0; i < d_.axes.size(); ++i)
     if (d_.axes[i].name == loop.axis) alike.insert(static_cast<int>(i));
   const auto has_both = [&](const AxisIndex& axis) {
-    return std::any_of(axis.loops.begin(), axis.loops.end(),
-                       [&](const auto& part) { return part.loop == loop.id; }) &&
-           std::any_of(axis.tiles.begin(), axis.tiles.end(),
-                       [&](const auto& part) { return alike.contains(part.axis); });
+    return std::ranges::any_of(axis.loops,
+                               [&](const auto& part) { return part.loop == loop.id; }) &&
+           std::ranges::any_of(axis.tiles,
+                               [&](const auto& part) { return alike.contains(part.axis); });
   };
-  return !alike.empty() &&
-         std::none_of(d_.accesses.begin(), d_.accesses.end(), [&](const AccessDescription& access) {
-           return std::any_of(access.axes.begin(), access.axes.end(), has_both);
-         });
+  return !alike.empty() && std::ranges::none_of(d_.accesses, [&](const AccessDescription& access) {
+    return std::ranges::any_of(access.axes, has_both);
+  });
 }
 
 Description Describer::run() {
@@ -347,7 +344,7 @@ namespace {
 void check_parameter(const Function& kernel, const std::string& name, const char* option) {
   std::vector<std::string> names;
   for (const Parameter& parameter : kernel.parameters) names.push_back(parameter.name);
-  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  if (std::ranges::find(names, name) != names.end()) return;
   std::string hint = suggest(name, names);
   if (hint.empty()) hint = "its parameters are: " + joined(names);
   throw Failure("kernel '" + kernel.name + "' has no parameter '" + name + "'", {.file = option},
@@ -393,8 +390,7 @@ Description describe(Library& library, const Module& module, const DescribeReque
 }
 
 const KernelParameter* Description::parameter(std::string_view name) const {
-  const auto found = std::find_if(parameters.begin(), parameters.end(),
-                                  [&](const KernelParameter& one) { return one.name == name; });
+  const auto found = std::ranges::find(parameters, name, &KernelParameter::name);
   return found == parameters.end() ? nullptr : &*found;
 }
 

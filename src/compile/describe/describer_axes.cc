@@ -11,10 +11,9 @@ namespace hemiola::compile {
 void Describer::find_tile_loops() {
   for (const auto& [id, loop] : trace_.loops) {
     if (!loop.has_range) continue;
-    const bool stores = std::any_of(
-        trace_.accesses.begin(), trace_.accesses.end(), [&, id = id](const RawAccess& a) {
-          return a.action != Action::load && std::count(a.loops.begin(), a.loops.end(), id) > 0;
-        });
+    const bool stores = std::ranges::any_of(trace_.accesses, [&, id = id](const RawAccess& a) {
+      return a.action != Action::load && std::ranges::count(a.loops, id) > 0;
+    });
     if (!stores || loop.step.is_constant()) continue;
     bool begins = false;
     for (const Term& term : loop.begin.terms) {
@@ -80,10 +79,9 @@ void Describer::take_begins_of_loops() {
     for (SplitAxis& axis : s.split.axes) {
       const Traits traits = algebra_.traits(axis.loops);
       for (const int id : traits.loops) {
-        const bool stores =
-            std::any_of(trace_.accesses.begin(), trace_.accesses.end(), [&](const RawAccess& a) {
-              return a.action != Action::load && std::count(a.loops.begin(), a.loops.end(), id) > 0;
-            });
+        const bool stores = std::ranges::any_of(trace_.accesses, [&](const RawAccess& a) {
+          return a.action != Action::load && std::ranges::count(a.loops, id) > 0;
+        });
         if (!stores && trace_.loops.at(id).has_range) take_begin(axis, trace_.loops.at(id), stored);
       }
     }
@@ -108,10 +106,9 @@ void Describer::take_begin(SplitAxis& axis, const RawLoop& loop, const std::vect
   }
   Expr coordinate, block;
   if (moved.is_zero() || !coordinate_of(moved, coordinate, block)) return;
-  const bool is_stored = std::find(stored.begin(), stored.end(), coordinate) != stored.end();
+  const bool is_stored = std::ranges::find(stored, coordinate) != stored.end();
   const bool is_chosen =
-      moved.terms.size() == 1 &&
-      std::any_of(moved.terms[0].factors.begin(), moved.terms[0].factors.end(), [&](AtomId id) {
+      moved.terms.size() == 1 && std::ranges::any_of(moved.terms[0].factors, [&](AtomId id) {
         const std::string& name = algebra_.atom(id).name;
         return name == "where" || name == "min" || name == "max";
       });
@@ -128,25 +125,22 @@ void Describer::find_problem_loops() {
   for (LoopDescription& loop : d_.loops) {
     if (loop.in_helper || loop.is_persistent) continue;
     const auto is_in = [&](const std::vector<int>& loops) {
-      return std::count(loops.begin(), loops.end(), loop.id) > 0;
+      return std::ranges::count(loops, loop.id) > 0;
     };
-    const bool has_product =
-        std::any_of(trace_.dots.begin(), trace_.dots.end(),
-                    [&](const RawDot& dot) { return is_in(dot.loops) && dot.loops.size() > 1; });
-    const bool has_sizes =
-        std::any_of(trace_.loops.begin(), trace_.loops.end(), [&](const auto& inner) {
-          return is_in(inner.second.outer) &&
-                 (inner.second.has_range ? algebra_.traits(inner.second.end).has_load
-                                         : inner.second.is_while);
-        });
-    const bool stores =
-        std::any_of(trace_.accesses.begin(), trace_.accesses.end(),
-                    [&](const RawAccess& a) { return a.action != Action::load && is_in(a.loops); });
+    const bool has_product = std::ranges::any_of(
+        trace_.dots, [&](const RawDot& dot) { return is_in(dot.loops) && dot.loops.size() > 1; });
+    const bool has_sizes = std::ranges::any_of(trace_.loops, [&](const auto& inner) {
+      return is_in(inner.second.outer) &&
+             (inner.second.has_range ? algebra_.traits(inner.second.end).has_load
+                                     : inner.second.is_while);
+    });
+    const bool stores = std::ranges::any_of(trace_.accesses, [&](const RawAccess& a) {
+      return a.action != Action::load && is_in(a.loops);
+    });
     const std::vector<int>& outer = trace_.loops.at(loop.id).outer;
-    const bool is_nested =
-        std::any_of(d_.loops.begin(), d_.loops.end(), [&](const LoopDescription& l) {
-          return l.is_over_problems && std::count(outer.begin(), outer.end(), l.id) > 0;
-        });
+    const bool is_nested = std::ranges::any_of(d_.loops, [&](const LoopDescription& l) {
+      return l.is_over_problems && std::ranges::count(outer, l.id) > 0;
+    });
     loop.is_over_problems =
         trace_.loops.at(loop.id).has_range && has_product && has_sizes && stores && !is_nested;
   }
@@ -154,7 +148,7 @@ void Describer::find_problem_loops() {
 
 /// Whether a loop leaves out the blocks of other tiles: then there are not as many tiles as blocks.
 bool Describer::is_strided(const SplitAxis& axis, const Expr& block) const {
-  return std::any_of(axis.loops.terms.begin(), axis.loops.terms.end(), [&](const Term& term) {
+  return std::ranges::any_of(axis.loops.terms, [&](const Term& term) {
     Term rest;
     if (block.terms.size() != 1 || !Algebra::divide(term, block.terms[0], rest)) return false;
     return rest.coefficient > 1 || rest.factors.size() > 1;
@@ -191,7 +185,7 @@ void Describer::tile_axes() {
 
 std::string Describer::tiles_of(const TileAxis& axis, const std::optional<Expr>& size,
                                 const Expr& block) const {
-  if (size) return text(const_cast<Algebra&>(algebra_).ceil_divide(*size, block));
+  if (size) return text(algebra_.infix("cdiv", *size, block));
   const Expr& c = axis.value;
   if (c.terms.size() != 1 || c.terms[0].coefficient != 1 || c.terms[0].factors.size() != 1) {
     // A persistent loop over this axis alone.
@@ -246,7 +240,7 @@ void find_counted(const Algebra& algebra, const Expr& e, const Expr& block,
       for (const Expr& arg : atom.args) find_counted(algebra, arg, block, sizes);
       const bool counts = atom.kind == AtomKind::function && atom.name == "cdiv" &&
                           atom.args[1] == block && algebra.traits(atom.args[0]).is_uniform();
-      if (counts && std::find(sizes.begin(), sizes.end(), atom.args[0]) == sizes.end())
+      if (counts && std::ranges::find(sizes, atom.args[0]) == sizes.end())
         sizes.push_back(atom.args[0]);
     }
   }
@@ -260,9 +254,9 @@ std::optional<Expr> counted(const Algebra& algebra, const Expr& value, const Exp
 
 /// Whether programs are multiplied with each other.
 bool multiplies(const Algebra& algebra, const Expr& e) {
-  return std::any_of(e.terms.begin(), e.terms.end(), [&](const Term& term) {
-    return std::count_if(term.factors.begin(), term.factors.end(),
-                         [&](AtomId id) { return !algebra.atom(id).is_uniform(); }) > 1;
+  return std::ranges::any_of(e.terms, [&](const Term& term) {
+    return std::ranges::count_if(term.factors,
+                                 [&](AtomId id) { return !algebra.atom(id).is_uniform(); }) > 1;
   });
 }
 
@@ -334,7 +328,7 @@ void Describer::scheduler() {
   if (d_.axes.empty()) return;
   Steps steps;
   const bool by_problem =
-      std::any_of(d_.axes.begin(), d_.axes.end(), [](const TileAxis& a) { return a.is_problem; });
+      std::ranges::any_of(d_.axes, [](const TileAxis& a) { return a.is_problem; });
   const auto look = [&](const auto& self, const Expr& e, int depth) -> void {
     if (depth > 10) return;
     for (const Term& term : e.terms) {
@@ -398,12 +392,10 @@ void Describer::scheduler() {
 void Describer::family() {
   const bool has_dot = !trace_.dots.empty();
   const bool over_problems =
-      std::any_of(d_.loops.begin(), d_.loops.end(),
-                  [](const LoopDescription& l) { return l.is_over_problems; });
+      std::ranges::any_of(d_.loops, [](const LoopDescription& l) { return l.is_over_problems; });
   if (has_dot) {
-    const bool attention = std::any_of(trace_.dots.begin(), trace_.dots.end(), [](const RawDot& d) {
-      return d.left_has_dot && d.left_has_exp;
-    });
+    const bool attention = std::ranges::any_of(
+        trace_.dots, [](const RawDot& d) { return d.left_has_dot && d.left_has_exp; });
     // Rows of one operand, or the operand itself, by expert.
     bool by_expert = over_problems;
     for (const RawDot& dot : trace_.dots) {
@@ -425,9 +417,8 @@ void Describer::family() {
       bool on_reduction = false, on_store = false;
       for (const AccessDescription& access : d_.accesses) {
         for (const AxisIndex& axis : access.axes) {
-          const bool here =
-              std::any_of(axis.tiles.begin(), axis.tiles.end(),
-                          [&](const auto& part) { return part.axis == static_cast<int>(i); });
+          const bool here = std::ranges::any_of(
+              axis.tiles, [&](const auto& part) { return part.axis == static_cast<int>(i); });
           if (!here) continue;
           on_store |= access.action != Action::load && !axis.range.empty();
           on_reduction |=

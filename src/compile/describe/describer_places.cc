@@ -23,14 +23,12 @@ void targets_of(const Source& source, const Node& node, std::set<std::string>& n
 /// Whether a statement gives coordinates the values that they have; one with others in it may.
 bool gives_the_same(const Trace& trace, const std::vector<TileAxis>& axes, const Node& statement) {
   if (statement.kind != Kind::expression_statement) return true;
-  return std::all_of(
-      trace.assignments.begin(), trace.assignments.end(), [&](const RawAssignment& made) {
-        if (made.statement->begin < statement.begin || made.statement->end > statement.end)
-          return true;
-        return std::all_of(axes.begin(), axes.end(), [&](const TileAxis& axis) {
-          return axis.coordinate != made.name || axis.value == made.value;
-        });
-      });
+  return std::ranges::all_of(trace.assignments, [&](const RawAssignment& made) {
+    if (made.statement->begin < statement.begin || made.statement->end > statement.end) return true;
+    return std::ranges::all_of(axes, [&](const TileAxis& axis) {
+      return axis.coordinate != made.name || axis.value == made.value;
+    });
+  });
 }
 
 /// Variables that go on by the same steps as the one that numbers tiles, from the same number on:
@@ -43,15 +41,14 @@ std::vector<std::string> copies_of(Trace& trace, const RawLoop& loop) {
       algebra.add(loop.begin, algebra.multiply(algebra.iteration(loop.id), loop.step));
   for (const RawAssignment& made : trace.assignments)
     if (made.path == 0 && made.name != loop.variable && made.value == tile &&
-        std::find(copies.begin(), copies.end(), made.name) == copies.end())
+        std::ranges::find(copies, made.name) == copies.end())
       copies.push_back(made.name);
   return copies;
 }
 
 /// Whether one of these names is among those.
 bool has_any(const std::set<std::string>& names, const std::set<std::string>& among) {
-  return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return among.contains(name); });
+  return std::ranges::any_of(names, [&](const std::string& name) { return among.contains(name); });
 }
 
 }  // namespace
@@ -71,9 +68,7 @@ const Node* Describer::tile_suite() const {
 const Node* Describer::suite_statement(const std::vector<const Node*>& chain) const {
   const Node* suite = tile_suite();
   for (const Node* statement : chain)
-    if (std::find(suite->children.begin(), suite->children.end(), statement) !=
-        suite->children.end())
-      return statement;
+    if (std::ranges::find(suite->children, statement) != suite->children.end()) return statement;
   return nullptr;
 }
 
@@ -85,9 +80,9 @@ void Describer::dispatch() {
   Dispatch& found = d_.dispatch;
   for (const ProgramUse& use : trace_.programs) {
     Span span = span_of(*use.call.source, *use.call.node);
-    const bool known =
-        std::any_of(found.program_ids.begin(), found.program_ids.end(),
-                    [&](const Span& s) { return s.begin == span.begin && s.file == span.file; });
+    const bool known = std::ranges::any_of(found.program_ids, [&](const Span& s) {
+      return s.begin == span.begin && s.file == span.file;
+    });
     if (!known) found.program_ids.push_back(std::move(span));
   }
   if (d_.axes.empty()) return;
@@ -123,13 +118,12 @@ void Describer::dispatch() {
   if (slice.empty()) {
     for (const ProgramUse& use : trace_.programs) {
       const Node* statement = suite_statement(use.statements);
-      if (statement != nullptr && std::find(slice.begin(), slice.end(), statement) == slice.end())
+      if (statement != nullptr && std::ranges::find(slice, statement) == slice.end())
         slice.push_back(statement);
     }
   }
-  std::sort(slice.begin(), slice.end(),
-            [](const Node* a, const Node* b) { return a->begin < b->begin; });
-  std::reverse(found.repeated.begin(), found.repeated.end());
+  std::ranges::sort(slice, {}, &Node::begin);
+  std::ranges::reverse(found.repeated);
   for (const Node* statement : slice) found.statements.push_back(span_of(source_, *statement));
   if (!slice.empty()) {
     found.region = span_of(source_, source_.line_begin(slice.front()->begin),
@@ -150,16 +144,15 @@ void Describer::dispatch() {
   if (d_.scheduler.order == Scheduler::Order::plain) return;
   for (const RawAssignment& made : trace_.assignments) {
     if (made.path != 0 || made.rank != 0 || made.value.terms.empty()) continue;
-    const bool is_id =
-        algebra_.traits(made.value).has_program &&
-        std::all_of(made.value.terms.begin(), made.value.terms.end(), [&](const Term& t) {
-          return std::all_of(t.factors.begin(), t.factors.end(), [&](AtomId id) {
-            const Atom& atom = algebra_.atom(id);
-            return atom.kind == AtomKind::program || atom.kind == AtomKind::programs;
-          });
-        });
+    const bool is_id = algebra_.traits(made.value).has_program &&
+                       std::ranges::all_of(made.value.terms, [&](const Term& t) {
+                         return std::ranges::all_of(t.factors, [&](AtomId id) {
+                           const Atom& atom = algebra_.atom(id);
+                           return atom.kind == AtomKind::program || atom.kind == AtomKind::programs;
+                         });
+                       });
     const bool is_used =
-        is_id && std::any_of(d_.axes.begin(), d_.axes.end(), [&](const TileAxis& axis) {
+        is_id && std::ranges::any_of(d_.axes, [&](const TileAxis& axis) {
           if (axis.value == made.value) return false;
           const auto inside = [&](const auto& self, const Expr& e, int depth) -> bool {
             if (depth > 8) return false;
@@ -201,7 +194,7 @@ void Describer::reductions() {
       if (id >= 0 || loads.empty()) return id;
       std::set<std::string> names;
       for (const AccessDescription& access : d_.accesses)
-        if (std::count(loads.begin(), loads.end(), access.id) > 0) names.insert(access.operand);
+        if (std::ranges::count(loads, access.id) > 0) names.insert(access.operand);
       return names.size() == 1 ? loads.front() : -1;
     };
     const AxisIndex* left = inner_axis(only(dot.left_access, dot.left), dot.left_transposed, true);
@@ -223,17 +216,16 @@ void Describer::reductions() {
         if (access.id == id) return access.operand;
       std::set<std::string> names;
       for (const AccessDescription& access : d_.accesses)
-        if (std::count(loads.begin(), loads.end(), access.id) > 0) names.insert(access.operand);
+        if (std::ranges::count(loads, access.id) > 0) names.insert(access.operand);
       std::string all;
       for (const std::string& one : names) all += (all.empty() ? "" : ", ") + one;
       return names.empty() ? "?" : "(from " + all + ")";
     };
     reduction.operands = {name(dot.left_access, dot.left), name(dot.right_access, dot.right)};
-    const bool known =
-        std::any_of(d_.reductions.begin(), d_.reductions.end(), [&](const ReductionDescription& r) {
-          return r.call.begin == reduction.call.begin && r.call.file == reduction.call.file &&
-                 r.operands == reduction.operands;
-        });
+    const bool known = std::ranges::any_of(d_.reductions, [&](const ReductionDescription& r) {
+      return r.call.begin == reduction.call.begin && r.call.file == reduction.call.file &&
+             r.operands == reduction.operands;
+    });
     if (!known) d_.reductions.push_back(std::move(reduction));
   }
   for (const RawReduction& raw : trace_.reductions) {
@@ -242,7 +234,7 @@ void Describer::reductions() {
     // Along the dimension of the block that the loads it was computed from have in common.
     const std::string extent = raw.extent.is_zero() ? "" : text(raw.extent);
     for (const AccessDescription& access : d_.accesses) {
-      if (std::count(raw.loads.begin(), raw.loads.end(), access.id) == 0) continue;
+      if (std::ranges::count(raw.loads, access.id) == 0) continue;
       for (const AxisIndex& axis : access.axes) {
         if (axis.range.empty() || (!extent.empty() && axis.range != extent)) continue;
         if (reduction.axis.empty())
@@ -250,10 +242,9 @@ void Describer::reductions() {
         if (!axis.loops.empty() && reduction.loop < 0) reduction.loop = axis.loops.front().loop;
       }
     }
-    const bool known =
-        std::any_of(d_.reductions.begin(), d_.reductions.end(), [&](const ReductionDescription& r) {
-          return r.call.begin == reduction.call.begin && r.call.file == reduction.call.file;
-        });
+    const bool known = std::ranges::any_of(d_.reductions, [&](const ReductionDescription& r) {
+      return r.call.begin == reduction.call.begin && r.call.file == reduction.call.file;
+    });
     if (!known) d_.reductions.push_back(std::move(reduction));
   }
 }
@@ -261,15 +252,13 @@ void Describer::reductions() {
 void Describer::operands() {
   for (const AccessDescription& access : d_.accesses) {
     if (access.operand.empty()) continue;
-    auto at = std::find_if(d_.operands.begin(), d_.operands.end(),
-                           [&](const OperandDescription& o) { return o.name == access.operand; });
+    auto at = std::ranges::find(d_.operands, access.operand, &OperandDescription::name);
     if (at == d_.operands.end()) at = d_.operands.insert(at, {.name = access.operand});
     at->accesses.push_back(access.id);
     at->is_read |= access.action == Action::load;
     at->is_written |= access.action == Action::store;
     at->is_added_to |= access.action == Action::atomic;
-    if (std::find(at->mechanisms.begin(), at->mechanisms.end(), access.mechanism) ==
-        at->mechanisms.end())
+    if (std::ranges::find(at->mechanisms, access.mechanism) == at->mechanisms.end())
       at->mechanisms.push_back(access.mechanism);
     if (!at->axes.empty()) continue;
     for (const AxisIndex& axis : access.axes) {
@@ -292,10 +281,10 @@ void Describer::operands() {
     while (i < kernel_.parameters.size() && kernel_.parameters[i].name != operand.name) ++i;
     return i;
   };
-  std::stable_sort(d_.operands.begin(), d_.operands.end(),
-                   [&](const OperandDescription& a, const OperandDescription& b) {
-                     return position(a) < position(b);
-                   });
+  std::ranges::stable_sort(d_.operands,
+                           [&](const OperandDescription& a, const OperandDescription& b) {
+                             return position(a) < position(b);
+                           });
   for (OperandDescription& operand : d_.operands) {
     for (const auto& [plan, parameter] : request_.bind)
       if (parameter == operand.name) operand.bound_as = plan;
@@ -352,7 +341,7 @@ void Describer::sites() {
       }
       if (innermost != nullptr && innermost != statement) {
         Site inner = site_before(operand.name, *innermost);
-        inner.is_inside_loop = std::any_of(first->loops.begin(), first->loops.end(), [&](int loop) {
+        inner.is_inside_loop = std::ranges::any_of(first->loops, [&](int loop) {
           return !tile_loops_.contains(loop) && trace_.loops.at(loop).in_kernel;
         });
         inner.is_conditional = first->conditional;
@@ -370,22 +359,19 @@ void Describer::sites() {
 }
 
 void Describer::say_unknown(std::string what, const Span& span, std::string hint) {
-  const bool known = std::any_of(d_.unknown.begin(), d_.unknown.end(), [&](const Unknown& u) {
-    return u.span.begin == span.begin && u.what == what;
-  });
+  const bool known = std::ranges::any_of(
+      d_.unknown, [&](const Unknown& u) { return u.span.begin == span.begin && u.what == what; });
   if (!known) d_.unknown.push_back({std::move(what), span, std::move(hint)});
 }
 
 /// What the kernel is for has to be made of tiles that can be cut: every store of as many
 /// dimensions as any has.
 void Describer::check_outputs() {
-  const bool by_problem = std::any_of(d_.axes.begin(), d_.axes.end(), [](const TileAxis& a) {
-    return a.is_problem && a.can_be_cut;
-  });
+  const bool by_problem =
+      std::ranges::any_of(d_.axes, [](const TileAxis& a) { return a.is_problem && a.can_be_cut; });
   if (by_problem) return;
   const auto dimensions = [](const AccessDescription& access) {
-    return std::count_if(access.axes.begin(), access.axes.end(),
-                         [](const AxisIndex& a) { return !a.range.empty(); });
+    return std::ranges::count_if(access.axes, [](const AxisIndex& a) { return !a.range.empty(); });
   };
   std::ptrdiff_t most = 0;
   for (const AccessDescription& access : d_.accesses)
@@ -436,8 +422,7 @@ void Describer::unknowns() {
                     ": " + access.unknown,
                 span, hint);
   }
-  const bool any_cut =
-      std::any_of(d_.axes.begin(), d_.axes.end(), [](const TileAxis& a) { return a.can_be_cut; });
+  const bool any_cut = std::ranges::any_of(d_.axes, [](const TileAxis& a) { return a.can_be_cut; });
   if (d_.axes.empty())
     say_unknown(
         "no index depends on a program id: there are no tiles", d_.definition,
@@ -450,8 +435,8 @@ void Describer::unknowns() {
         d_.axes.front().assigned.value_or(d_.definition),
         "'# @sy.pid_map M=pid_m N=pid_n' in the kernel says which variables are tile coordinates");
   if (d_.accesses.empty()) say_unknown("it neither loads nor stores", d_.definition, "");
-  std::stable_sort(d_.unknown.begin(), d_.unknown.end(),
-                   [](const Unknown& a, const Unknown& b) { return a.span.begin < b.span.begin; });
+  std::ranges::stable_sort(
+      d_.unknown, [](const Unknown& a, const Unknown& b) { return a.span.begin < b.span.begin; });
   const bool scheduled = d_.scheduler.order != Scheduler::Order::none;
   d_.is_understood = scheduled && any_cut && d_.unknown.empty();
 }

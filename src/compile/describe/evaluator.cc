@@ -17,37 +17,24 @@ Ref Arguments::get(std::string_view name, std::size_t position) const {
 }
 
 Ref Evaluator::number(Expr e, std::vector<Expr> shape) {
-  auto value = std::make_shared<Value>();
-  value->type = Value::Type::number;
-  value->number = std::move(e);
-  value->shape = std::move(shape);
-  return value;
+  return std::make_shared<Value>(
+      Value{.type = Value::Type::number, .number = std::move(e), .shape = std::move(shape)});
 }
 
 Ref Evaluator::nothing() {
-  auto value = std::make_shared<Value>();
-  value->type = Value::Type::nothing;
-  return value;
+  return std::make_shared<Value>(Value{.type = Value::Type::nothing});
 }
 
 Ref Evaluator::text(std::string content) {
-  auto value = std::make_shared<Value>();
-  value->type = Value::Type::text;
-  value->text = std::move(content);
-  return value;
+  return std::make_shared<Value>(Value{.type = Value::Type::text, .text = std::move(content)});
 }
 
 Ref Evaluator::other(std::string name) {
-  auto value = std::make_shared<Value>();
-  value->text = std::move(name);
-  return value;
+  return std::make_shared<Value>(Value{.text = std::move(name)});
 }
 
 Ref Evaluator::tuple(std::vector<Ref> items) {
-  auto value = std::make_shared<Value>();
-  value->type = Value::Type::tuple;
-  value->items = std::move(items);
-  return value;
+  return std::make_shared<Value>(Value{.type = Value::Type::tuple, .items = std::move(items)});
 }
 
 Ref Evaluator::opaque(const std::string& why, const Node& node) {
@@ -58,30 +45,17 @@ Ref Evaluator::opaque(const std::string& why, const Node& node) {
 }
 
 Traits Evaluator::traits_of(const Value& value) const {
-  Expr all = value.number;
-  Traits traits = algebra_.traits(all);
-  for (const Ref& item : value.items) {
-    const Traits inside = traits_of(*item);
-    traits.has_dot |= inside.has_dot;
-    traits.has_exp |= inside.has_exp;
-    traits.has_data |= inside.has_data;
-    std::set<int> loads(traits.loads.begin(), traits.loads.end());
-    loads.insert(inside.loads.begin(), inside.loads.end());
-    traits.loads.assign(loads.begin(), loads.end());
-  }
+  Traits traits = algebra_.traits(value.number);
+  for (const Ref& item : value.items) traits.join(traits_of(*item));
   return traits;
 }
 
 Ref Evaluator::data_of(const std::vector<Ref>& from, std::vector<Expr> shape, bool dot, bool exp) {
-  std::set<int> loads;
-  for (const Ref& value : from) {
-    if (!value) continue;
-    const Traits traits = traits_of(*value);
-    loads.insert(traits.loads.begin(), traits.loads.end());
-    dot |= traits.has_dot;
-    exp |= traits.has_exp;
-  }
-  return number(algebra_.data({loads.begin(), loads.end()}, dot, exp), std::move(shape));
+  Traits all;
+  for (const Ref& value : from)
+    if (value) all.join(traits_of(*value));
+  return number(algebra_.data(std::move(all.loads), dot || all.has_dot, exp || all.has_exp),
+                std::move(shape));
 }
 
 Expr Evaluator::number_of(const Ref& value, const Node& node) {

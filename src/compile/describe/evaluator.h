@@ -9,13 +9,11 @@
 #include <utility>
 
 #include "compile/describe/trace.h"
+#include "compile/python/interpreter.h"
 
 namespace hemiola::compile {
 
 using Environment = std::map<std::string, Ref, std::less<>>;
-
-/// How a statement ends.
-enum class Flow : std::uint8_t { on, left, returned };
 
 struct Frame {
   const Function* function = nullptr;
@@ -35,7 +33,7 @@ struct Arguments {
   Ref get(std::string_view name, std::size_t position) const;
 };
 
-class Evaluator {
+class Evaluator : private Interpreter<Evaluator, Ref> {
  public:
   Evaluator(Library& library, Trace& trace)
       : library_(library), trace_(trace), algebra_(trace.algebra) {}
@@ -48,21 +46,18 @@ class Evaluator {
   static constexpr int kDeepest = 700;  ///< levels of this program's own recursion
   static constexpr int kMostUnrolled = 16;
 
+  friend Interpreter;
   // Statements (evaluator_statements.cc, evaluator_loops.cc).
-  Flow block(const Node& node);
   Flow statement(const Node& node);
-  Flow simple_statement(const Node& node);
-  Flow if_statement(const Node& node, std::size_t from);
-  Flow choose_branch(const Node& condition, const Node* then,
-                     const std::function<Flow()>& otherwise);
+  Flow choose(const Branch& branch);
+  Flow other_statement(const Node& node);
   Flow for_statement(const Node& node);
   Flow while_statement(const Node& node);
   void suppose(const Expr& condition, bool holds);
   std::optional<bool> known(const Expr& condition) const;
   Expr under_facts(const Expr& e);
-  void assign(const Node& target, const Ref& value, const Node& statement);
-  void augmented(const Node& node);
-  void bind_name(std::string_view name, const Ref& value, const Node* statement);
+  void bind(const Node& name, const Ref& value, const Node& statement);
+  void assign_other(const Node& target, const Ref& value, const Node& statement);
   void note_merged(const Environment& a, const Environment& b);
   Ref merge(const Expr& condition, const Ref& a, const Ref& b);
   Environment merge(const Expr& condition, const Environment& a, const Environment& b);
@@ -78,15 +73,17 @@ class Evaluator {
 
   // Expressions (evaluator_expressions.cc).
   Ref evaluate(const Node& node);
-  Ref evaluate_inner(const Node& node);
-  Ref name(const Node& node);
+  Ref literal(const Node& node) const;
+  Ref identifier(const Node& node);
   Ref global(const Module& module, const std::string& name, const Node& node);
   Ref attribute(const Node& node);
   Ref subscript(const Node& node);
   Ref comparison(const Node& node);
   Ref binary(std::string_view op, const Ref& a, const Ref& b, const Node& node);
-  Ref logical(const Node& node);
+  Ref boolean(const Node& node);
+  Ref unary(std::string_view sign, const Ref& value, const Node& node);
   Ref conditional(const Node& node);
+  Ref other_expression(const Node& node);
   void align(Value& a, Value& b);
 
   // Calls (evaluator_calls.cc, evaluator_memory.cc).

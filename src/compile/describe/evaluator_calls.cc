@@ -2,13 +2,14 @@
 #include <algorithm>
 
 #include "compile/describe/evaluator.h"
+#include "compile/python/formula.h"
 
 namespace hemiola::compile {
 namespace {
 
 template <std::size_t N>
 bool is_one_of(std::string_view name, const std::string_view (&names)[N]) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+  return std::ranges::find(names, name) != std::end(names);
 }
 
 /// Give back their first argument, or change its type only.
@@ -48,16 +49,6 @@ std::vector<Expr> half_of(const Ref& block) {
   return half;
 }
 
-/// tl.swizzle2d as Triton has it (language/standard.py): groups of rows, column by column.
-std::pair<Expr, Expr> swizzled(Algebra& algebra, const std::vector<Expr>& of) {
-  const Expr id = algebra.add(algebra.multiply(of[0], of[3]), of[1]);
-  const Expr in_group = algebra.multiply(of[4], of[3]);
-  const Expr first = algebra.multiply(algebra.floor_divide(id, in_group), of[4]);
-  const Expr rows = algebra.minimum(algebra.subtract(of[2], first), of[4]);
-  const Expr inside = algebra.modulo(id, in_group);
-  return {algebra.add(first, algebra.modulo(inside, rows)), algebra.floor_divide(inside, rows)};
-}
-
 }  // namespace
 
 Arguments Evaluator::arguments(const Node& node) {
@@ -88,7 +79,7 @@ Ref Evaluator::call(const Node& node) {
   if (callee == nullptr) return opaque("a call", node);
   const std::string name(last_name(source(), node));
   if (callee->kind == Kind::identifier) {
-    Ref value = this->name(*callee);
+    Ref value = identifier(*callee);
     const Arguments given = arguments(node);
     if (value->type == Value::Type::function) return inlined(*value->function, given, node);
     if (frame_->names.contains(name)) {  // a function that is a parameter
@@ -125,7 +116,7 @@ Ref Evaluator::call(const Node& node) {
 }
 
 Ref Evaluator::inlined(const Function& function, const Arguments& given, const Node& node) {
-  const auto deep = std::count(calls_.begin(), calls_.end(), &function);
+  const auto deep = std::ranges::count(calls_, &function);
   if (static_cast<int>(calls_.size()) > kDeepestCall || deep > 2)
     return opaque("calls are nested too deeply", node);
   Frame frame{.function = &function,
@@ -176,10 +167,8 @@ Ref Evaluator::method(const Ref& object, std::string_view name, const Arguments&
 }
 
 Ref Evaluator::builtin(std::string_view name, const Arguments& given, const Node& node) {
-  Ref first = given.positional.empty() ? (given.named.contains("input") ? given.named.at("input")
-                                          : given.named.contains("x")   ? given.named.at("x")
-                                                                        : nullptr)
-                                       : given.positional[0];
+  const Ref input = given.get("input", 0);
+  const Ref first = input ? input : given.get("x", 0);
   Ref second = given.positional.size() > 1 ? given.positional[1] : nullptr;
   if (name == "program_id" || name == "num_programs") {
     const Ref axis = given.get("axis", 0);
@@ -205,7 +194,7 @@ Ref Evaluator::builtin(std::string_view name, const Arguments& given, const Node
   if (name == "advance") return advance(given);
   if (name == "dot" || name == "dot_scaled" || name == "sparse_dot") return dot(given, node);
   if (name == "cdiv" && is_number(first) && is_number(second))
-    return number(algebra_.ceil_divide(first->number, second->number), first->shape);
+    return number(algebra_.infix("cdiv", first->number, second->number), first->shape);
   if (name == "min" || name == "max" || name == "minimum" || name == "maximum")
     return minimum_of(name, given, node);
   if (is_one_of(name, kReductions)) return reduction(name, given, node);
@@ -235,12 +224,13 @@ Ref Evaluator::builtin(std::string_view name, const Arguments& given, const Node
   if (name == "swizzle2d" && given.positional.size() == 5) {
     std::vector<Expr> of;
     for (const Ref& value : given.positional) of.push_back(number_of(value, node));
-    const auto [row, column] = swizzled(algebra_, of);
+    const auto [row, column] = swizzled(
+        of, [&](const char* op, const Expr& a, const Expr& b) { return algebra_.infix(op, a, b); });
     return tuple({number(row), number(column)});
   }
   if (name == "divmod" && is_number(first) && is_number(second))
-    return tuple({number(algebra_.floor_divide(first->number, second->number)),
-                  number(algebra_.modulo(first->number, second->number))});
+    return tuple({number(algebra_.infix("//", first->number, second->number)),
+                  number(algebra_.infix("%", first->number, second->number))});
   if (name == "len" && first && first->type == Value::Type::tuple)
     return number(Algebra::number(static_cast<std::int64_t>(first->items.size())));
   if (is_one_of(name, kSame)) {
@@ -255,7 +245,7 @@ Ref Evaluator::builtin(std::string_view name, const Arguments& given, const Node
       name == "gather" || name == "inline_asm_elementwise" || name == "map_elementwise" ||
       name == "sort" || name == "topk" || name == "histogram") {
     if (name == "split") return tuple({data_of(all, half_of(first)), data_of(all, half_of(first))});
-    const bool known = std::any_of(all.begin(), all.end(), [&](const Ref& v) {
+    const bool known = std::ranges::any_of(all, [&](const Ref& v) {
       const Traits t = traits_of(*v);
       return t.has_data || !t.loads.empty();
     });
@@ -302,9 +292,7 @@ Ref Evaluator::minimum_of(std::string_view name, const Arguments& given, const N
     if (x.has_data || y.has_data || (!a.shape.empty() && x.has_load && y.has_load))
       result = data_of({result, values[i]}, a.shape);
     else
-      result = number(
-          is_minimum ? algebra_.minimum(a.number, b.number) : algebra_.maximum(a.number, b.number),
-          a.shape);
+      result = number(algebra_.infix(is_minimum ? "min" : "max", a.number, b.number), a.shape);
   }
   return result;
 }
@@ -387,11 +375,10 @@ Ref Evaluator::shape_change(std::string_view name, const Arguments& given, const
     for (std::size_t i = 1; i < given.positional.size(); ++i)
       for (const Expr& one : numbers_of(given.positional[i], node)) order.push_back(one);
     if (order.empty() && rank == 2) order = {Algebra::number(1), Algebra::number(0)};
-    const bool known =
-        order.size() == rank && std::all_of(order.begin(), order.end(), [&](const Expr& e) {
-          return e.is_constant() && e.constant() >= 0 &&
-                 e.constant() < static_cast<std::int64_t>(rank);
-        });
+    const bool known = order.size() == rank && std::ranges::all_of(order, [&](const Expr& e) {
+                         return e.is_constant() && e.constant() >= 0 &&
+                                e.constant() < static_cast<std::int64_t>(rank);
+                       });
     if (!known) return data_of({input}, input->shape);
     std::vector<int> to(rank);
     std::vector<Expr> shape(rank);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compile/describe/evaluator.h"
+#include "compile/python/formula.h"
 
 namespace hemiola::compile {
 
@@ -9,86 +10,44 @@ Ref Evaluator::evaluate(const Node& node) {
   if (tired() || depth_ > kDeepest)
     return opaque("the kernel takes more work to follow than one is given", node);
   ++depth_;
-  Ref value = evaluate_inner(node);
+  Ref value = expression(node);
   --depth_;
   return value ? value : other("");
 }
 
-Ref Evaluator::evaluate_inner(const Node& node) {
-  switch (node.kind) {
-    case Kind::identifier:
-      return name(node);
-    case Kind::integer:
-    case Kind::float_:
-    case Kind::true_:
-    case Kind::false_:
-    case Kind::none:
-      return literal(text_of(node));
-    case Kind::string: {
-      const std::string_view written = text_of(node);
-      const std::size_t quote = written.find_first_of("\"'");
-      if (quote == std::string_view::npos || written.size() < quote + 2) return text("");
-      return text(std::string(written.substr(quote + 1, written.size() - quote - 2)));
-    }
-    case Kind::parenthesized_expression:
-      return node.children.empty() ? nothing() : evaluate(*node.children.front());
-    case Kind::tuple:
-    case Kind::list:
-    case Kind::expression_list: {
-      std::vector<Ref> items;
-      for (const Node* child : node.children) items.push_back(evaluate(*child));
-      return tuple(std::move(items));
-    }
-    case Kind::attribute:
-      return attribute(node);
-    case Kind::subscript:
-      return subscript(node);
-    case Kind::call:
-      return call(node);
-    case Kind::comparison_operator:
-      return comparison(node);
-    case Kind::boolean_operator:
-    case Kind::not_operator:
-      return logical(node);
-    case Kind::conditional_expression:
-      return conditional(node);
-    case Kind::binary_operator: {
-      if (node.children.size() != 2) return opaque("an operator", node);
-      Ref a = evaluate(*node.children[0]);
-      Ref b = evaluate(*node.children[1]);
-      return binary(source().between(node, 0), a, b, node);
-    }
-    case Kind::unary_operator: {
-      if (node.children.size() != 1) return opaque("an operator", node);
-      Ref a = evaluate(*node.children[0]);
-      if (!is_number(a)) return opaque("this is not a number", node);
-      const std::string_view op = text_of(node).substr(0, 1);
-      if (op == "+") return a;
-      if (op == "-") {
-        if (algebra_.traits(a->number).has_data) return a;
-        return number(algebra_.scale(a->number, -1), a->shape);
-      }
-      return number(algebra_.function("~", {a->number}), a->shape);
-    }
-    case Kind::named_expression: {
-      const Node* target = node.child(Field::name);
-      const Node* value = node.child(Field::value);
-      if (target == nullptr || value == nullptr) return opaque("an assignment", node);
-      Ref result = evaluate(*value);
-      assign(*target, result, node);
-      return result;
-    }
-    case Kind::concatenated_string:
-      return text(std::string(text_of(node)));
-    case Kind::lambda:
-    case Kind::dictionary:
-      return other("");
-    default:
-      return opaque("'" + std::string(node.name) + "' is not followed", node);
-  }
+Ref Evaluator::literal(const Node& node) const {
+  const std::string_view written = text_of(node);
+  if (node.kind == Kind::concatenated_string) return text(std::string(written));
+  return node.kind == Kind::string ? text(content_of(written)) : literal(written);
 }
 
-Ref Evaluator::name(const Node& node) {
+Ref Evaluator::unary(std::string_view sign, const Ref& value, const Node& node) {
+  if (sign == "not" && value->type == Value::Type::nothing) return number(Algebra::number(1));
+  if (!is_number(value))
+    return opaque(sign == "not" ? "a condition" : "this is not a number", node);
+  const Expr& of = value->number;
+  if (sign == "not")
+    return of.is_constant() ? number(Algebra::number(of.constant() == 0 ? 1 : 0))
+                            : number(algebra_.function("not", {of}), value->shape);
+  if (sign == "+" || (sign == "-" && algebra_.traits(of).has_data)) return value;
+  return number(sign == "-" ? algebra_.scale(of, -1) : algebra_.function("~", {of}), value->shape);
+}
+
+Ref Evaluator::other_expression(const Node& node) {
+  if (node.kind == Kind::lambda || node.kind == Kind::dictionary) return other("");
+  if (node.kind == Kind::tuple || node.kind == Kind::list || node.kind == Kind::expression_list) {
+    std::vector<Ref> items;
+    for (const Node* child : node.children) items.push_back(evaluate(*child));
+    return tuple(std::move(items));
+  }
+  if (node.kind != Kind::named_expression)
+    return opaque("'" + std::string(node.name) + "' is not followed", node);
+  Ref result = evaluate(*node.child(Field::value));
+  assign(*node.child(Field::name), result, node);
+  return result;
+}
+
+Ref Evaluator::identifier(const Node& node) {
   const std::string_view name = text_of(node);
   if (const auto found = frame_->names.find(name); found != frame_->names.end())
     return found->second;
@@ -96,20 +55,15 @@ Ref Evaluator::name(const Node& node) {
 }
 
 Ref Evaluator::global(const Module& module, const std::string& name, const Node& node) {
-  if (const Function* function = library_.function(module, name)) {
-    auto value = std::make_shared<Value>();
-    value->type = Value::Type::function;
-    value->function = function;
-    return value;
-  }
+  if (const Function* function = library_.function(module, name))
+    return std::make_shared<Value>(Value{.type = Value::Type::function, .function = function});
   const Module* home = nullptr;
   const Node* constant = library_.constant(module, name, home);
   if (constant == nullptr) {
     if (module.imports.contains(name)) return other(name);
     constexpr std::string_view builtins[] = {"range", "min",   "max",  "len",  "abs",
                                              "int",   "float", "bool", "print"};
-    if (std::find(std::begin(builtins), std::end(builtins), name) != std::end(builtins))
-      return other(name);
+    if (std::ranges::find(builtins, name) != std::end(builtins)) return other(name);
     return opaque("'" + name + "' has no value here", node);
   }
   const std::string open = home->source.file() + '\n' + name;
@@ -241,24 +195,10 @@ Ref Evaluator::binary(std::string_view op, const Ref& a, const Ref& b, const Nod
   const bool adds = op == "+" || op == "-";
   const bool both = (of_x.has_data || of_x.has_load) && (of_y.has_data || of_y.has_load);
   if (!adds && !shape.empty() && both) return data_of({a, b}, std::move(shape));
-  if (op == "+") return number(algebra_.add(x, y), std::move(shape));
-  if (op == "-") return number(algebra_.subtract(x, y), std::move(shape));
-  if (op == "*") return number(algebra_.multiply(x, y), std::move(shape));
-  if (op == "//") return number(algebra_.floor_divide(x, y), std::move(shape));
-  if (op == "%") return number(algebra_.modulo(x, y), std::move(shape));
   if (op == "/" && x.is_constant() && y.is_constant() && y.constant() != 0 &&
       x.constant() % y.constant() == 0)
     return number(Algebra::number(x.constant() / y.constant()), std::move(shape));
-  if (x.is_constant() && y.is_constant()) {
-    const std::int64_t p = x.constant(), q = y.constant();
-    if (op == "&") return number(Algebra::number(p & q), std::move(shape));
-    if (op == "|") return number(Algebra::number(p | q), std::move(shape));
-    if (op == "^") return number(Algebra::number(p ^ q), std::move(shape));
-    if (op == "<<" && p >= 0 && p < (std::int64_t{1} << 31) && q >= 0 && q < 31)
-      return number(Algebra::number(p << q), std::move(shape));
-    if (op == ">>" && q >= 0 && q < 63) return number(Algebra::number(p >> q), std::move(shape));
-  }
-  return number(algebra_.function(std::string(op), {x, y}), std::move(shape));
+  return number(algebra_.infix(std::string(op), x, y), std::move(shape));
 }
 
 namespace {
@@ -297,18 +237,7 @@ Ref Evaluator::comparison(const Node& node) {
       align(left, right);
       if (shape.size() < left.shape.size()) shape = left.shape;
       if (!is_silent()) trace_.comparisons.push_back({op, left.number, right.number});
-      if (left.number.is_constant() && right.number.is_constant()) {
-        const std::int64_t p = left.number.constant(), q = right.number.constant();
-        const bool holds = op == "<"                  ? p < q
-                           : op == "<="               ? p <= q
-                           : op == ">"                ? p > q
-                           : op == ">="               ? p >= q
-                           : op == "==" || op == "is" ? p == q
-                                                      : p != q;
-        one = Algebra::number(holds ? 1 : 0);
-      } else {
-        one = algebra_.function(op, {left.number, right.number});
-      }
+      one = algebra_.infix(op, left.number, right.number);
     } else {
       one = opaque("a comparison that is not known", node)->number;
     }
@@ -318,17 +247,7 @@ Ref Evaluator::comparison(const Node& node) {
   return number(std::move(all), std::move(shape));
 }
 
-Ref Evaluator::logical(const Node& node) {
-  if (node.kind == Kind::not_operator) {
-    if (node.children.empty()) return opaque("a condition", node);
-    Ref value = evaluate(*node.children.front());
-    if (value->type == Value::Type::nothing) return number(Algebra::number(1));
-    if (!is_number(value)) return opaque("a condition", node);
-    if (value->number.is_constant())
-      return number(Algebra::number(value->number.constant() == 0 ? 1 : 0));
-    return number(algebra_.function("not", {value->number}), value->shape);
-  }
-  if (node.children.size() != 2) return opaque("a condition", node);
+Ref Evaluator::boolean(const Node& node) {
   const std::string op = source().between(node, 0);
   Ref first = evaluate(*node.children[0]);
   if (is_number(first) && first->number.is_constant()) {
@@ -346,7 +265,6 @@ Ref Evaluator::logical(const Node& node) {
 }
 
 Ref Evaluator::conditional(const Node& node) {
-  if (node.children.size() != 3) return opaque("a choice", node);
   Ref condition = evaluate(*node.children[1]);
   if (is_number(condition) && condition->number.is_constant())
     return evaluate(*node.children[condition->number.constant() != 0 ? 0 : 2]);

@@ -108,12 +108,10 @@ void Evaluator::first_pass(const Node& node, LoopPlan& plan, const std::function
     // What is loaded in the loop is another value each time.
     for (const int load : traits.loads) {
       const auto loops = load_loops_.find(load);
-      if (loops != load_loops_.end() &&
-          std::count(loops->second.begin(), loops->second.end(), plan.loop) > 0)
+      if (loops != load_loops_.end() && std::ranges::count(loops->second, plan.loop) > 0)
         return false;
     }
-    return std::none_of(unknown.begin(), unknown.end(),
-                        [&](AtomId id) { return algebra_.mentions(e, id); });
+    return std::ranges::none_of(unknown, [&](AtomId id) { return algebra_.mentions(e, id); });
   };
   for (Carried& carried : plan.carried) {
     carried.after = frame_->names.at(carried.name);
@@ -127,7 +125,7 @@ void Evaluator::first_pass(const Node& node, LoopPlan& plan, const std::function
       else
         step = algebra_.difference(ends[i], algebra_.add(begins[i], carried.atoms[i]));
       const Traits traits = algebra_.traits(step);
-      const bool varies = std::binary_search(traits.loops.begin(), traits.loops.end(), plan.loop);
+      const bool varies = std::ranges::binary_search(traits.loops, plan.loop);
       all_known = all_known && is_known(step) && !varies;
       any = any || !step.is_zero();
       carried.steps.push_back(std::move(step));
@@ -177,7 +175,7 @@ void Evaluator::run_loop(const Node& node, LoopPlan& plan, const std::function<v
   const Expr last = algebra_.subtract(trips, Algebra::number(1));
   const RawLoop& loop = trace_.loops[plan.loop];
   const Expr runs = loop.has_range && !loop.is_while
-                        ? algebra_.ceil_divide(algebra_.subtract(loop.end, loop.begin), loop.step)
+                        ? algebra_.infix("cdiv", algebra_.subtract(loop.end, loop.begin), loop.step)
                         : trips;
   std::map<std::string, const Carried*> stepped;
   for (const Carried& carried : plan.carried)

@@ -115,7 +115,7 @@ namespace {
 void take_block(RawAccess& access, const Ref& value, const Expr& unknown) {
   if (access.block.empty() && value != nullptr && value->type == Value::Type::number &&
       value->shape.size() == access.offsets.size() &&
-      std::find(value->shape.begin(), value->shape.end(), unknown) == value->shape.end())
+      std::ranges::find(value->shape, unknown) == value->shape.end())
     access.block = value->shape;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compile/python/formula.h"
+
 namespace hemiola::compile {
 namespace {
 
@@ -35,26 +37,20 @@ void join(std::vector<int>& into, const std::vector<int>& more) {
   into = std::move(both);
 }
 
-std::int64_t floor_of(std::int64_t a, std::int64_t b) {
-  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
-}
-
-/// Of atoms and of expressions.
-template <typename Into, typename From>
-void join_traits(Into& into, const From& from) {
-  into.has_program |= from.has_program;
-  into.has_range |= from.has_range;
-  into.has_load |= from.has_load;
-  into.has_opaque |= from.has_opaque;
-  into.has_data |= from.has_data;
-  into.has_carried |= from.has_carried;
-  into.has_dot |= from.has_dot;
-  into.has_exp |= from.has_exp;
-  join(into.loops, from.loops);
-  join(into.loads, from.loads);
-}
-
 }  // namespace
+
+void Traits::join(const Traits& other) {
+  has_program |= other.has_program;
+  has_range |= other.has_range;
+  has_load |= other.has_load;
+  has_opaque |= other.has_opaque;
+  has_data |= other.has_data;
+  has_carried |= other.has_carried;
+  has_dot |= other.has_dot;
+  has_exp |= other.has_exp;
+  compile::join(loops, other.loops);
+  compile::join(loads, other.loads);
+}
 
 Expr Algebra::number(std::int64_t value) {
   if (value == 0) return {};
@@ -90,7 +86,7 @@ void Algebra::inherit(Atom& atom) const {
     default:
       break;
   }
-  for (const Expr& arg : atom.args) join_traits(atom, traits(arg));
+  for (const Expr& arg : atom.args) atom.join(traits(arg));
 }
 
 Expr Algebra::make(Atom atom) {
@@ -121,13 +117,17 @@ Expr Algebra::opaque(const std::string& reason, int place) {
   return make({.kind = AtomKind::opaque, .name = reason, .number = place});
 }
 Expr Algebra::data(std::vector<int> loads, bool dot, bool exp) {
-  return make({.kind = AtomKind::data, .loads = std::move(loads), .has_dot = dot, .has_exp = exp});
+  Atom made{.kind = AtomKind::data};
+  made.loads = std::move(loads);
+  made.has_dot = dot;
+  made.has_exp = exp;
+  return make(std::move(made));
 }
 
 Traits Algebra::traits(const Expr& e) const {
   Traits all;
   for (const Term& term : e.terms)
-    for (const AtomId factor : term.factors) join_traits(all, atom(factor));
+    for (const AtomId factor : term.factors) all.join(atom(factor));
   return all;
 }
 
@@ -141,12 +141,11 @@ Expr Algebra::normal(std::map<std::vector<AtomId>, std::int64_t>&& sum) const {
 /// Values of which no address is made may be as long as they like: what they were computed from is
 /// kept.
 Expr Algebra::too_long(const Expr& a, const Expr& b) {
-  Traits of_a = traits(a);
-  const Traits of_b = traits(b);
-  join(of_a.loads, of_b.loads);
-  if (of_a.loads.empty() && !of_a.has_data && !of_b.has_data)
+  Traits both = traits(a);
+  both.join(traits(b));
+  if (both.loads.empty() && !both.has_data)
     return opaque("an expression is too long to follow", -1);
-  return data(std::move(of_a.loads), of_a.has_dot || of_b.has_dot, of_a.has_exp || of_b.has_exp);
+  return data(std::move(both.loads), both.has_dot, both.has_exp);
 }
 
 Expr Algebra::add(const Expr& a, const Expr& b) {
@@ -178,14 +177,13 @@ Expr Algebra::sum(const Expr& a, const Expr& b, bool is_exact) {
 Expr Algebra::with_little_data(Expr e) {
   Expr computed, others;
   for (Term& term : e.terms) {
-    const bool is_data = std::any_of(term.factors.begin(), term.factors.end(),
-                                     [&](AtomId id) { return atom(id).has_data; });
+    const bool is_data =
+        std::ranges::any_of(term.factors, [&](AtomId id) { return atom(id).has_data; });
     (is_data ? computed : others).terms.push_back(std::move(term));
   }
   if (computed.terms.size() <= kMostData) {
     computed.terms.insert(computed.terms.end(), others.terms.begin(), others.terms.end());
-    std::sort(computed.terms.begin(), computed.terms.end(),
-              [](const Term& a, const Term& b) { return a.factors < b.factors; });
+    std::ranges::sort(computed.terms, {}, &Term::factors);
     return computed;
   }
   return add(others, too_long(computed, {}));
@@ -278,14 +276,14 @@ Expr Algebra::rejoin(Expr e) {
       if (found == known_.end()) continue;
       // The term that it needs as its other half.
       Term half = e.terms[i];
-      half.factors.erase(std::find(half.factors.begin(), half.factors.end(), factor));
+      half.factors.erase(std::ranges::find(half.factors, factor));
       const Term rest = half;
       half.factors.push_back(found->second);
       const Term& by = a.args[1].terms[0];
       half.factors.insert(half.factors.end(), by.factors.begin(), by.factors.end());
-      std::sort(half.factors.begin(), half.factors.end());
+      std::ranges::sort(half.factors);
       if (__builtin_mul_overflow(half.coefficient, by.coefficient, &half.coefficient)) continue;
-      const auto other = std::find(e.terms.begin(), e.terms.end(), half);
+      const auto other = std::ranges::find(e.terms, half);
       if (other == e.terms.end()) continue;
       const Expr whole = a.args[0];
       const Term mine = e.terms[i];
@@ -300,17 +298,10 @@ Expr Algebra::function(const std::string& name, std::vector<Expr> args, bool com
   // Who looks for a choice takes its three arguments for granted.
   if (name == "where" && args.size() != 3) return function("where_", std::move(args), commutes);
   Traits all;
-  std::vector<int> loads;
-  for (const Expr& arg : args) {
-    const Traits inside = traits(arg);
-    all.has_data |= inside.has_data;
-    all.has_dot |= inside.has_dot;
-    all.has_exp |= inside.has_exp;
-    join(loads, inside.loads);
-  }
-  if (all.has_data) return data(std::move(loads), all.has_dot, all.has_exp);
+  for (const Expr& arg : args) all.join(traits(arg));
+  if (all.has_data) return data(std::move(all.loads), all.has_dot, all.has_exp);
   if (commutes) {
-    std::sort(args.begin(), args.end(), [](const Expr& a, const Expr& b) {
+    std::ranges::sort(args, [](const Expr& a, const Expr& b) {
       std::string left, right;
       append(left, a);
       append(right, b);
@@ -320,10 +311,22 @@ Expr Algebra::function(const std::string& name, std::vector<Expr> args, bool com
   return make({.kind = AtomKind::function, .name = name, .args = std::move(args)});
 }
 
+Expr Algebra::infix(const std::string& op, const Expr& a, const Expr& b) {
+  if (a.is_constant() && b.is_constant())
+    if (const auto made = compile::infix(op, a.constant(), b.constant())) return number(*made);
+  if (op == "+") return add(a, b);
+  if (op == "-") return subtract(a, b);
+  if (op == "*") return multiply(a, b);
+  if (op == "//") return floor_divide(a, b);
+  if (op == "cdiv") return ceil_divide(a, b);
+  if (op == "min" || op == "max") return a == b ? a : function(op, {a, b}, true);
+  Expr quotient;
+  if (op == "%" && b.terms.size() == 1 && divide(a, b.terms[0], quotient)) return {};
+  return function(op, {a, b});
+}
+
 Expr Algebra::floor_divide(const Expr& a, const Expr& b) {
   if (b.is_constant() && b.constant() == 1) return a;
-  if (a.is_constant() && b.is_constant() && b.constant() != 0)
-    return number(floor_of(a.constant(), b.constant()));
   if (a.is_zero()) return a;
   Expr quotient;
   if (b.terms.size() == 1 && divide(a, b.terms[0], quotient)) return quotient;
@@ -350,45 +353,22 @@ Expr Algebra::floor_divide(const Expr& a, const Expr& b) {
   return function("//", {a, b});
 }
 
-Expr Algebra::modulo(const Expr& a, const Expr& b) {
-  if (a.is_constant() && b.is_constant() && b.constant() != 0)
-    return number(a.constant() - floor_of(a.constant(), b.constant()) * b.constant());
-  Expr quotient;
-  if (b.terms.size() == 1 && divide(a, b.terms[0], quotient)) return {};
-  return function("%", {a, b});
-}
-
 Expr Algebra::ceil_divide(const Expr& a, const Expr& b) {
   if (b.is_constant() && b.constant() == 1) return a;
-  if (a.is_constant() && b.is_constant() && b.constant() != 0)
-    return number(-floor_of(-a.constant(), b.constant()));
   Expr quotient;
   if (b.terms.size() == 1 && divide(a, b.terms[0], quotient)) return quotient;
   return function("cdiv", {a, b});
-}
-
-Expr Algebra::minimum(const Expr& a, const Expr& b) {
-  if (a == b) return a;
-  if (a.is_constant() && b.is_constant()) return number(std::min(a.constant(), b.constant()));
-  return function("min", {a, b}, true);
-}
-
-Expr Algebra::maximum(const Expr& a, const Expr& b) {
-  if (a == b) return a;
-  if (a.is_constant() && b.is_constant()) return number(std::max(a.constant(), b.constant()));
-  return function("max", {a, b}, true);
 }
 
 Expr Algebra::choose(const Expr& condition, const Expr& a, const Expr& b) {
   if (a == b) return a;
   Expr common, left, right;
   for (const Term& term : a.terms) {
-    const bool in_both = std::find(b.terms.begin(), b.terms.end(), term) != b.terms.end();
+    const bool in_both = std::ranges::find(b.terms, term) != b.terms.end();
     (in_both ? common : left).terms.push_back(term);
   }
   for (const Term& term : b.terms)
-    if (std::find(a.terms.begin(), a.terms.end(), term) == a.terms.end())
-      right.terms.push_back(term);
+    if (std::ranges::find(a.terms, term) == a.terms.end()) right.terms.push_back(term);
   return add(common, function("where", {condition, left, right}));
 }
 

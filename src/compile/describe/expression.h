@@ -49,7 +49,22 @@ enum class AtomKind : std::uint8_t {
   opaque,  ///< not understood; `name` is the reason, `number` the place
 };
 
-struct Atom {
+/// What is in an atom, or in its arguments; what all factors of an expression have in common.
+struct Traits {
+  bool has_program = false, has_range = false, has_load = false, has_opaque = false,
+       has_data = false, has_carried = false, has_dot = false, has_exp = false;
+  std::vector<int> loops;  ///< ascending loops whose iteration is in it
+  std::vector<int> loads;  ///< ascending accesses that it comes from
+
+  /// A number that is the same in all programs and iterations.
+  bool is_uniform() const {
+    return !has_program && !has_range && !has_load && !has_opaque && !has_data && !has_carried &&
+           loops.empty();
+  }
+  void join(const Traits& other);
+};
+
+struct Atom : Traits {
   AtomKind kind = AtomKind::opaque;
   std::string name;
   int number = 0;
@@ -57,29 +72,6 @@ struct Atom {
   /// Of what is not a scalar: the dimensions of the block that it varies along, in the order of its
   /// own.
   std::vector<int> dims;
-  std::vector<int> loads;  ///< of data: ascending accesses; of carried and functions likewise
-
-  // What is in it, or in its arguments.
-  bool has_program = false, has_range = false, has_load = false, has_opaque = false,
-       has_data = false, has_carried = false, has_dot = false, has_exp = false;
-  std::vector<int> loops;  ///< ascending loops whose iteration is in it
-
-  /// A number that is the same in all programs and iterations.
-  bool is_uniform() const {
-    return !has_program && !has_range && !has_load && !has_opaque && !has_data && !has_carried &&
-           loops.empty();
-  }
-};
-
-/// What all factors of an expression have in common.
-struct Traits {
-  bool has_program = false, has_range = false, has_load = false, has_opaque = false,
-       has_data = false, has_carried = false, has_dot = false, has_exp = false;
-  std::vector<int> loops, loads;
-  bool is_uniform() const {
-    return !has_program && !has_range && !has_load && !has_opaque && !has_data && !has_carried &&
-           loops.empty();
-  }
 };
 
 /// Owns the atoms of one kernel and computes with expressions of them. Work is bounded: what grows
@@ -107,11 +99,8 @@ class Algebra {
   Expr difference(const Expr& a, const Expr& b);
   Expr multiply(const Expr& a, const Expr& b);
   Expr scale(const Expr& a, std::int64_t by) const;
-  Expr floor_divide(const Expr& a, const Expr& b);
-  Expr modulo(const Expr& a, const Expr& b);
-  Expr ceil_divide(const Expr& a, const Expr& b);
-  Expr minimum(const Expr& a, const Expr& b);
-  Expr maximum(const Expr& a, const Expr& b);
+  /// a OP b for an operator of Python, "min", "max" or "cdiv".
+  Expr infix(const std::string& op, const Expr& a, const Expr& b);
   /// Any other pure function; `commutes`: its arguments have no order.
   Expr function(const std::string& name, std::vector<Expr> args, bool commutes = false);
   /// What is equal in `a` and `b` plus where(condition, rest of a, rest of b).
@@ -157,6 +146,8 @@ class Algebra {
   Expr sum(const Expr& a, const Expr& b, bool is_exact);
   Expr too_long(const Expr& a, const Expr& b);
   Expr with_little_data(Expr e);
+  Expr floor_divide(const Expr& a, const Expr& b);
+  Expr ceil_divide(const Expr& a, const Expr& b);
   void inherit(Atom& atom) const;
   /// Every atom that `change` gives something for replaced; of the others the arguments likewise.
   using Change = std::function<std::optional<Expr>(AtomId)>;

@@ -1,5 +1,6 @@
 // Expressions changed from within: dimensions moved, atoms replaced, conditions decided.
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "compile/describe/expression.h"
@@ -7,13 +8,10 @@
 namespace hemiola::compile {
 
 Expr Algebra::remake(const Atom& atom, std::vector<Expr> args) {
-  if (atom.kind == AtomKind::function && args.size() == 2) {
-    if (atom.name == "//") return floor_divide(args[0], args[1]);
-    if (atom.name == "%") return modulo(args[0], args[1]);
-    if (atom.name == "cdiv") return ceil_divide(args[0], args[1]);
-    if (atom.name == "min") return minimum(args[0], args[1]);
-    if (atom.name == "max") return maximum(args[0], args[1]);
-  }
+  static constexpr std::array kNormal{"//", "%", "cdiv", "min", "max"};
+  if (atom.kind == AtomKind::function && args.size() == 2 &&
+      std::ranges::find(kNormal, atom.name) != kNormal.end())
+    return infix(atom.name, args[0], args[1]);
   Atom changed{.kind = atom.kind,
                .name = atom.name,
                .number = atom.number,
@@ -90,7 +88,7 @@ Expr Algebra::with_variables(const Expr& e, const std::map<int, Counter>& loops)
   Expr all;
   for (const Term& term : e.terms) {
     // One counter times its step is the variable less what it begins with.
-    const auto counter = std::find_if(term.factors.begin(), term.factors.end(), [&](AtomId id) {
+    const auto counter = std::ranges::find_if(term.factors, [&](AtomId id) {
       return atom(id).kind == AtomKind::iteration && loops.contains(atom(id).number);
     });
     if (counter != term.factors.end()) {
@@ -101,7 +99,7 @@ Expr Algebra::with_variables(const Expr& e, const std::map<int, Counter>& loops)
       const Expr moved = subtract(loop.variable, with_variables(loop.begin, loops));
       const Expr product =
           is_whole ? multiply({{times}}, moved)
-                   : multiply({{rest}}, floor_divide(moved, with_variables(loop.step, loops)));
+                   : multiply({{rest}}, infix("//", moved, with_variables(loop.step, loops)));
       all =
           add(all, is_whole || term.factors.size() == 1 ? product : with_variables(product, loops));
       continue;
@@ -140,9 +138,8 @@ Expr Algebra::decide(const Expr& e, const std::map<AtomId, bool>& facts) {
 }
 
 bool Algebra::is_data(const Expr& e) const {
-  return !e.is_zero() && std::all_of(e.terms.begin(), e.terms.end(), [&](const Term& term) {
-    return std::any_of(term.factors.begin(), term.factors.end(),
-                       [&](AtomId id) { return atom(id).has_data; });
+  return !e.is_zero() && std::ranges::all_of(e.terms, [&](const Term& term) {
+    return std::ranges::any_of(term.factors, [&](AtomId id) { return atom(id).has_data; });
   });
 }
 

@@ -20,7 +20,7 @@ TEST_F(Expressions, sums_are_equal_in_any_order) {
 }
 
 TEST_F(Expressions, a_tile_number_taken_apart_by_division_and_remainder_is_itself_again) {
-  const Expr quotient = algebra.floor_divide(pid, n), rest = algebra.modulo(pid, n);
+  const Expr quotient = algebra.infix("//", pid, n), rest = algebra.infix("%", pid, n);
   EXPECT_EQ(algebra.add(algebra.multiply(quotient, n), rest), pid);
   // In any multiple of it, and with something beside it.
   const Expr scaled =
@@ -30,19 +30,19 @@ TEST_F(Expressions, a_tile_number_taken_apart_by_division_and_remainder_is_itsel
 
 TEST_F(Expressions, rounding_up_by_hand_is_cdiv) {
   const Expr by_hand =
-      algebra.floor_divide(algebra.subtract(algebra.add(m, block), Algebra::number(1)), block);
-  EXPECT_EQ(by_hand, algebra.ceil_divide(m, block));
+      algebra.infix("//", algebra.subtract(algebra.add(m, block), Algebra::number(1)), block);
+  EXPECT_EQ(by_hand, algebra.infix("cdiv", m, block));
   EXPECT_EQ(algebra.text(by_hand), "tl.cdiv(M, BLOCK)");
 }
 
 TEST_F(Expressions, constants_are_divided_as_python_does) {
   const auto divided = [&](std::int64_t a, std::int64_t b) {
-    return algebra.floor_divide(Algebra::number(a), Algebra::number(b)).constant();
+    return algebra.infix("//", Algebra::number(a), Algebra::number(b)).constant();
   };
   EXPECT_EQ(divided(7, 2), 3);
   EXPECT_EQ(divided(-7, 2), -4);
-  EXPECT_EQ(algebra.modulo(Algebra::number(-7), Algebra::number(4)).constant(), 1);
-  EXPECT_EQ(algebra.ceil_divide(Algebra::number(9), Algebra::number(4)).constant(), 3);
+  EXPECT_EQ(algebra.infix("%", Algebra::number(-7), Algebra::number(4)).constant(), 1);
+  EXPECT_EQ(algebra.infix("cdiv", Algebra::number(9), Algebra::number(4)).constant(), 3);
 }
 
 TEST_F(Expressions, what_branches_have_in_common_stands_outside_of_the_choice) {
@@ -53,7 +53,7 @@ TEST_F(Expressions, what_branches_have_in_common_stands_outside_of_the_choice) {
 
 TEST_F(Expressions, dimensions_move_inside_of_functions_too) {
   const Expr range = algebra.range({}, block, 0);
-  const Expr wrapped = algebra.modulo(algebra.add(algebra.multiply(pid, block), range), m);
+  const Expr wrapped = algebra.infix("%", algebra.add(algebra.multiply(pid, block), range), m);
   const Expr moved = algebra.move_dims(wrapped, {1});
   EXPECT_NE(moved, wrapped);
   EXPECT_EQ(algebra.flat(moved), wrapped);

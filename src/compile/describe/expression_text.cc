@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compile/describe/expression.h"
+#include "compile/python/formula.h"
 
 namespace hemiola::compile {
 namespace {
@@ -11,10 +12,8 @@ constexpr std::size_t kLongestText = 400;
 constexpr int kDeepestText = 7;
 
 bool is_infix(const std::string& name) {
-  return name == "//" || name == "%" || name == "/" || name == "<" || name == "<=" || name == ">" ||
-         name == ">=" || name == "==" || name == "!=" || name == "&" || name == "|" ||
-         name == "^" || name == "<<" || name == ">>" || name == "and" || name == "or" ||
-         name == "is" || name == "**";
+  const bool is_call = name == "min" || name == "max" || name == "cdiv";
+  return name == "/" || (!is_call && infix_named(name) != nullptr);
 }
 
 }  // namespace
@@ -85,7 +84,7 @@ std::string Algebra::sum_text(const Expr& e, int depth) const {
   // What varies first, constants last, as people write it.
   std::vector<const Term*> order;
   for (const Term& term : e.terms) order.push_back(&term);
-  std::stable_sort(order.begin(), order.end(), [](const Term* a, const Term* b) {
+  std::ranges::stable_sort(order, [](const Term* a, const Term* b) {
     return (a->factors.empty() ? 1 : 0) < (b->factors.empty() ? 1 : 0);
   });
   for (const Term* term : order) {

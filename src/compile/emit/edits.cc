@@ -9,8 +9,7 @@ std::string Edits::applied(std::string_view text, std::uint32_t begin, std::uint
   std::vector<const Edit*> order;
   for (const Edit& edit : all_)
     if (edit.begin >= begin && edit.end <= end) order.push_back(&edit);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Edit* a, const Edit* b) { return a->begin < b->begin; });
+  std::ranges::stable_sort(order, {}, &Edit::begin);
   std::string made;
   std::uint32_t at = begin;
   for (const Edit* edit : order) {

@@ -13,11 +13,9 @@ namespace hemiola::compile {
 namespace {
 
 bool uses_tma(const Description& kernel, bool loads) {
-  return std::any_of(kernel.accesses.begin(), kernel.accesses.end(),
-                     [&](const AccessDescription& access) {
-                       return (access.action == Action::load) == loads &&
-                              access.mechanism == Mechanism::descriptor;
-                     });
+  return std::ranges::any_of(kernel.accesses, [&](const AccessDescription& access) {
+    return (access.action == Action::load) == loads && access.mechanism == Mechanism::descriptor;
+  });
 }
 
 }  // namespace
@@ -97,8 +95,7 @@ bool carries_addresses(const Source& source, const Node& body) {
     const std::string_view name = last_name(source, *call);
     if (name == "load" || name == "store" || name == "advance") names_in(source, *call, used);
   }
-  return std::any_of(carried.begin(), carried.end(),
-                     [&](const std::string& name) { return used.contains(name); });
+  return std::ranges::any_of(carried, [&](const std::string& name) { return used.contains(name); });
 }
 
 int axis_of(const Source& source, const Node& call) {

@@ -351,9 +351,9 @@ class KernelEditor {
   void add_wait() {
     const Site* earliest = nullptr;
     for (const Site& site : description_.waits) {
-      const bool arrives = std::any_of(
-          fusion_.operands.begin(), fusion_.operands.end(),
-          [&](const FusedOperand& one) { return one.parameter == site.operand && one.arrives; });
+      const bool arrives = std::ranges::any_of(fusion_.operands, [&](const FusedOperand& one) {
+        return one.parameter == site.operand && one.arrives;
+      });
       if (arrives && !site.is_inside_loop &&
           (earliest == nullptr || site.offset < earliest->offset))
         earliest = &site;
@@ -432,9 +432,7 @@ class KernelEditor {
   void keep_order() {
     for (Fusion& fusion : fusions_) {
       fusion.loop.reorders = false;
-      for (FusedRank& rank : fusion.ranks)
-        std::sort(rank.pieces.begin(), rank.pieces.end(),
-                  [](const FusedPiece& a, const FusedPiece& b) { return a.begin < b.begin; });
+      for (FusedRank& rank : fusion.ranks) std::ranges::sort(rank.pieces, {}, &FusedPiece::begin);
     }
   }
 
@@ -442,9 +440,9 @@ class KernelEditor {
   void add_signals() {
     const Site* last = nullptr;
     for (const Site& site : description_.signals) {
-      const bool leaves = std::any_of(
-          fusion_.operands.begin(), fusion_.operands.end(),
-          [&](const FusedOperand& one) { return one.parameter == site.operand && one.leaves; });
+      const bool leaves = std::ranges::any_of(fusion_.operands, [&](const FusedOperand& one) {
+        return one.parameter == site.operand && one.leaves;
+      });
       if (leaves && (last == nullptr || site.offset > last->offset)) last = &site;
     }
     if (last == nullptr || !last->is_own_line)

@@ -283,17 +283,16 @@ class Writer {
   }
 
   bool is_wide() const {
-    return std::any_of(plan_.tensors.begin(), plan_.tensors.end(), [](const auto& one) {
+    return std::ranges::any_of(plan_.tensors, [](const auto& one) {
       return *one.type != DataType::float16 && *one.type != DataType::bfloat16;
     });
   }
   bool is_transposed(std::size_t index) const {
     if (!has_kernel()) return false;
-    return std::any_of(fusions().begin(), fusions().end(), [&](const Fusion& fusion) {
-      return std::any_of(
-          fusion.operands.begin(), fusion.operands.end(), [&](const FusedOperand& one) {
-            return one.tensor == static_cast<std::int32_t>(index) && one.is_transposed;
-          });
+    return std::ranges::any_of(fusions(), [&](const Fusion& fusion) {
+      return std::ranges::any_of(fusion.operands, [&](const FusedOperand& one) {
+        return one.tensor == static_cast<std::int32_t>(index) && one.is_transposed;
+      });
     });
   }
   bool is_shared(std::size_t index) const {
@@ -403,11 +402,8 @@ class Writer {
         std::vector<bool> kept;  // an axis that has one element is no place among several
         for (const std::int64_t extent : plan_.tensors[index].shape) kept.push_back(extent == 1);
         for (std::size_t i = 0; i < area.rects.size(); ++i) {
-          const bool is_one =
-              area.rects.size() == 1 &&
-              std::count_if(residents.begin(), residents.end(), [&](const plan::Area& other) {
-                return other.tensor == area.tensor;
-              }) == 1;
+          const bool is_one = area.rects.size() == 1 &&
+                              std::ranges::count(residents, area.tensor, &plan::Area::tensor) == 1;
           if (all.text.back() != '{') all.add(", ");
           all.add(is_one ? fmt::format("\"{}\": ", names_[index])
                          : fmt::format("\"{} at {}\": ", names_[index],

@@ -358,7 +358,7 @@ class CallMaker {
   Statement collective(const Point& point, const plan::Transfer& transfer, const Indices& at) {
     static constexpr Collective kKnown[] = {Collective::all_reduce, Collective::all_gather,
                                             Collective::reduce_scatter, Collective::all_to_all};
-    if (std::find(std::begin(kKnown), std::end(kKnown), transfer.collective) == std::end(kKnown))
+    if (std::ranges::find(kKnown, transfer.collective) == std::end(kKnown))
       refuse(fmt::format("{}: a library's {} is not emitted", place_of(point),
                          name_of(transfer.collective)),
              "all-reduce, all-gather, reduce-scatter and all-to-all are");

@@ -19,13 +19,11 @@ std::vector<std::string> descriptors_of(const Fusion& fusion) {
   std::vector<std::string> made;
   for (const FusedOperand& one : fusion.operands) {
     const auto& accesses = fusion.kernel->accesses;
-    const auto access =
-        std::find_if(accesses.begin(), accesses.end(),
-                     [&](const AccessDescription& any) { return any.operand == one.parameter; });
-    const bool is_of_host =
-        access->mechanism == Mechanism::descriptor &&
-        std::all_of(access->axes.begin(), access->axes.end(),
-                    [](const AxisIndex& index) { return index.stride.empty(); });
+    const auto access = std::ranges::find(accesses, one.parameter, &AccessDescription::operand);
+    const bool is_of_host = access->mechanism == Mechanism::descriptor &&
+                            std::ranges::all_of(access->axes, [](const AxisIndex& index) {
+                              return index.stride.empty();
+                            });
     if (!is_of_host) continue;
     std::vector<std::string> names, blocks;
     for (const AxisIndex& index : access->axes) {
@@ -35,7 +33,7 @@ std::vector<std::string> descriptors_of(const Fusion& fusion) {
                                               : "1");
       const Formula block(blocks.back());
       for (const std::string& name : block.names())
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+        if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
     made.push_back(fmt::format("\"{}\": lambda {}**_: ({}{})", one.parameter,
                                names.empty() ? "" : fmt::format("{}, ", fmt::join(names, ", ")),

@@ -74,8 +74,7 @@ bool Number::divides(std::int64_t by) const {
   if (!table.empty()) return by == 1;
   const std::int64_t of_rank = modulus > 0 ? scale : slope;
   const auto whole = [&](std::int64_t value) { return value % by == 0; };
-  return whole(of_rank) && whole(outer) &&
-         std::all_of(outer_strides.begin(), outer_strides.end(), whole);
+  return whole(of_rank) && whole(outer) && std::ranges::all_of(outer_strides, whole);
 }
 
 std::string Number::turning_text(const std::vector<LoopCounter>& counters) const {
@@ -110,8 +109,7 @@ std::string Number::text(const std::vector<LoopCounter>& counters, std::int64_t 
 }
 
 Number number_of(const std::vector<std::int64_t>& values, const std::vector<int>& ranks, int of) {
-  const bool same =
-      std::all_of(values.begin(), values.end(), [&](auto value) { return value == values[0]; });
+  const bool same = std::ranges::all_of(values, [&](auto value) { return value == values[0]; });
   if (same) return {.outer = values.front()};
   // Of two ranks, rank and (rank + 1) % 2 are both linear: what turns in one loop turns in all.
   if (std::ssize(ranks) == of) {

@@ -141,7 +141,7 @@ class Orderer {
     for (std::int32_t actor = 0; actor < std::ssize(all.actors); ++actor)
       for (std::int64_t i = 0; i < std::ssize(all.actors[static_cast<std::size_t>(actor)]); ++i)
         wished.emplace_back(phases_.phase({rank, actor, i}), Point{rank, actor, i});
-    std::sort(wished.begin(), wished.end());
+    std::ranges::sort(wished);
     given_.assign(all.actors.size(), 0);
     std::vector<Issue> order;
     for (const auto& [phase, point] : wished) give(point, all, order);
@@ -207,8 +207,8 @@ class Orderer {
         const auto distance = [&](int rank) {
           return (rank - issue.task.rank + ranks()) % ranks();
         };
-        std::sort(issue.signals_to.begin(), issue.signals_to.end(),
-                  [&](int a, int b) { return distance(a) < distance(b); });
+        std::ranges::sort(issue.signals_to,
+                          [&](int a, int b) { return distance(a) < distance(b); });
       }
     }
   }

@@ -29,9 +29,8 @@ void collect(const std::vector<Emitted>& body, std::vector<const Number*>& numbe
 std::string free_name(const std::vector<LoopCounter>& counters,
                       const std::array<const char*, 3>& names) {
   for (const char* name : names) {
-    const bool taken =
-        std::any_of(counters.begin(), counters.end(),
-                    [&](const LoopCounter& counter) { return counter.name == name; });
+    const bool taken = std::ranges::any_of(
+        counters, [&](const LoopCounter& counter) { return counter.name == name; });
     if (!taken) return name;
   }
   return fmt::format("{}{}", names.back(), counters.size());
@@ -82,9 +81,9 @@ std::string factor_text(const std::string& text) {
 
 std::string slice_text(const Number& begin, std::int64_t extent,
                        const std::vector<LoopCounter>& counters) {
-  const bool is_plain = begin.modulus == 0 && begin.slope == 0 && begin.table.empty() &&
-                        std::all_of(begin.outer_strides.begin(), begin.outer_strides.end(),
-                                    [](std::int64_t stride) { return stride == 0; });
+  const bool is_plain =
+      begin.modulus == 0 && begin.slope == 0 && begin.table.empty() &&
+      std::ranges::all_of(begin.outer_strides, [](std::int64_t stride) { return stride == 0; });
   if (is_plain) return fmt::format("{}:{}", begin.outer, begin.outer + extent);
   if (!begin.divides(extent) || extent == 1) {
     const std::string text = begin.text(counters);
@@ -141,9 +140,7 @@ std::string free_peer(const Lines& names, const Lines& lines) {
   for (const char* name : kPeers) {
     const std::string given = std::string(name) + " = ";
     const auto gives = [&](const std::string& line) { return line.find(given) != line.npos; };
-    if (std::none_of(names.begin(), names.end(), gives) &&
-        std::none_of(lines.begin(), lines.end(), gives))
-      return name;
+    if (std::ranges::none_of(names, gives) && std::ranges::none_of(lines, gives)) return name;
   }
   return {};
 }
@@ -165,7 +162,7 @@ void name_peers(const Emitted& loop, const std::vector<LoopCounter>& counters, L
   for (const Number* number : numbers) {
     const std::string text = number->turning_text(counters);
     if (text.size() > 4 && turns_here(*number, counters.size()) &&
-        std::find(turning.begin(), turning.end(), text) == turning.end())
+        std::ranges::find(turning, text) == turning.end())
       turning.push_back(text);
   }
   Lines names;

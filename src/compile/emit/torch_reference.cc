@@ -174,9 +174,8 @@ std::string collective_text(const plan::Plan& plan, const std::vector<std::strin
     if (!place->empty()) return {};
     *place = names[i];
   }
-  const bool is_usual = std::all_of(plan.codes.begin(), plan.codes.end(), [](const auto& code) {
-    return !code.resident && code.expected.empty();
-  });
+  const bool is_usual = std::ranges::all_of(
+      plan.codes, [](const auto& code) { return !code.resident && code.expected.empty(); });
   if (input.empty() || output.empty() || !is_usual) return {};
   const std::size_t axis = axis_of_chunks(plan);
   const std::string sum = fmt::format("sum(of[\"{}\"].to(WIDE) for of in held)", input);

@@ -101,8 +101,7 @@ class ProductMaker {
   }
 
   static bool follows(const plan::ComputeOperand& operand, std::size_t axis) {
-    return std::find(operand.axes.begin(), operand.axes.end(), static_cast<std::int32_t>(axis)) !=
-           operand.axes.end();
+    return std::ranges::find(operand.axes, static_cast<std::int32_t>(axis)) != operand.axes.end();
   }
 
   void find_parts() {
@@ -127,7 +126,7 @@ class ProductMaker {
   /// One block of rows: its axis is indexed. One axis of each part stays.
   void drop_single_rows() {
     for (const Part part : {Part::rows, Part::columns, Part::depth}) {
-      std::int64_t left = std::count(parts_.begin(), parts_.end(), part);
+      std::int64_t left = std::ranges::count(parts_, part);
       for (std::size_t i = 0; i < parts_.size() && left > 1; ++i) {
         if (parts_[i] != part || compute_.axes[i].extent > 1) continue;
         parts_[i] = Part::nothing;
@@ -175,15 +174,14 @@ class ProductMaker {
 
   /// Blocks of rows may go around; rows of a block do not.
   bool has_blocks(Part part) const {
-    return part == Part::rows && std::count(parts_.begin(), parts_.end(), Part::rows) == 2;
+    return part == Part::rows && std::ranges::count(parts_, Part::rows) == 2;
   }
 
   void check_order(const std::vector<Part>& order, Part first, Part second,
                    const std::string& name) const {
     std::vector<Part> wanted;
     for (const Part part : {first, second})
-      for (std::int64_t i = std::count(parts_.begin(), parts_.end(), part); i > 0; --i)
-        wanted.push_back(part);
+      for (std::int64_t i = std::ranges::count(parts_, part); i > 0; --i) wanted.push_back(part);
     if (order != wanted)
       refuse(fmt::format("has '{}' in another order than rows, depth and columns", name));
   }

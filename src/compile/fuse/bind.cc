@@ -40,12 +40,12 @@ bool Pairer::is_parameter(const std::string& text) const {
 }
 
 bool Pairer::is_paired(const OperandDescription& operand) const {
-  return std::any_of(made_.pairs.begin(), made_.pairs.end(),
-                     [&](const OperandPair& pair) { return pair.kernel == &operand; });
+  return std::ranges::any_of(made_.pairs,
+                             [&](const OperandPair& pair) { return pair.kernel == &operand; });
 }
 bool Pairer::is_paired(std::int32_t operand) const {
-  return std::any_of(made_.pairs.begin(), made_.pairs.end(),
-                     [&](const OperandPair& pair) { return pair.operand == operand; });
+  return std::ranges::any_of(made_.pairs,
+                             [&](const OperandPair& pair) { return pair.operand == operand; });
 }
 
 void Pairer::pair_with(std::int32_t operand, const OperandDescription& found) {
@@ -92,9 +92,8 @@ void Pairer::pair_the_rest() {
         wanted.push_back(i);
     if (!made && !kernel_.reductions.empty()) {
       const std::vector<std::string>& order = kernel_.reductions.front().operands;
-      std::stable_sort(open.begin(), open.end(), [&](const auto* a, const auto* b) {
-        return std::find(order.begin(), order.end(), a->name) <
-               std::find(order.begin(), order.end(), b->name);
+      std::ranges::stable_sort(open, [&](const auto* a, const auto* b) {
+        return std::ranges::find(order, a->name) < std::ranges::find(order, b->name);
       });
     }
     if (open.size() < wanted.size() || (open.size() > wanted.size() && wanted.size() > 1)) continue;
@@ -104,14 +103,13 @@ void Pairer::pair_the_rest() {
 
 bool Pairer::is_operand_of_any(const std::string& tensor) const {
   const std::vector<plan::Compute>& all = plan_.codes.front().computes;
-  return std::any_of(all.begin(), all.end(),
-                     [&](const plan::Compute& one) { return has_operand(one, tensor); });
+  return std::ranges::any_of(all,
+                             [&](const plan::Compute& one) { return has_operand(one, tensor); });
 }
 bool Pairer::has_operand(const plan::Compute& compute, const std::string& tensor) const {
-  return std::any_of(
-      compute.operands.begin(), compute.operands.end(), [&](const plan::ComputeOperand& operand) {
-        return plan_.tensors[static_cast<std::size_t>(operand.tensor)].name == tensor;
-      });
+  return std::ranges::any_of(compute.operands, [&](const plan::ComputeOperand& operand) {
+    return plan_.tensors[static_cast<std::size_t>(operand.tensor)].name == tensor;
+  });
 }
 
 /// The tensor that an operand is said to be; empty: nobody says it of this launch.
@@ -145,9 +143,7 @@ void Pairer::pair_operands() {
 
 const AxisIndex& Pairer::index_of(const OperandPair& pair, std::size_t kernel_axis) const {
   const int first = pair.kernel->accesses.front();
-  const auto found =
-      std::find_if(kernel_.accesses.begin(), kernel_.accesses.end(),
-                   [&](const AccessDescription& access) { return access.id == first; });
+  const auto found = std::ranges::find(kernel_.accesses, first, &AccessDescription::id);
   return found->axes[kernel_axis];
 }
 
@@ -173,8 +169,9 @@ bool Pairer::try_axes(std::size_t next, const std::vector<std::size_t>& chosen) 
     }
     if (name.empty()) continue;
     fits = !whole_.contains(name) && made_.compute_axis.emplace(name, axis).first->second == axis &&
-           std::none_of(made_.compute_axis.begin(), made_.compute_axis.end(),
-                        [&](const auto& one) { return one.second == axis && one.first != name; });
+           std::ranges::none_of(made_.compute_axis, [&](const auto& one) {
+             return one.second == axis && one.first != name;
+           });
   }
   if (fits) {
     pair.kernel_axis = chosen;
@@ -199,11 +196,10 @@ bool Pairer::pair_axes(std::size_t next) {
   } while (std::next_permutation(order.begin(), order.end()));
   ways.erase(std::unique(ways.begin(), ways.end()), ways.end());
   // Names that are alike first: heads are "h" of the plan rather than the batch.
-  std::stable_sort(ways.begin(), ways.end(), [&](const auto& a, const auto& b) {
+  std::ranges::stable_sort(ways, [&](const auto& a, const auto& b) {
     return like_names(pair, a) > like_names(pair, b);
   });
-  return std::any_of(ways.begin(), ways.end(),
-                     [&](const auto& chosen) { return try_axes(next, chosen); });
+  return std::ranges::any_of(ways, [&](const auto& chosen) { return try_axes(next, chosen); });
 }
 
 /// How many axes are called alike by the kernel and by the compute.
@@ -371,7 +367,7 @@ void Pairer::find_strides(const OperandPair& pair) {
            "a kernel that takes its strides as parameters fits any tensor");
   made_.is_transposed.push_back(turns);
   for (std::size_t i = 0; i < pair.kernel->axes.size(); ++i) {
-    const auto at = std::find(pair.kernel_axis.begin(), pair.kernel_axis.end(), i);
+    const auto at = std::ranges::find(pair.kernel_axis, i);
     const auto axis = static_cast<std::size_t>(at - pair.kernel_axis.begin());
     const bool is_outside = at == pair.kernel_axis.end();
     const std::int64_t stride = is_outside ? tensor.span() : (turns ? swapped : layout)[axis];

@@ -245,7 +245,7 @@ class Carrier {
     std::vector<const PlacedMovement*> own;
     for (const auto& [point, movement] : movements_)
       if (point.rank == rank) own.push_back(&movement);
-    std::sort(own.begin(), own.end(), [](const PlacedMovement* a, const PlacedMovement* b) {
+    std::ranges::sort(own, [](const PlacedMovement* a, const PlacedMovement* b) {
       return std::tuple(a->place, a->level, a->point) < std::tuple(b->place, b->level, b->point);
     });
     std::vector<CarriedItem> list;
@@ -269,7 +269,7 @@ class Carrier {
         for (const PartWait& part : tasks_[index(rank)].at(item.movement).parts)
           if (parts.insert(part).second) item.parts.push_back(part);
         const auto distance = [&](int of) { return (of - rank + plan_.ranks) % plan_.ranks; };
-        std::sort(item.after.begin(), item.after.end(), [&](const Point& a, const Point& b) {
+        std::ranges::sort(item.after, [&](const Point& a, const Point& b) {
           return std::tuple(distance(a.rank), a.actor) < std::tuple(distance(b.rank), b.actor);
         });
         list.push_back(std::move(item));
@@ -287,17 +287,15 @@ class Carrier {
     std::set<std::pair<int, std::int32_t>> computed;  // waves
     const auto is_ready = [&](int rank, const CarriedItem& item) {
       const auto are_moved = [&](const std::vector<Point>& points) {
-        return std::all_of(points.begin(), points.end(),
-                           [&](const Point& one) { return moved.contains(one); });
+        return std::ranges::all_of(points, [&](const Point& one) { return moved.contains(one); });
       };
       if (item.wave >= 0) {
         const auto& pieces = fusion_.ranks[index(rank)].pieces;
         return are_moved(waves(rank)[index(item.wave)].needs) &&
-               std::all_of(pieces.begin(), pieces.end(),
-                           [&](const FusedPiece& piece) { return are_moved(piece.needs); });
+               std::ranges::all_of(pieces,
+                                   [&](const FusedPiece& piece) { return are_moved(piece.needs); });
       }
-      return are_moved(item.after) &&
-             std::all_of(item.parts.begin(), item.parts.end(), [&](const PartWait& part) {
+      return are_moved(item.after) && std::ranges::all_of(item.parts, [&](const PartWait& part) {
                for (std::int32_t w = 0; w < wave_of(part); ++w)
                  if (!computed.contains({part.rank, w})) return false;
                return true;
@@ -372,7 +370,7 @@ static bool has_rows_of(const plan::Plan& plan, const plan::Region& region, cons
                         std::int64_t lanes) {
   const std::vector<plan::Rect> rects = plan::evaluate(region, at).rects;
   return plan.tensors[index(region.tensor)].shape.back() % lanes == 0 &&
-         std::all_of(rects.begin(), rects.end(), [&](const plan::Rect& rect) {
+         std::ranges::all_of(rects, [&](const plan::Rect& rect) {
            return rect.begin.back() % lanes == 0 && rect.end.back() % lanes == 0;
          });
 }
@@ -394,14 +392,12 @@ CarriedData carried_data(const plan::Plan& plan, const std::string& file) {
                     : *type == DataType::int64    ? "int64"
                                                   : "");
   };
-  for (int rank = 0; rank < plan.ranks; ++rank) {
-    for (const plan::Stream& stream : plan.code(rank).streams)
-      plan::for_each_transfer(stream, rank, [&](const plan::Transfer& one, const Indices& at) {
-        add(one.source, at);
-        add(one.destination, at);
-        if (one.reduce != ReduceOp::none && one.group < 0) add(one.operand, at);
-      });
-  }
+  for (int rank = 0; rank < plan.ranks; ++rank)
+    for_each_transfer(plan, rank, [&](const plan::Transfer& one, const Indices& at, const Point&) {
+      add(one.source, at);
+      add(one.destination, at);
+      if (one.reduce != ReduceOp::none && one.group < 0) add(one.operand, at);
+    });
   if (types.size() == 1 && !types.begin()->empty())
     return {*types.begin(), is_aligned ? 16 / size : 1, is_aligned ? 16 : size};
   throw Failure(types.empty() ? "moves nothing that programs which compute could move"

@@ -52,8 +52,7 @@ std::optional<std::vector<Along>> axes_of(const OperandDescription& operand,
     // A table whose entries are part of addresses has values that only the caller knows.
     for (const AccessDescription& other : fusion.kernel->accesses)
       for (const AxisIndex& index : other.axes)
-        if (std::find(index.indirect.begin(), index.indirect.end(), access.id) !=
-            index.indirect.end())
+        if (std::ranges::find(index.indirect, access.id) != index.indirect.end())
           return std::nullopt;
     if (!access.unknown.empty() || access.is_loaded_address || !access.offset.empty() ||
         access.mechanism != Mechanism::pointer || access.action == Action::atomic)
@@ -73,9 +72,9 @@ std::optional<std::vector<Along>> axes_of(const OperandDescription& operand,
 /// What no dimension of the block runs along stands behind: a head.
 template <class Stride>
 void sort_by(std::vector<Along>& axes, const Stride& stride_of) {
-  if (std::all_of(axes.begin(), axes.end(), [&](const Along& one) { return stride_of(one); }))
-    std::stable_sort(axes.begin(), axes.end(),
-                     [&](const Along& a, const Along& b) { return *stride_of(a) > *stride_of(b); });
+  if (std::ranges::all_of(axes, [&](const Along& one) { return stride_of(one).has_value(); }))
+    std::ranges::stable_sort(
+        axes, [&](const Along& a, const Along& b) { return *stride_of(a) > *stride_of(b); });
 }
 
 /// What is written alone may lie in longer rows: its elements are the kernel's own. `dense`: what
@@ -121,17 +120,16 @@ void find_extras(const plan::Plan& plan, const FuseRequest& request, Pairing& pa
   const plan::Compute& compute =
       plan.codes.front().computes[static_cast<std::size_t>(fusion.compute)];
   for (const OperandDescription& operand : fusion.kernel->operands) {
-    const bool is_paired =
-        std::any_of(fusion.operands.begin(), fusion.operands.end(),
-                    [&](const FusedOperand& one) { return one.parameter == operand.name; });
+    const bool is_paired = std::ranges::any_of(
+        fusion.operands, [&](const FusedOperand& one) { return one.parameter == operand.name; });
     if (is_paired || request.constants.contains(operand.name) ||  // None
         fusion.kernel->parameter(operand.name) == nullptr)
       continue;
     FusedExtra made = extra_of(operand, compute, pairing, fusion);
     if (fusion.compute > 0) made.name += fmt::format("_{}", fusion.compute + 1);
     while (kTaken.contains(made.name) ||
-           std::any_of(plan.tensors.begin(), plan.tensors.end(),
-                       [&](const plan::Tensor& one) { return one.name == made.name; }))
+           std::ranges::any_of(plan.tensors,
+                               [&](const plan::Tensor& one) { return one.name == made.name; }))
       made.name += '_';
     fusion.extras.push_back(std::move(made));
   }

@@ -120,11 +120,11 @@ class Fuser {
     }
     for (std::int32_t i = 0; i < std::ssize(compute().axes); ++i) {
       const plan::ComputeAxis& axis = compute().axes[static_cast<std::size_t>(i)];
-      const bool is_there = std::any_of(pairing_.compute_axis.begin(), pairing_.compute_axis.end(),
-                                        [&](const auto& one) { return one.second == i; });
-      const auto tiled = std::find_if(
-          made_.axes.begin(), made_.axes.end(),
-          [&](const FusedAxis& one) { return one.compute == i && !one.splits_reduction; });
+      const bool is_there = std::ranges::any_of(pairing_.compute_axis,
+                                                [&](const auto& one) { return one.second == i; });
+      const auto tiled = std::ranges::find_if(made_.axes, [&](const FusedAxis& one) {
+        return one.compute == i && !one.splits_reduction;
+      });
       if (is_there && axis.reduced && tiled != made_.axes.end() && !merges(pairing_, compute()))
         refuse(fmt::format("the kernel's tiles along {} are of one sum in compute '{}' (axis '{}')",
                            tiled->name, compute().name, axis.name),
@@ -140,10 +140,9 @@ class Fuser {
   void find_loop() {
     for (const LoopDescription& loop : kernel_.loops) {
       const auto axis = pairing_.compute_axis.find(loop.axis);
-      const bool is_tiled =
-          std::any_of(made_.axes.begin(), made_.axes.end(), [&](const FusedAxis& one) {
-            return axis != pairing_.compute_axis.end() && one.compute == axis->second;
-          });
+      const bool is_tiled = std::ranges::any_of(made_.axes, [&](const FusedAxis& one) {
+        return axis != pairing_.compute_axis.end() && one.compute == axis->second;
+      });
       if (axis == pairing_.compute_axis.end() || is_tiled || loop.is_persistent || loop.in_helper ||
           loop.begin != "0" || loop.variable.empty())
         continue;
@@ -173,9 +172,9 @@ class Fuser {
     block = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(block)));
     if (fused < ends_.axes.size()) {
       const auto fits = [&] {
-        return std::all_of(
-            ends_.axes[fused].begin(), ends_.axes[fused].end(),
-            [&](std::int64_t cut) { return cut % block == 0 || is_end(fused, cut); });
+        return std::ranges::all_of(ends_.axes[fused], [&](std::int64_t cut) {
+          return cut % block == 0 || is_end(fused, cut);
+        });
       };
       while (block > 1 && !fits()) block /= 2;
     }
@@ -186,8 +185,8 @@ class Fuser {
     const plan::ComputeAxis& along = compute().axes[static_cast<std::size_t>(axis)];
     auto block = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(along.tile)));
     const auto fits = [&] {
-      return std::all_of(ends_.loop.begin(), ends_.loop.end(),
-                         [&](std::int64_t end) { return end % block == 0 || end == along.extent; });
+      return std::ranges::all_of(
+          ends_.loop, [&](std::int64_t end) { return end % block == 0 || end == along.extent; });
     };
     while (block > 1 && axis == made_.loop.compute && !fits()) block /= 2;
     return std::to_string(block);
@@ -224,7 +223,7 @@ class Fuser {
     for (const OperandPair& pair : pairing_.pairs) {
       if (pair.kernel->name != access.operand) continue;
       const auto at = static_cast<std::size_t>(&index - access.axes.data());
-      const auto found = std::find(pair.kernel_axis.begin(), pair.kernel_axis.end(), at);
+      const auto found = std::ranges::find(pair.kernel_axis, at);
       if (found == pair.kernel_axis.end()) return 1;
       const plan::Tensor& tensor = plan_.tensors[static_cast<std::size_t>(
           compute().operands[static_cast<std::size_t>(pair.operand)].tensor)];
@@ -362,9 +361,8 @@ class Fuser {
   bool split(std::size_t axis, std::int64_t block, const Names& names, std::string& why) {
     for (const AccessDescription& access : kernel_.accesses) {
       for (const AxisIndex& index : access.axes) {
-        const bool is_it =
-            std::any_of(index.tiles.begin(), index.tiles.end(),
-                        [&](const auto& part) { return part.axis == static_cast<int>(axis); });
+        const bool is_it = std::ranges::any_of(
+            index.tiles, [&](const auto& part) { return part.axis == static_cast<int>(axis); });
         if (!is_it || index.loops.empty()) continue;
         const std::optional<std::int64_t> step = number_in(index.loops.front().step, names);
         if (!step || *step % block != 0) continue;
@@ -432,8 +430,8 @@ class Fuser {
         made_.config_sizes.push_back(name);
     for (const KernelParameter& one : kernel_.parameters) {
       const auto is_in = [&](const auto& list) {
-        return std::any_of(list.begin(), list.end(),
-                           [&](const auto& tensor) { return tensor.parameter == one.name; });
+        return std::ranges::any_of(
+            list, [&](const auto& tensor) { return tensor.parameter == one.name; });
       };
       if (is_in(made_.operands) || one.use == KernelParameter::Use::constant ||
           one.name == made_.workers)
@@ -462,17 +460,17 @@ class Fuser {
 }  // namespace
 
 bool Fusion::waits() const {
-  return others_wait || std::any_of(ranks.begin(), ranks.end(), [](const FusedRank& rank) {
-           return std::any_of(rank.waves.begin(), rank.waves.end(),
-                              [](const FusedWave& wave) { return !wave.needs.empty(); });
+  return others_wait || std::ranges::any_of(ranks, [](const FusedRank& rank) {
+           return std::ranges::any_of(rank.waves,
+                                      [](const FusedWave& wave) { return !wave.needs.empty(); });
          });
 }
 bool Fusion::waits_in_loop() const {
   return loop.loop >= 0;
 }
 bool Fusion::signals() const {
-  return others_signal || std::any_of(ranks.begin(), ranks.end(),
-                                      [](const FusedRank& rank) { return !rank.parts.empty(); });
+  return others_signal ||
+         std::ranges::any_of(ranks, [](const FusedRank& rank) { return !rank.parts.empty(); });
 }
 
 Fusions fuse(const Description& kernel, const Grids& grids, const FuseRequest& request) {
@@ -486,8 +484,8 @@ Fusions fuse(const Description& kernel, const Grids& grids, const FuseRequest& r
   };
   Fusions made = all(false);
   const auto waits_in_loop = [](const Fusion& one) { return one.waits_in_loop(); };
-  const bool any = std::any_of(made.begin(), made.end(), waits_in_loop);
-  if (any && !std::all_of(made.begin(), made.end(), waits_in_loop)) made = all(true);
+  const bool any = std::ranges::any_of(made, waits_in_loop);
+  if (any && !std::ranges::all_of(made, waits_in_loop)) made = all(true);
   share_text(made);
   number_parts(made, grids.plan.ranks);
   prove_progress(grids.plan, made, request.plan_file);

@@ -28,8 +28,8 @@ void check_grids(const Fusions& fusions) {
 /// Configurations that fit all grids: those of one text are asked for by their number.
 void keep_common_configurations(Fusions& fusions) {
   const auto is_everywhere = [&](const FusedConfig& config) {
-    return std::all_of(fusions.begin(), fusions.end(), [&](const Fusion& one) {
-      return std::any_of(one.configs.begin(), one.configs.end(), [&](const FusedConfig& other) {
+    return std::ranges::all_of(fusions, [&](const Fusion& one) {
+      return std::ranges::any_of(one.configs, [&](const FusedConfig& other) {
         return other.name == config.name && other.warps == config.warps &&
                other.stages == config.stages;
       });

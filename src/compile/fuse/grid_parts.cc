@@ -36,9 +36,9 @@ std::int64_t first_of(const plan::Compute& compute, const plan::ComputeOperand& 
 }
 
 bool adds(const plan::Compute& compute) {
-  return std::any_of(
-      compute.operands.begin(), compute.operands.end(),
-      [](const plan::ComputeOperand& operand) { return operand.use == plan::Use::add; });
+  return std::ranges::any_of(compute.operands, [](const plan::ComputeOperand& operand) {
+    return operand.use == plan::Use::add;
+  });
 }
 
 /// Elements that tiles in a box make, whatever they sum over.
@@ -75,7 +75,7 @@ bool makes_same(const Placed& one, const Placed& other) {
 
 bool have_same_axes(const plan::Compute& a, const plan::Compute& b) {
   const auto alike = [](const auto& one, const auto& other, const auto& same) {
-    return std::equal(one.begin(), one.end(), other.begin(), other.end(), same);
+    return std::ranges::equal(one, other, same);
   };
   return alike(a.axes, b.axes,
                [](const plan::ComputeAxis& one, const plan::ComputeAxis& other) {

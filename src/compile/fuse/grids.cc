@@ -232,7 +232,7 @@ class GridMaker {
             std::pair<std::int32_t, std::int32_t> axes) const {
     const auto [p, q] = axes;
     const plan::ComputeOperand& result = *result_of(made);
-    const auto place = std::find(result.axes.begin(), result.axes.end(), p) - result.axes.begin();
+    const auto place = std::ranges::find(result.axes, p) - result.axes.begin();
     const std::int64_t rows = tensor(result.tensor).shape[index(place) + 1];
     const std::int64_t length = made.axes[index(q)].extent;
     const std::int64_t blocks = made.axes[index(p)].extent;
@@ -261,7 +261,7 @@ class GridMaker {
     }
     made.axes[index(q)].extent *= blocks;
     for (plan::ComputeOperand& operand : made.operands) {
-      const auto at = std::find(operand.axes.begin(), operand.axes.end(), p);
+      const auto at = std::ranges::find(operand.axes, p);
       if (at != operand.axes.end()) {
         const auto i = at - operand.axes.begin();
         const auto first = operand.begin.begin() + i;
@@ -329,20 +329,16 @@ class GridMaker {
   /// Launches that transfers come after: all that they wait for, and those before them in their
   /// grid; but for those that an earlier transfer of the stream came after already.
   void find_taken(int rank) {
-    const std::vector<plan::Stream>& streams = plan_.code(rank).streams;
-    for (std::int32_t s = 0; s < std::ssize(streams); ++s) {
-      std::set<TakenLaunch> known;
-      std::int64_t position = 0;
-      plan::for_each_transfer(streams[index(s)], rank,
-                              [&](const plan::Transfer& transfer, const Indices& at) {
-                                const Point point{rank, s, position++};
-                                std::set<TakenLaunch> all;
-                                for (const plan::Dependency& dependency : transfer.after)
-                                  if (!dependency.on_transfer()) add_taken(dependency, at, all);
-                                for (const TakenLaunch& one : all)
-                                  if (known.insert(one).second) made_.taken[point].push_back(one);
-                              });
-    }
+    std::set<std::pair<std::int32_t, TakenLaunch>> known;  // by stream
+    for_each_transfer(plan_, rank,
+                      [&](const plan::Transfer& transfer, const Indices& at, const Point& point) {
+                        std::set<TakenLaunch> all;
+                        for (const plan::Dependency& dependency : transfer.after)
+                          if (!dependency.on_transfer()) add_taken(dependency, at, all);
+                        for (const TakenLaunch& one : all)
+                          if (known.emplace(point.actor, one).second)
+                            made_.taken[point].push_back(one);
+                      });
   }
 
   void add_taken(const plan::Dependency& dependency, const Indices& at,
@@ -365,13 +361,11 @@ class GridMaker {
   bool takes_all(const plan::Region& region, const Indices& at, const Placed& one, int rank) const {
     if (one.compute->waits == plan::Waits::tiles) return false;
     const plan::Area area = plan::evaluate(region, at);
-    return std::any_of(
-        one.compute->operands.begin(), one.compute->operands.end(),
-        [&](const plan::ComputeOperand& operand) {
-          return plan::makes(operand.use) &&
-                 plan::overlap(
-                     plan::operand_area(plan_, operand, plan::whole_box(*one.compute), rank), area);
-        });
+    return std::ranges::any_of(one.compute->operands, [&](const plan::ComputeOperand& operand) {
+      return plan::makes(operand.use) &&
+             plan::overlap(plan::operand_area(plan_, operand, plan::whole_box(*one.compute), rank),
+                           area);
+    });
   }
 
   const plan::Plan& plan_;
@@ -386,7 +380,7 @@ class GridMaker {
 
 /// One compute on every rank, which waits tile by tile: nothing has to be united.
 bool is_one_kernel(const plan::Plan& plan) {
-  return std::all_of(plan.codes.begin(), plan.codes.end(), [](const plan::Code& code) {
+  return std::ranges::all_of(plan.codes, [](const plan::Code& code) {
     return code.computes.size() == 1 && !code.computes.front().is_launch();
   });
 }

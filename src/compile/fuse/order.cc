@@ -64,9 +64,8 @@ class OrderProver {
   bool can_be_local(const std::vector<std::int64_t>& extents) const {
     for (std::size_t i = 0; i < extents.size(); ++i) {
       const std::string& size = kernel_.axes[i].size;
-      const bool is_parameter =
-          std::any_of(kernel_.parameters.begin(), kernel_.parameters.end(),
-                      [&](const KernelParameter& one) { return one.name == size; });
+      const bool is_parameter = std::ranges::any_of(
+          kernel_.parameters, [&](const KernelParameter& one) { return one.name == size; });
       if (extents[i] != fusion_.axes[i].extent && !is_parameter) return false;
     }
     return true;
@@ -150,8 +149,8 @@ bool choose_grid(Fusion& fusion) {
 }
 
 bool is_cut(const Fusion& fusion, std::size_t axis) {
-  return std::any_of(fusion.ranks.begin(), fusion.ranks.end(), [&](const FusedRank& rank) {
-    return std::any_of(rank.waves.begin(), rank.waves.end(), [&](const FusedWave& wave) {
+  return std::ranges::any_of(fusion.ranks, [&](const FusedRank& rank) {
+    return std::ranges::any_of(rank.waves, [&](const FusedWave& wave) {
       return wave.box.end[axis] - wave.box.begin[axis] != fusion.axes[axis].extent;
     });
   });

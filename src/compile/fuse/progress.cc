@@ -14,14 +14,9 @@
 namespace hemiola::compile {
 namespace {
 
-/// A wave of a rank's kernel (`stream` -1, its pieces of the loop in it), a transfer, or what the
-/// members of a group do together (`stream` below -1).
-struct FusedStep {
-  int rank = 0;
-  std::int32_t stream = -1;
-  std::int64_t number = 0;
-  auto operator<=>(const FusedStep&) const = default;
-};
+/// What is waited for: a transfer, a wave of a rank's kernel (actor -1, its pieces of the loop in
+/// it), or what the members of a group do together (actor below -1).
+using Step = Point;
 
 class ProgressProver {
  public:
@@ -37,14 +32,14 @@ class ProgressProver {
   }
 
   void prove(const std::string& plan_file) const {
-    const std::optional<FusedStep> stuck = first_stuck();
+    const std::optional<Step> stuck = first_stuck();
     if (!stuck) return;
-    if (stuck->stream == -1)
+    if (stuck->actor == -1)
       throw Failure(
           fmt::format(
               "rank {}'s kernel would wait for ever: wave {} of its tiles waits for transfers "
               "that wait for later tiles, which no program is free to take",
-              stuck->rank, stuck->number),
+              stuck->rank, stuck->position),
           {.file = plan_file}, "let transfers take what is computed first", ExitCode::deadlock);
     throw Failure("transfers and tiles wait for each other", {.file = plan_file},
                   "'hemiola check' says which", ExitCode::deadlock);
@@ -54,39 +49,39 @@ class ProgressProver {
   std::vector<std::vector<std::vector<Point>>> in_front(const std::string& plan_file) {
     std::vector<std::vector<std::vector<Point>>> made(
         first_of_.size(), std::vector<std::vector<Point>>(fusions_.size()));
-    std::vector<std::vector<std::set<FusedStep>>> behind(first_of_.size());
+    std::vector<std::vector<std::set<Step>>> behind(first_of_.size());
     for (std::size_t rank = 0; rank < first_of_.size(); ++rank)
       for (std::size_t grid = 0; grid < fusions_.size(); ++grid)
         behind[rank].push_back(behind_of({static_cast<int>(rank), -1, first_of_[rank][grid]}));
-    std::vector<std::pair<FusedStep, FusedStep>> held;
-    for (const FusedStep& step : by_units_) {
-      const std::set<FusedStep> later = behind_of(step);
-      const bool is_awaited = std::any_of(later.begin(), later.end(),
-                                          [](const FusedStep& one) { return one.stream == -1; });
+    std::vector<std::pair<Step, Step>> held;
+    for (const Step& step : by_units_) {
+      const std::set<Step> later = behind_of(step);
+      const bool is_awaited =
+          std::ranges::any_of(later, [](const Step& one) { return one.actor == -1; });
       if (!is_awaited) continue;
       const auto rank = static_cast<std::size_t>(step.rank);
       const auto& of_rank = behind[rank];
-      const auto free = std::find_if(of_rank.begin(), of_rank.end(),
-                                     [&](const auto& all) { return !all.contains(step); });
+      const auto free =
+          std::ranges::find_if(of_rank, [&](const auto& all) { return !all.contains(step); });
       const auto grid = static_cast<std::size_t>(free - of_rank.begin());
       if (grid < of_rank.size()) {
-        made[rank][grid].push_back({step.rank, step.stream, step.number});
-        held.emplace_back(step, FusedStep{step.rank, -1, first_of_[rank][grid]});
+        made[rank][grid].push_back(step);
+        held.emplace_back(step, Step{step.rank, -1, first_of_[rank][grid]});
       }
-      if (grid > 0) held.emplace_back(FusedStep{step.rank, -1, first_of_[rank][grid] - 1}, step);
+      if (grid > 0) held.emplace_back(Step{step.rank, -1, first_of_[rank][grid] - 1}, step);
     }
     for (const auto& [earlier, step] : held) order(earlier, step);
-    const std::optional<FusedStep> stuck = first_stuck();
+    const std::optional<Step> stuck = first_stuck();
     if (!stuck) return made;
-    const auto takes = std::find_if(held.begin(), held.end(), [&](const auto& one) {
-      return one.second.stream >= 0 && behind_of(one.second).contains(one.second);
+    const auto takes = std::ranges::find_if(held, [&](const auto& one) {
+      return one.second.actor >= 0 && behind_of(one.second).contains(one.second);
     });
-    const FusedStep& step = takes == held.end() ? held.front().first : takes->second;
+    const Step& step = takes == held.end() ? held.front().first : takes->second;
     throw Failure(
         fmt::format("tiles wait for transfer {} of stream {} of rank {}, which waits for tiles: a "
                     "copy within a GPU, a sum or a library's collective needs compute units, and "
                     "programs that wait may hold all of them",
-                    step.number, step.stream, step.rank),
+                    step.position, step.actor, step.rank),
         {.file = plan_file},
         "let tiles wait for copies between GPUs only, or for what is made before their launch",
         ExitCode::deadlock);
@@ -95,23 +90,17 @@ class ProgressProver {
  private:
   /// The k-th collective of a group is over once all members are there.
   void number_meetings(int rank) {
-    const std::vector<plan::Stream>& streams = plan_.code(rank).streams;
     std::map<std::int32_t, std::int64_t> counts;
-    for (std::int32_t s = 0; s < std::ssize(streams); ++s) {
-      std::int64_t position = 0;
-      plan::for_each_transfer(
-          streams[static_cast<std::size_t>(s)], rank,
-          [&](const plan::Transfer& transfer, const Indices&) {
-            const FusedStep step{rank, s, position++};
-            if (transfer.kind != plan::TransferKind::collective) return;
-            const FusedStep meeting{0, -2 - transfer.group, counts[transfer.group]++};
-            meeting_of_.emplace(step, meeting);
-            order(step, meeting);
-          });
-    }
+    for_each_transfer(plan_, rank,
+                      [&](const plan::Transfer& transfer, const Indices&, const Step& step) {
+                        if (transfer.kind != plan::TransferKind::collective) return;
+                        const Step meeting{0, -2 - transfer.group, counts[transfer.group]++};
+                        meeting_of_.emplace(step, meeting);
+                        order(step, meeting);
+                      });
   }
 
-  void order(FusedStep earlier, const FusedStep& later) {
+  void order(Step earlier, const Step& later) {
     const auto meeting = meeting_of_.find(earlier);
     if (meeting != meeting_of_.end() && meeting->second != later) earlier = meeting->second;
     waits_.try_emplace(earlier, 0);
@@ -120,36 +109,35 @@ class ProgressProver {
   }
 
   /// A wave or transfer that is never done.
-  std::optional<FusedStep> first_stuck() const {
-    std::map<FusedStep, int> waits = waits_;
-    std::vector<FusedStep> ready;
+  std::optional<Step> first_stuck() const {
+    std::map<Step, int> waits = waits_;
+    std::vector<Step> ready;
     for (const auto& [step, count] : waits)
       if (count == 0) ready.push_back(step);
     std::size_t done = 0;
     while (!ready.empty()) {
-      const FusedStep step = ready.back();
+      const Step step = ready.back();
       ready.pop_back();
       ++done;
       const auto after = after_.find(step);
       if (after == after_.end()) continue;
-      for (const FusedStep& later : after->second)
+      for (const Step& later : after->second)
         if (--waits[later] == 0) ready.push_back(later);
     }
     if (done == waits.size()) return std::nullopt;
-    const auto stuck = std::find_if(waits.begin(), waits.end(), [](const auto& one) {
-      return one.second > 0 && one.first.stream == -1;
-    });
-    return stuck == waits.end() ? FusedStep{0, 0, 0} : stuck->first;
+    const auto stuck = std::ranges::find_if(
+        waits, [](const auto& one) { return one.second > 0 && one.first.actor == -1; });
+    return stuck == waits.end() ? Step{0, 0, 0} : stuck->first;
   }
 
-  std::set<FusedStep> behind_of(const FusedStep& origin) const {
-    std::vector<FusedStep> open{origin};
-    std::set<FusedStep> seen;
+  std::set<Step> behind_of(const Step& origin) const {
+    std::vector<Step> open{origin};
+    std::set<Step> seen;
     while (!open.empty()) {
       const auto after = after_.find(open.back());
       open.pop_back();
       if (after == after_.end()) continue;
-      for (const FusedStep& later : after->second)
+      for (const Step& later : after->second)
         if (seen.insert(later).second) open.push_back(later);
     }
     return seen;
@@ -170,44 +158,37 @@ class ProgressProver {
       const FusedRank& of_rank = fusion.ranks[static_cast<std::size_t>(rank)];
       first_of_[static_cast<std::size_t>(rank)].push_back(number);
       for (const FusedWave& one : of_rank.waves) {
-        const FusedStep wave{rank, -1, number++};
+        const Step wave{rank, -1, number++};
         waits_.try_emplace(wave, 0);
-        if (wave.number > 0) order({rank, -1, wave.number - 1}, wave);
-        for (const Point& need : one.needs) order({need.rank, need.actor, need.position}, wave);
+        if (wave.position > 0) order({rank, -1, wave.position - 1}, wave);
+        for (const Point& need : one.needs) order(need, wave);
         for (const FusedPiece& piece : of_rank.pieces)
-          for (const Point& need : piece.needs) order({need.rank, need.actor, need.position}, wave);
+          for (const Point& need : piece.needs) order(need, wave);
       }
     }
     first_of_[static_cast<std::size_t>(rank)].push_back(number);
   }
 
   void add_transfers(int rank) {
-    const std::vector<plan::Stream>& streams = plan_.code(rank).streams;
-    for (std::int32_t s = 0; s < std::ssize(streams); ++s) {
-      std::int64_t position = 0;
-      plan::for_each_transfer(
-          streams[static_cast<std::size_t>(s)], rank,
-          [&](const plan::Transfer& transfer, const Indices& at) {
-            const FusedStep step{rank, s, position};
-            waits_.try_emplace(step, 0);
-            if (takes_units(transfer, at)) by_units_.insert(step);
-            if (position > 0) order({rank, s, position - 1}, step);
-            for (const plan::Dependency& dependency : transfer.after)
-              if (dependency.on_transfer())
-                order({static_cast<int>(dependency.rank(at)), dependency.stream,
-                       dependency.transfer(at)},
-                      step);
-            for (const Fusion& fusion : fusions_) {
-              const auto parts = fusion.part_waits.find(Point{rank, s, position});
-              if (parts == fusion.part_waits.end()) continue;
-              for (const PartWait& part : parts->second) add_part(part, step);
-            }
-            ++position;
-          });
-    }
+    for_each_transfer(plan_, rank,
+                      [&](const plan::Transfer& transfer, const Indices& at, const Step& step) {
+                        waits_.try_emplace(step, 0);
+                        if (takes_units(transfer, at)) by_units_.insert(step);
+                        if (step.position > 0) order({rank, step.actor, step.position - 1}, step);
+                        for (const plan::Dependency& dependency : transfer.after)
+                          if (dependency.on_transfer())
+                            order({static_cast<int>(dependency.rank(at)), dependency.stream,
+                                   dependency.transfer(at)},
+                                  step);
+                        for (const Fusion& fusion : fusions_) {
+                          const auto parts = fusion.part_waits.find(step);
+                          if (parts == fusion.part_waits.end()) continue;
+                          for (const PartWait& part : parts->second) add_part(part, step);
+                        }
+                      });
   }
 
-  void add_part(const PartWait& part, const FusedStep& transfer) {
+  void add_part(const PartWait& part, const Step& transfer) {
     std::int64_t first = 0;
     for (const Fusion& fusion : fusions_) {
       const FusedRank& of_rank = fusion.ranks[static_cast<std::size_t>(part.rank)];
@@ -222,10 +203,10 @@ class ProgressProver {
   const Fusions& fusions_;
   bool movers_;
   std::vector<std::vector<std::int64_t>> first_of_;  ///< by rank and grid its first wave; the end
-  std::map<FusedStep, FusedStep> meeting_of_;        ///< of collectives
-  std::set<FusedStep> by_units_;
-  std::map<FusedStep, int> waits_;
-  std::map<FusedStep, std::vector<FusedStep>> after_;
+  std::map<Step, Step> meeting_of_;                  ///< of collectives
+  std::set<Step> by_units_;
+  std::map<Step, int> waits_;
+  std::map<Step, std::vector<Step>> after_;
 };
 
 }  // namespace
@@ -242,7 +223,7 @@ void wait_in_front(const plan::Plan& plan, Fusions& fusions, bool movers,
       FusedRank& made = fusions[grid].ranks[rank];
       made.in_front = std::move(all[rank][grid]);
       const auto is_over = [&](const Point& need) {
-        return std::any_of(made.in_front.begin(), made.in_front.end(), [&](const Point& one) {
+        return std::ranges::any_of(made.in_front, [&](const Point& one) {
           return one.rank == need.rank && one.actor == need.actor && need.position <= one.position;
         });
       };

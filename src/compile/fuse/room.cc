@@ -14,7 +14,7 @@ bool Pairer::has_room(const OperandPair& pair) const {
   return has_longer_rows(tensor_of(pair.operand));
 }
 bool Pairer::has_room(const std::string& axis) const {
-  return std::any_of(made_.pairs.begin(), made_.pairs.end(), [&](const OperandPair& pair) {
+  return std::ranges::any_of(made_.pairs, [&](const OperandPair& pair) {
     const plan::Tensor& tensor = tensor_of(pair.operand);
     for (std::size_t i = 0; i < pair.kernel_axis.size(); ++i)
       if (axis_name(pair, pair.kernel_axis[i]) == axis && has_room(pair) &&
@@ -27,8 +27,8 @@ bool Pairer::has_room(const std::string& axis) const {
 bool Pairer::is_looped(const OperandPair& pair, std::size_t axis) const {
   const std::string& name = axis_name(pair, pair.kernel_axis[axis]);
   return kernel_.scheduler.is_persistent || name.empty() ||
-         std::any_of(kernel_.loops.begin(), kernel_.loops.end(),
-                     [&](const LoopDescription& loop) { return loop.axis == name; });
+         std::ranges::any_of(kernel_.loops,
+                             [&](const LoopDescription& loop) { return loop.axis == name; });
 }
 
 void Pairer::for_each_size(const OperandPair& pair, const UseSize& use) const {
@@ -37,7 +37,7 @@ void Pairer::for_each_size(const OperandPair& pair, const UseSize& use) const {
     for (const AccessDescription& access : kernel_.accesses) {
       if (access.id != id || access.axes.size() != pair.kernel->axes.size()) continue;
       for (std::size_t i = 0; i < access.axes.size(); ++i) {
-        const auto at = std::find(paired.begin(), paired.end(), i);
+        const auto at = std::ranges::find(paired, i);
         use(access, i, at == paired.end() ? -1 : static_cast<int>(at - paired.begin()));
       }
     }

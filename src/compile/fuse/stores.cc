@@ -54,7 +54,7 @@ class PushTaker {
   bool is_made(int rank, std::int32_t tensor) const {
     const auto& operands = plan_.code(rank).computes.front().operands;
     return plan_.tensors[index(tensor)].role != plan::Role::output &&
-           std::all_of(operands.begin(), operands.end(), [&](const plan::ComputeOperand& one) {
+           std::ranges::all_of(operands, [&](const plan::ComputeOperand& one) {
              return (one.tensor == tensor) == plan::makes(one.use);
            });
   }
@@ -68,8 +68,8 @@ class PushTaker {
     const plan::Compute& compute = plan_.code(rank).computes.front();
     for (std::size_t axis = 0; axis < whole.first.begin.size(); ++axis) {
       if (lie_alike(push, parts.front().first, parts.front().second)) return parts;
-      const bool is_single = std::any_of(
-          compute.operands.begin(), compute.operands.end(), [&](const plan::ComputeOperand& one) {
+      const bool is_single =
+          std::ranges::any_of(compute.operands, [&](const plan::ComputeOperand& one) {
             return one.tensor == push.source.tensor && one.axes[axis] >= 0 &&
                    compute.axes[index(one.axes[axis])].tile == 1;
           });
@@ -133,7 +133,7 @@ class PushTaker {
       for (std::size_t i = 0; i < streams[index(s)].items.size(); ++i) {
         const plan::Transfer& push = at(streams[index(s)], i);
         const bool waits_for_tiles =
-            std::all_of(push.after.begin(), push.after.end(), [&](const plan::Dependency& one) {
+            std::ranges::all_of(push.after, [&](const plan::Dependency& one) {
               return one.computed.has_value() && one.rank(here) == rank;
             });
         if (push.kind != plan::TransferKind::push || push.reduce != ReduceOp::none ||
@@ -161,7 +161,7 @@ class PushTaker {
   void add(std::vector<plan::Dependency>& after, const plan::Dependency& one, int rank) const {
     const Indices here{.rank = rank};
     const auto keep = [&](plan::Dependency dependency) {
-      if (std::find(after.begin(), after.end(), dependency) == after.end())
+      if (std::ranges::find(after, dependency) == after.end())
         after.push_back(std::move(dependency));
     };
     if (!one.on_transfer()) return keep(one);

@@ -98,7 +98,7 @@ class TaskMaker {
         kernel.inside.insert(kernel.inside.end(), wave.needs.begin(), wave.needs.end());
       for (const FusedPiece& piece : of_rank.pieces)
         kernel.inside.insert(kernel.inside.end(), piece.needs.begin(), piece.needs.end());
-      std::sort(kernel.inside.begin(), kernel.inside.end());
+      std::ranges::sort(kernel.inside);
       kernel.inside.erase(std::unique(kernel.inside.begin(), kernel.inside.end()),
                           kernel.inside.end());
       tasks.launches.push_back(fusion.compute);
@@ -127,7 +127,7 @@ class TaskMaker {
         at.rank = rank;
         for (const plan::Dependency& dependency : after) add_points(task, dependency, at);
         // From the own rank backwards, so that ranks that do the same list it alike.
-        std::sort(task.after.begin(), task.after.end(), [&](const Point& a, const Point& b) {
+        std::ranges::sort(task.after, [&](const Point& a, const Point& b) {
           return std::tuple(distance(rank, a.rank), a) < std::tuple(distance(rank, b.rank), b);
         });
         task.after.erase(std::unique(task.after.begin(), task.after.end()), task.after.end());

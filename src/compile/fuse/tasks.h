@@ -21,6 +21,20 @@ struct Point {
   auto operator<=>(const Point&) const = default;
 };
 
+/// visit(transfer, at, where it stands) of all transfers of a rank, in the order of their streams.
+template <class Visit>
+void for_each_transfer(const plan::Plan& plan, int rank, const Visit& visit) {
+  const std::vector<plan::Stream>& streams = plan.code(rank).streams;
+  for (Point point{.rank = rank}; point.actor < std::ssize(streams); ++point.actor) {
+    point.position = 0;
+    plan::for_each_transfer(streams[static_cast<std::size_t>(point.actor)], rank,
+                            [&](const plan::Transfer& transfer, const Indices& at) {
+                              visit(transfer, at, point);
+                              ++point.position;
+                            });
+  }
+}
+
 /// A part of the tiles of a rank's kernel (fusion.h).
 struct PartWait {
   int rank = 0;

@@ -83,25 +83,19 @@ class WaveFinder {
 
   /// What the streams of a rank bring to tiles of any rank, and take from them.
   void claim(int rank) {
-    const std::vector<plan::Stream>& streams = plan_.code(rank).streams;
-    for (std::int32_t s = 0; s < std::ssize(streams); ++s) {
-      std::int64_t position = 0;
-      plan::for_each_transfer(streams[static_cast<std::size_t>(s)], rank,
-                              [&](const plan::Transfer& transfer, const Indices& at) {
-                                const Point point{rank, s, position++};
-                                for (const int owner : owners_of(transfer, at))
-                                  add(owner, plan::evaluate(transfer.destination, at), point,
-                                      false);
-                                for (const plan::Dependency& dependency : transfer.after) {
-                                  if (dependency.on_transfer()) continue;
-                                  const auto of = static_cast<int>(dependency.rank(at));
-                                  if (dependency.computed)
-                                    add(of, plan::evaluate(*dependency.computed, at), point, true);
-                                  else
-                                    add_all(of, point);
-                                }
-                              });
-    }
+    for_each_transfer(plan_, rank,
+                      [&](const plan::Transfer& transfer, const Indices& at, const Point& point) {
+                        for (const int owner : owners_of(transfer, at))
+                          add(owner, plan::evaluate(transfer.destination, at), point, false);
+                        for (const plan::Dependency& dependency : transfer.after) {
+                          if (dependency.on_transfer()) continue;
+                          const auto of = static_cast<int>(dependency.rank(at));
+                          if (dependency.computed)
+                            add(of, plan::evaluate(*dependency.computed, at), point, true);
+                          else
+                            add_all(of, point);
+                        }
+                      });
   }
 
   /// Whose memory a transfer writes.
@@ -142,8 +136,8 @@ class WaveFinder {
         }
       }
       if (all[i].needs.empty()) continue;
-      const bool any = std::any_of(fusion_.operands.begin(), fusion_.operands.end(),
-                                   [](const FusedOperand& one) { return one.arrives; });
+      const bool any = std::ranges::any_of(fusion_.operands,
+                                           [](const FusedOperand& one) { return one.arrives; });
       for (FusedOperand& one : fusion_.operands)
         one.arrives |= !any && !plan::makes(operand_of(rank, one).use);
     }
@@ -226,11 +220,10 @@ class WaveFinder {
         made.pieces.push_back(std::move(piece));
     }
     if (!fusion_.loop.reorders) return;
-    std::stable_sort(made.pieces.begin(), made.pieces.end(),
-                     [&](const FusedPiece& a, const FusedPiece& b) {
-                       return std::pair(a.arrives, nearest(rank, a.needs)) <
-                              std::pair(b.arrives, nearest(rank, b.needs));
-                     });
+    std::ranges::stable_sort(made.pieces, [&](const FusedPiece& a, const FusedPiece& b) {
+      return std::pair(a.arrives, nearest(rank, a.needs)) <
+             std::pair(b.arrives, nearest(rank, b.needs));
+    });
   }
 
   /// By rank and stream the last transfer that is needed.
@@ -249,8 +242,7 @@ class WaveFinder {
   }
 
   const FusedOperand& fused(std::int32_t tensor) const {
-    return *std::find_if(fusion_.operands.begin(), fusion_.operands.end(),
-                         [&](const FusedOperand& one) { return one.tensor == tensor; });
+    return *std::ranges::find(fusion_.operands, tensor, &FusedOperand::tensor);
   }
 
   void mark(std::int32_t tensor, bool takes) {
@@ -365,9 +357,9 @@ class WaveFinder {
       }
     }
     join(made.waves);
-    std::stable_sort(
-        made.waves.begin(), made.waves.end(),
-        [&](const FusedWave& a, const FusedWave& b) { return key(rank, a) < key(rank, b); });
+    std::ranges::stable_sort(made.waves, [&](const FusedWave& a, const FusedWave& b) {
+      return key(rank, a) < key(rank, b);
+    });
     for (const auto& [takers, part] : part_of) {
       std::set<int> ranks;
       for (const Point& taker : takers) {
@@ -376,8 +368,7 @@ class WaveFinder {
       }
       std::vector<int>& told = made.parts[static_cast<std::size_t>(part)].told;
       told.assign(ranks.begin(), ranks.end());
-      std::sort(told.begin(), told.end(),
-                [&](int a, int b) { return distance(rank, a) < distance(rank, b); });
+      std::ranges::sort(told, [&](int a, int b) { return distance(rank, a) < distance(rank, b); });
     }
     return made;
   }

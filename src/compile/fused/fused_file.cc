@@ -54,7 +54,7 @@ bool adds_up(const std::vector<plan::Item>& items, const plan::Plan& plan,
   const auto is_it = [&](const plan::Region& region) {
     return &plan.tensors[static_cast<std::size_t>(region.tensor)] == &tensor;
   };
-  return std::any_of(items.begin(), items.end(), [&](const plan::Item& item) {
+  return std::ranges::any_of(items, [&](const plan::Item& item) {
     if (const auto* loop = std::get_if<plan::Loop>(&item))
       return adds_up(loop->items, plan, tensor);
     const auto& one = std::get<plan::Transfer>(item);
@@ -71,7 +71,7 @@ bool is_summand(const plan::Plan& plan, const plan::Tensor& tensor) {
 }
 
 bool only_copy(const std::vector<plan::Item>& items) {
-  return std::all_of(items.begin(), items.end(), [](const plan::Item& item) {
+  return std::ranges::all_of(items, [](const plan::Item& item) {
     if (const auto* loop = std::get_if<plan::Loop>(&item)) return only_copy(loop->items);
     const auto& transfer = std::get<plan::Transfer>(item);
     return transfer.kind != plan::TransferKind::collective && transfer.reduce == ReduceOp::none;
@@ -112,9 +112,8 @@ FusedFile::FusedFile(const KernelRequest& request, const plan::Plan& plan,
                        carries_ ? carried_data(grids_.plan, plan_file) : CarriedData{})) {}
 
 bool FusedFile::takes_movers() const {
-  const bool waits = std::any_of(fusions_.begin(), fusions_.end(), [](const Fusion& one) {
-    return one.waits() || one.waits_in_loop();
-  });
+  const bool waits = std::ranges::any_of(
+      fusions_, [](const Fusion& one) { return one.waits() || one.waits_in_loop(); });
   return !waits || description_.scheduler.loop >= 0;
 }
 
@@ -158,9 +157,8 @@ const plan::Tensor& FusedFile::made_by(const Fusion& fusion) const {
   const plan::Plan& plan = grids_.plan;
   const plan::Compute& compute =
       plan.codes.front().computes[static_cast<std::size_t>(fusion.compute)];
-  const auto made =
-      std::find_if(compute.operands.begin(), compute.operands.end(),
-                   [](const plan::ComputeOperand& one) { return plan::makes(one.use); });
+  const auto made = std::ranges::find_if(
+      compute.operands, [](const plan::ComputeOperand& one) { return plan::makes(one.use); });
   return plan.tensors[static_cast<std::size_t>(made->tensor)];
 }
 
@@ -191,8 +189,7 @@ void FusedFile::add(const Epilogue& epilogue, Fusions& fusions,
           "leave it out and apply it to the result, or take a plan whose sums are whole, as "
           "ag-gemm and a2a-gemm");
     for (FusedExtra& extra : fusion.extras)
-      extra.is_added_once = std::find(epilogue.added.begin(), epilogue.added.end(), extra.name) !=
-                            epilogue.added.end();
+      extra.is_added_once = std::ranges::find(epilogue.added, extra.name) != epilogue.added.end();
   }
   lines.emplace_back("def epilogue(product, of):");
   lines.emplace_back(

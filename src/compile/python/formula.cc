@@ -49,8 +49,6 @@ Whole shifted(I a, I b) {
   return by ? product(a, *by) : by;
 }
 
-using Infix = Whole (*)(I, I);
-
 constexpr std::pair<std::string_view, Infix> kInfix[] = {
     {"+", sum},
     {"-", difference},
@@ -63,6 +61,8 @@ constexpr std::pair<std::string_view, Infix> kInfix[] = {
     {">=", [](I a, I b) { return Whole(a >= b); }},
     {"==", [](I a, I b) { return Whole(a == b); }},
     {"!=", [](I a, I b) { return Whole(a != b); }},
+    {"is", [](I a, I b) { return Whole(a == b); }},
+    {"is not", [](I a, I b) { return Whole(a != b); }},
     {"and", [](I a, I b) { return Whole(a != 0 ? b : a); }},
     {"or", [](I a, I b) { return Whole(a != 0 ? a : b); }},
     {"min", [](I a, I b) { return Whole(std::min(a, b)); }},
@@ -76,15 +76,19 @@ constexpr std::pair<std::string_view, Infix> kInfix[] = {
     {"**", power}};
 
 const std::pair<std::string_view, Infix>* infix_of(std::string_view op) {
-  return std::find_if(std::begin(kInfix), std::end(kInfix),
-                      [&](const auto& one) { return one.first == op; });
+  return std::ranges::find_if(kInfix, [&](const auto& one) { return one.first == op; });
 }
 
 }  // namespace
 
-std::optional<std::int64_t> infix(std::string_view op, std::int64_t a, std::int64_t b) {
+Infix infix_named(std::string_view op) {
   const auto* found = infix_of(op);
-  return found == std::end(kInfix) ? std::nullopt : found->second(a, b);
+  return found == std::end(kInfix) ? nullptr : found->second;
+}
+
+std::optional<std::int64_t> infix(std::string_view op, std::int64_t a, std::int64_t b) {
+  const Infix computed = infix_named(op);
+  return computed == nullptr ? std::nullopt : computed(a, b);
 }
 
 std::optional<std::int64_t> integer_in(std::string_view literal) {
@@ -172,7 +176,7 @@ class FormulaReader {
   }
 
   bool name(std::string text) {
-    auto at = std::find(made_.names_.begin(), made_.names_.end(), text);
+    auto at = std::ranges::find(made_.names_, text);
     if (at == made_.names_.end()) at = made_.names_.insert(at, std::move(text));
     return step(Formula::Operation::name, at - made_.names_.begin());
   }

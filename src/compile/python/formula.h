@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hemiola::compile {
@@ -48,10 +49,27 @@ class Formula {
   std::vector<std::string> names_;
 };
 
-/// a OP b as Python has it, for an operator, "min", "max" or "cdiv"; `and` and `or` give one of the
-/// two. Nothing: there is no such operator, the result has more than 64 bits, or something is
-/// divided by zero.
+/// a OP b of whole numbers. Nothing: the result has more than 64 bits, or something is divided by
+/// zero.
+using Infix = std::optional<std::int64_t> (*)(std::int64_t a, std::int64_t b);
+/// As Python has it, for an operator, "min", "max" or "cdiv"; `and` and `or` give one of the two.
+/// Null: there is no such operator.
+Infix infix_named(std::string_view op);
+/// Nothing also where there is no such operator.
 std::optional<std::int64_t> infix(std::string_view op, std::int64_t a, std::int64_t b);
+
+/// tl.swizzle2d(i, j, size_i, size_j, size_g) as Triton has it (language/standard.py): groups of
+/// rows, column by column. compute(op, a, b) is a OP b of numbers of any kind.
+template <class Number, class Compute>
+std::pair<Number, Number> swizzled(const std::vector<Number>& of, const Compute& compute) {
+  const Number id = compute("+", compute("*", of[0], of[3]), of[1]);
+  const Number in_group = compute("*", of[4], of[3]);
+  const Number first = compute("*", compute("//", id, in_group), of[4]);
+  const Number rows = compute("min", compute("-", of[2], first), of[4]);
+  const Number inside = compute("%", id, in_group);
+  return {compute("+", first, compute("%", inside, rows)), compute("//", inside, rows)};
+}
+
 /// A literal: "12", "1_000", "0x1F"; nothing for anything else.
 std::optional<std::int64_t> integer_in(std::string_view literal);
 /// What stands in the quotes of a literal, without its prefix; escapes are as they are written.

@@ -12,9 +12,8 @@ namespace {
 const Node* program_number_in(const Source& source, const Node& node) {
   std::vector<const Node*> calls;
   find_all(node, Kind::call, calls);
-  const auto found = std::find_if(calls.begin(), calls.end(), [&](const Node* call) {
-    return asks_for_program(source, *call);
-  });
+  const auto found = std::ranges::find_if(
+      calls, [&](const Node* call) { return asks_for_program(source, *call); });
   return found == calls.end() ? nullptr : *found;
 }
 
@@ -41,7 +40,7 @@ void locals_in(const Source& source, const Node& node, std::set<std::string>& na
 bool is_everywhere(const std::string& module) {
   static constexpr std::array kRoots{"triton", "torch", "math", "typing", "os", "sys", "functools"};
   const std::string root = module.substr(0, module.find('.'));
-  return std::find(kRoots.begin(), kRoots.end(), root) != kRoots.end();
+  return std::ranges::find(kRoots, root) != kRoots.end();
 }
 
 std::string verbatim(const Function& function) {
@@ -102,7 +101,7 @@ void KernelNeeds::need(const Module& from, const std::string& name) {
       return;
     }
     if (function == &kernel_ || !function->is_jit ||
-        std::find(helpers_.begin(), helpers_.end(), function) != helpers_.end())
+        std::ranges::find(helpers_, function) != helpers_.end())
       return;
     collect(*function);
     helpers_.push_back(function);

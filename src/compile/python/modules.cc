@@ -282,7 +282,7 @@ const Module* Library::find_dotted(const std::string& from_file, const std::stri
   std::size_t dots = 0;
   while (dots < dotted.size() && dotted[dots] == '.') ++dots;
   std::string path = dotted.substr(dots);
-  std::replace(path.begin(), path.end(), '.', '/');
+  std::ranges::replace(path, '.', '/');
   const auto in = [&](const fs::path& base) -> const Module* {
     const fs::path whole = path.empty() ? base : base / path;
     if (!path.empty()) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "core/names.h"
 #include "core/text.h"
 
 #if HEMIOLA_TREE_SITTER
@@ -23,7 +24,7 @@ const Node* Node::child(Field role) const {
 }
 
 int Source::line(std::uint32_t offset) const {
-  return static_cast<int>(std::upper_bound(lines_.begin(), lines_.end(), offset) - lines_.begin());
+  return static_cast<int>(std::ranges::upper_bound(lines_, offset) - lines_.begin());
 }
 
 int Source::column(std::uint32_t offset) const {
@@ -35,11 +36,11 @@ SourceLocation Source::where(std::uint32_t offset) const {
 }
 
 std::uint32_t Source::line_begin(std::uint32_t offset) const {
-  return *std::prev(std::upper_bound(lines_.begin(), lines_.end(), offset));
+  return *std::prev(std::ranges::upper_bound(lines_, offset));
 }
 
 std::uint32_t Source::line_end(std::uint32_t offset) const {
-  const auto next = std::upper_bound(lines_.begin(), lines_.end(), offset);
+  const auto next = std::ranges::upper_bound(lines_, offset);
   return next == lines_.end() ? static_cast<std::uint32_t>(text_.size()) : *next;
 }
 
@@ -65,120 +66,83 @@ std::string Source::between(const Node& node, std::size_t i) const {
 #if HEMIOLA_TREE_SITTER
 namespace {
 
-struct KindName {
-  const char* name;
-  Kind kind;
-};
-constexpr std::array kKinds{
-    KindName{"argument_list", Kind::argument_list},
-    KindName{"as_pattern", Kind::as_pattern},
-    KindName{"assert_statement", Kind::assert_statement},
-    KindName{"assignment", Kind::assignment},
-    KindName{"attribute", Kind::attribute},
-    KindName{"augmented_assignment", Kind::augmented_assignment},
-    KindName{"binary_operator", Kind::binary_operator},
-    KindName{"block", Kind::block},
-    KindName{"boolean_operator", Kind::boolean_operator},
-    KindName{"break_statement", Kind::break_statement},
-    KindName{"call", Kind::call},
-    KindName{"class_definition", Kind::class_definition},
-    KindName{"comparison_operator", Kind::comparison_operator},
-    KindName{"concatenated_string", Kind::concatenated_string},
-    KindName{"conditional_expression", Kind::conditional_expression},
-    KindName{"continue_statement", Kind::continue_statement},
-    KindName{"decorated_definition", Kind::decorated_definition},
-    KindName{"decorator", Kind::decorator},
-    KindName{"default_parameter", Kind::default_parameter},
-    KindName{"delete_statement", Kind::delete_statement},
-    KindName{"dictionary", Kind::dictionary},
-    KindName{"dictionary_splat", Kind::dictionary_splat},
-    KindName{"dictionary_splat_pattern", Kind::dictionary_splat_pattern},
-    KindName{"dotted_name", Kind::dotted_name},
-    KindName{"aliased_import", Kind::aliased_import},
-    KindName{"elif_clause", Kind::elif_clause},
-    KindName{"ellipsis", Kind::ellipsis},
-    KindName{"else_clause", Kind::else_clause},
-    KindName{"except_clause", Kind::except_clause},
-    KindName{"expression_list", Kind::expression_list},
-    KindName{"expression_statement", Kind::expression_statement},
-    KindName{"false", Kind::false_},
-    KindName{"finally_clause", Kind::finally_clause},
-    KindName{"float", Kind::float_},
-    KindName{"for_in_clause", Kind::for_in_clause},
-    KindName{"for_statement", Kind::for_statement},
-    KindName{"function_definition", Kind::function_definition},
-    KindName{"generator_expression", Kind::generator_expression},
-    KindName{"identifier", Kind::identifier},
-    KindName{"if_clause", Kind::if_clause},
-    KindName{"if_statement", Kind::if_statement},
-    KindName{"import_from_statement", Kind::import_from_statement},
-    KindName{"import_prefix", Kind::import_prefix},
-    KindName{"import_statement", Kind::import_statement},
-    KindName{"integer", Kind::integer},
-    KindName{"keyword_argument", Kind::keyword_argument},
-    KindName{"keyword_separator", Kind::keyword_separator},
-    KindName{"lambda", Kind::lambda},
-    KindName{"list", Kind::list},
-    KindName{"list_comprehension", Kind::list_comprehension},
-    KindName{"list_pattern", Kind::list_pattern},
-    KindName{"list_splat", Kind::list_splat},
-    KindName{"list_splat_pattern", Kind::list_splat_pattern},
-    KindName{"module", Kind::module},
-    KindName{"named_expression", Kind::named_expression},
-    KindName{"none", Kind::none},
-    KindName{"not_operator", Kind::not_operator},
-    KindName{"pair", Kind::pair},
-    KindName{"parameters", Kind::parameters},
-    KindName{"parenthesized_expression", Kind::parenthesized_expression},
-    KindName{"pass_statement", Kind::pass_statement},
-    KindName{"pattern_list", Kind::pattern_list},
-    KindName{"positional_separator", Kind::positional_separator},
-    KindName{"raise_statement", Kind::raise_statement},
-    KindName{"relative_import", Kind::relative_import},
-    KindName{"return_statement", Kind::return_statement},
-    KindName{"slice", Kind::slice},
-    KindName{"string", Kind::string},
-    KindName{"subscript", Kind::subscript},
-    KindName{"true", Kind::true_},
-    KindName{"try_statement", Kind::try_statement},
-    KindName{"tuple", Kind::tuple},
-    KindName{"tuple_pattern", Kind::tuple_pattern},
-    KindName{"typed_default_parameter", Kind::typed_default_parameter},
-    KindName{"typed_parameter", Kind::typed_parameter},
-    KindName{"unary_operator", Kind::unary_operator},
-    KindName{"while_statement", Kind::while_statement},
-    KindName{"wildcard_import", Kind::wildcard_import},
-    KindName{"with_clause", Kind::with_clause},
-    KindName{"with_item", Kind::with_item},
-    KindName{"with_statement", Kind::with_statement},
-};
-
-struct FieldName {
-  const char* name;
-  Field field;
-};
-constexpr std::array kFields{
-    FieldName{"alias", Field::alias},
-    FieldName{"alternative", Field::alternative},
-    FieldName{"arguments", Field::arguments},
-    FieldName{"attribute", Field::attribute},
-    FieldName{"body", Field::body},
-    FieldName{"condition", Field::condition},
-    FieldName{"consequence", Field::consequence},
-    FieldName{"definition", Field::definition},
-    FieldName{"function", Field::function},
-    FieldName{"key", Field::key},
-    FieldName{"left", Field::left},
-    FieldName{"module_name", Field::module_name},
-    FieldName{"name", Field::name},
-    FieldName{"object", Field::object},
-    FieldName{"parameters", Field::parameters},
-    FieldName{"return_type", Field::return_type},
-    FieldName{"right", Field::right},
-    FieldName{"subscript", Field::subscript},
-    FieldName{"type", Field::type},
-    FieldName{"value", Field::value},
-};
+/// In the order of Kind and of Field; what nobody looks at has no name.
+constexpr std::array<std::string_view, 71> kKinds{"",
+                                                  "argument_list",
+                                                  "assert_statement",
+                                                  "assignment",
+                                                  "attribute",
+                                                  "augmented_assignment",
+                                                  "binary_operator",
+                                                  "block",
+                                                  "boolean_operator",
+                                                  "break_statement",
+                                                  "call",
+                                                  "class_definition",
+                                                  "comparison_operator",
+                                                  "concatenated_string",
+                                                  "conditional_expression",
+                                                  "continue_statement",
+                                                  "decorated_definition",
+                                                  "decorator",
+                                                  "default_parameter",
+                                                  "dictionary",
+                                                  "dictionary_splat",
+                                                  "dictionary_splat_pattern",
+                                                  "aliased_import",
+                                                  "elif_clause",
+                                                  "else_clause",
+                                                  "except_clause",
+                                                  "expression_list",
+                                                  "expression_statement",
+                                                  "false",
+                                                  "finally_clause",
+                                                  "float",
+                                                  "for_in_clause",
+                                                  "for_statement",
+                                                  "function_definition",
+                                                  "generator_expression",
+                                                  "identifier",
+                                                  "if_clause",
+                                                  "if_statement",
+                                                  "import_from_statement",
+                                                  "import_statement",
+                                                  "integer",
+                                                  "keyword_argument",
+                                                  "keyword_separator",
+                                                  "lambda",
+                                                  "list",
+                                                  "list_comprehension",
+                                                  "list_pattern",
+                                                  "list_splat",
+                                                  "list_splat_pattern",
+                                                  "named_expression",
+                                                  "none",
+                                                  "not_operator",
+                                                  "pair",
+                                                  "parameters",
+                                                  "parenthesized_expression",
+                                                  "pass_statement",
+                                                  "pattern_list",
+                                                  "return_statement",
+                                                  "slice",
+                                                  "string",
+                                                  "subscript",
+                                                  "true",
+                                                  "try_statement",
+                                                  "tuple",
+                                                  "tuple_pattern",
+                                                  "typed_default_parameter",
+                                                  "typed_parameter",
+                                                  "unary_operator",
+                                                  "while_statement",
+                                                  "wildcard_import",
+                                                  "with_statement"};
+constexpr std::array<std::string_view, 20> kFields = {
+    "",           "alias",     "alternative", "arguments",  "attribute",
+    "body",       "condition", "consequence", "definition", "function",
+    "key",        "left",      "module_name", "name",       "object",
+    "parameters", "right",     "subscript",   "type",       "value"};
 
 /// Symbols and fields of the grammar as ours, looked up once per file.
 struct Vocabulary {
@@ -188,14 +152,12 @@ struct Vocabulary {
       const auto symbol = static_cast<TSSymbol>(i);
       if (ts_language_symbol_type(language, symbol) != TSSymbolTypeRegular) continue;
       const char* name = ts_language_symbol_name(language, symbol);
-      for (const KindName& known : kKinds)
-        if (std::strcmp(known.name, name) == 0) kinds[i] = known.kind;
+      kinds[i] = value_named<Kind>(kKinds, name).value_or(Kind::other);
     }
     fields.resize(ts_language_field_count(language) + 1, Field::none);
     for (std::uint32_t i = 1; i < fields.size(); ++i) {
       const char* name = ts_language_field_name_for_id(language, static_cast<TSFieldId>(i));
-      for (const FieldName& known : kFields)
-        if (name != nullptr && std::strcmp(known.name, name) == 0) fields[i] = known.field;
+      if (name != nullptr) fields[i] = value_named<Field>(kFields, name).value_or(Field::none);
     }
   }
 

@@ -58,8 +58,7 @@ class PythonRules {
     // A comment ends with its line, whatever stands there.
     const auto is_there = [&](const Comment& one) { return one.end + 1 == begin; };
     const bool goes_on =
-        begin > 1 && text[begin - 2] == '\\' &&
-        std::none_of(source_.comments().begin(), source_.comments().end(), is_there);
+        begin > 1 && text[begin - 2] == '\\' && std::ranges::none_of(source_.comments(), is_there);
     return goes_on ? std::nullopt : std::optional(before);
   }
 
@@ -88,16 +87,16 @@ class PythonRules {
       const auto is_body = [](const Node* child) {
         return child->kind == Kind::block && !child->children.empty();
       };
-      if (std::none_of(node.children.begin(), node.children.end(), is_body))
+      if (std::ranges::none_of(node.children, is_body))
         refuse(node, "a statement has to follow, further in");
     }
     if (node.kind == Kind::identifier &&
-        std::find(kKeywords.begin(), kKeywords.end(), source_.text(node)) != kKeywords.end())
+        std::ranges::find(kKeywords, source_.text(node)) != kKeywords.end())
       refuse(node, "'" + std::string(source_.text(node)) + "' is no name");
     // Of Python 2, and of languages with types that the grammar knows.
     static constexpr std::array<std::string_view, 3> kOthers = {
         "constrained_type", "exec_statement", "print_statement"};
-    if (std::find(kOthers.begin(), kOthers.end(), node.name) != kOthers.end())
+    if (std::ranges::find(kOthers, node.name) != kOthers.end())
       refuse(node, "this is of another language");
     if (node.kind == Kind::argument_list) arguments(node);
     if (node.kind == Kind::parameters) parameters(node);

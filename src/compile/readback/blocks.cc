@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "compile/python/formula.h"
 #include "compile/readback/term.h"
 #include "core/index.h"
 
@@ -52,7 +53,7 @@ Value permuted(const Walker& walker, const Arguments& given) {
   const Value& of = given.positional[0];
   std::vector<std::size_t> order;
   for (const std::int64_t axis : listed(walker, given, "an axis")) {
-    const bool is_new = std::find(order.begin(), order.end(), index(axis)) == order.end();
+    const bool is_new = std::ranges::find(order, index(axis)) == order.end();
     if (axis < 0 || axis >= std::ssize(of.axes) || !is_new)
       walker.refuse(*given.node, "an axis of this kind");
     order.push_back(index(axis));
@@ -86,7 +87,7 @@ Value split(const Arguments& given) {
 std::optional<Value> shaped(const Walker& walker, std::string_view name, const Arguments& given) {
   const std::vector<Value>& values = given.positional;
   const auto is = [&](std::initializer_list<std::string_view> names) {
-    return std::find(names.begin(), names.end(), name) != names.end();
+    return std::ranges::find(names, name) != names.end();
   };
   if (values.empty()) return std::nullopt;
   if (is({"sum", "max", "min", "argmax", "argmin", "cumsum"})) return reduced(walker, name, given);
@@ -125,17 +126,6 @@ std::vector<Along> shape_of(const Walker& walker, const Value& value, const Node
   return made;
 }
 
-/// tl.swizzle2d as Triton has it (language/standard.py). Nothing: not of five numbers.
-static std::optional<Value> swizzled(const std::vector<Value>& of) {
-  if (of.size() != 5) return std::nullopt;
-  const Value id = binary("+", binary("*", of[0], of[3]), of[1]);
-  const Value in_group = binary("*", of[4], of[3]);
-  const Value first = binary("*", binary("//", id, in_group), of[4]);
-  const Value rows = binary("min", binary("-", of[2], first), of[4]);
-  const Value inside = binary("%", id, in_group);
-  return list({binary("+", first, binary("%", inside, rows)), binary("//", inside, rows)});
-}
-
 static std::optional<Value> arithmetic(std::string_view name, const std::vector<Value>& of,
                                        const Node* node) {
   if (name == "cdiv" && of.size() == 2)
@@ -145,7 +135,10 @@ static std::optional<Value> arithmetic(std::string_view name, const std::vector<
   if (name == "where" && of.size() == 3) return where(of[0], of[1], of[2], node);
   if (name == "clamp" && of.size() >= 3)
     return binary("min", binary("max", of[0], of[1], node), of[2], node);
-  return name == "swizzle2d" ? swizzled(of) : std::nullopt;
+  if (name != "swizzle2d" || of.size() != 5) return std::nullopt;
+  const auto [row, column] =
+      swizzled(of, [](const char* op, const Value& a, const Value& b) { return binary(op, a, b); });
+  return list({row, column});
 }
 
 Value advanced(const Walker& walker, const Value& pointer, const Value& by, const Node& node) {
@@ -163,13 +156,8 @@ std::optional<Value> block_function(const Walker& walker, std::string_view name,
                                     const Arguments& given) {
   const std::vector<Value>& values = given.positional;
   const Node& node = *given.node;
-  const auto need = [&](const char* what, std::size_t position) -> const Value& {
-    const Value* value = given.find(what, position);
-    if (value == nullptr) walker.refuse(node, fmt::format("'{}' is not given", what));
-    return *value;
-  };
   const auto is = [&](std::initializer_list<std::string_view> names) {
-    return std::find(names.begin(), names.end(), name) != names.end();
+    return std::ranges::find(names, name) != names.end();
   };
   if (is({"static_assert", "device_assert", "assume", "device_print", "static_print"}))
     return Value{};
@@ -184,12 +172,12 @@ std::optional<Value> block_function(const Walker& walker, std::string_view name,
   if (is({"zeros", "full"})) {
     Value made{.type = Type::number};
     if (name == "full") {
-      const Value& filled = need("value", 1);
+      const Value& filled = need(walker, given, "value", 1);
       made.type = filled.is_number() ? Type::number : Type::data;
       made.base = filled.is_number() ? filled.base : 0;
       made.term = filled.term;
     }
-    made.axes = shape_of(walker, need("shape", 0), node);
+    made.axes = shape_of(walker, need(walker, given, "shape", 0), node);
     return made;
   }
   if (is({"max_contiguous", "multiple_of", "max_constancy", "constexpr"}) && !values.empty())
@@ -224,8 +212,8 @@ BlockTouch touched_by(const Walker& walker, const std::vector<Value>& items, con
     made.touched[i].stride = strides[i];
     made.base = plus(made.base, times(at[i], strides[i]));
     const bool is_beyond = at[i] < 0 || at[i] + block[i] > shape[i];
-    const bool is_cut = checked == nullptr || std::find(cut.begin(), cut.end(),
-                                                        static_cast<std::int64_t>(i)) != cut.end();
+    const bool is_cut =
+        checked == nullptr || std::ranges::find(cut, static_cast<std::int64_t>(i)) != cut.end();
     if (is_beyond && !is_cut)
       walker.wrong(node, fmt::format("a block reaches to {} of axis {}, which has {}, and its ends "
                                      "are not checked (boundary_check)",

@@ -49,7 +49,7 @@ std::vector<JointAxis> joint(const std::vector<const Region*>& regions) {
     }
     if (is_same) continue;
     const bool are_rows =
-        std::all_of(regions.begin(), regions.end(), [](const Region* one) { return is_row(*one); });
+        std::ranges::all_of(regions, [](const Region* one) { return is_row(*one); });
     if (!are_rows || regions[r]->elements() != regions.front()->elements()) return {};
     return {{regions.front()->elements(), std::vector<std::int64_t>(regions.size(), 1)}};
   }
@@ -74,8 +74,8 @@ std::vector<Strip> strips_of(const std::vector<const Region*>& given) {
   Region sorted;
   if (regions.size() == 1) {
     sorted = *regions.front();
-    std::stable_sort(sorted.axes.begin(), sorted.axes.end(),
-                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::ranges::stable_sort(sorted.axes,
+                             [](const auto& a, const auto& b) { return a.second > b.second; });
     regions = {&sorted};
   }
   std::vector<JointAxis> axes = joint(regions);
@@ -83,7 +83,7 @@ std::vector<Strip> strips_of(const std::vector<const Region*>& given) {
   Strip strip;
   for (const Region* region : regions) strip.offsets.push_back(region->offset);
   const auto& last = axes.back().strides;
-  if (std::all_of(last.begin(), last.end(), [](std::int64_t stride) { return stride == 1; })) {
+  if (std::ranges::all_of(last, [](std::int64_t stride) { return stride == 1; })) {
     strip.run = axes.back().count;
     axes.pop_back();
   }
@@ -156,10 +156,9 @@ std::vector<Strip> BodyWriter::paired(const HostOp& op) const {
   for (const Region& region : op.regions) regions.push_back(&region);
   for (const Region* region : regions)
     if (region->elements() != regions.front()->elements())
-      throw Failure(fmt::format("{} elements are moved to {}", region->elements(),
-                                regions.front()->elements()),
-                    target_.reading.walker.module().source.where(op.node->begin), "",
-                    ExitCode::wrong_program);
+      target_.reading.walker.wrong(*op.node,
+                                   fmt::format("{} elements are moved to {}", region->elements(),
+                                               regions.front()->elements()));
   const std::vector<Strip> strips = strips_of(regions);
   if (strips.empty())
     target_.reading.walker.refuse(*op.node,
@@ -168,24 +167,12 @@ std::vector<Strip> BodyWriter::paired(const HostOp& op) const {
   return strips;
 }
 
-void BodyWriter::copy(const HostOp& op, std::int64_t slice, std::int64_t slices) {
-  const bool pushes = op.regions[0].rank != target_.rank;
-  const bool pulls = op.regions[1].rank != target_.rank;
-  if (pushes && pulls) target_.reading.walker.refuse(*op.node, "a copy from one peer to another");
-  for (const Strip& strip : paired(op)) {
-    Op made{.kind = pushes  ? OpKind::put
-                    : pulls ? OpKind::get
-                            : OpKind::copy,
-            .channel = pushes || pulls ? program::Channel::any : program::Channel::none};
-    made.dst = {operand(op.regions[0], strip, 0)};
-    made.src = {operand(op.regions[1], strip, 1)};
-    made.slice = static_cast<std::int32_t>(slice);
-    made.slices = static_cast<std::int32_t>(slices);
-    add(std::move(made), op.node);
-  }
+void BodyWriter::transfer(const HostOp& op, std::int64_t slice, std::int64_t slices) {
+  for (const Strip& strip : paired(op)) move(strip, op.regions, op.node, slice, slices);
 }
 
-void BodyWriter::move(const Strip& strip, const std::vector<Region>& regions, const Node* node) {
+void BodyWriter::move(const Strip& strip, const std::vector<Region>& regions, const Node* node,
+                      std::int64_t slice, std::int64_t slices) {
   const bool pushes = regions[0].rank != target_.rank;
   const bool pulls = std::any_of(regions.begin() + 1, regions.end(),
                                  [&](const Region& region) { return region.rank != target_.rank; });
@@ -202,25 +189,9 @@ void BodyWriter::move(const Strip& strip, const std::vector<Region>& regions, co
   made.dst = {operand(regions[0], strip, 0)};
   for (std::size_t i = 1; i < regions.size(); ++i)
     made.src.push_back(operand(regions[i], strip, i));
+  made.slice = static_cast<std::int32_t>(slice);
+  made.slices = static_cast<std::int32_t>(slices);
   add(std::move(made), node);
-}
-
-void BodyWriter::reduce(const HostOp& op, std::int64_t slice, std::int64_t slices) {
-  const bool pushes = op.regions[0].rank != target_.rank;
-  const bool pulls = std::any_of(op.regions.begin() + 1, op.regions.end(),
-                                 [&](const Region& region) { return region.rank != target_.rank; });
-  for (const Strip& strip : paired(op)) {
-    Op made{.kind = pulls ? (pushes ? OpKind::read_reduce_send : OpKind::read_reduce)
-                          : (pushes ? OpKind::reduce_send : OpKind::reduce),
-            .channel = pushes || pulls ? program::Channel::any : program::Channel::none};
-    made.reduce = ReduceOp::sum;
-    made.dst = {operand(op.regions[0], strip, 0)};
-    for (std::size_t i = 1; i < op.regions.size(); ++i)
-      made.src.push_back(operand(op.regions[i], strip, i));
-    made.slice = static_cast<std::int32_t>(slice);
-    made.slices = static_cast<std::int32_t>(slices);
-    add(std::move(made), op.node);
-  }
 }
 
 void BodyWriter::through_switch(const HostOp& op, std::int32_t group, std::int64_t slice,

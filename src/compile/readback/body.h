@@ -80,12 +80,11 @@ class BodyWriter {
  public:
   BodyWriter(const BodyTarget& target, program::Body& body) : target_(target), body_(body) {}
 
-  /// The share of a workgroup, or, of copy engines, all of it.
-  void copy(const HostOp& op, std::int64_t slice = 0, std::int64_t slices = 1);
+  /// A copy or a sum: the share of a workgroup, or, of copy engines, all of it.
+  void transfer(const HostOp& op, std::int64_t slice = 0, std::int64_t slices = 1);
   /// Rows of target and sources, of which there are two where they are added up.
-  void move(const Strip& strip, const std::vector<Region>& regions, const Node* node);
-  /// The share of a workgroup.
-  void reduce(const HostOp& op, std::int64_t slice, std::int64_t slices);
+  void move(const Strip& strip, const std::vector<Region>& regions, const Node* node,
+            std::int64_t slice = 0, std::int64_t slices = 1);
   /// Of what goes through the switch. `group`: of the program.
   void through_switch(const HostOp& op, std::int32_t group, std::int64_t slice,
                       std::int64_t slices);

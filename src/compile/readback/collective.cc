@@ -50,12 +50,8 @@ std::vector<Meeting> meetings_of(const Reading& reading) {
         if (op.kind != HostOp::Kind::collective) continue;
         if (!collective_named(op.name))
           reading.walker.refuse(*op.node, fmt::format("a collective '{}'", op.name));
-        const auto wrong = [&](const std::string& what) {
-          throw Failure(what, reading.walker.module().source.where(op.node->begin), "",
-                        ExitCode::wrong_program);
-        };
-        if (std::find(op.group.begin(), op.group.end(), rank) == op.group.end())
-          wrong(fmt::format("rank {} is no member of the group", rank));
+        if (std::ranges::find(op.group, rank) == op.group.end())
+          reading.walker.wrong(*op.node, fmt::format("rank {} is no member of the group", rank));
         const auto [at, is_new] = known.try_emplace({op.group, turns[op.group]++}, made.size());
         if (is_new) made.push_back({.members = op.group, .workgroups = 0, .ops = {}});
         Meeting& meeting = made[at->second];
@@ -63,7 +59,8 @@ std::vector<Meeting> meetings_of(const Reading& reading) {
         if (other != nullptr &&
             (other->name != op.name || other->regions[0].elements() != op.regions[0].elements() ||
              other->regions[1].elements() != op.regions[1].elements()))
-          wrong("members of a group run different collectives, or bring different sizes");
+          reading.walker.wrong(
+              *op.node, "members of a group run different collectives, or bring different sizes");
         meeting.ops[rank] = &op;
         const std::int64_t elements =
             std::max(op.regions[0].elements(), op.regions[1].elements()) / std::ssize(op.group);
@@ -74,10 +71,10 @@ std::vector<Meeting> meetings_of(const Reading& reading) {
   }
   for (const Meeting& meeting : made) {
     if (meeting.ops.size() == meeting.members.size()) continue;
-    throw Failure(fmt::format("a collective of {} ranks, to which {} come", meeting.members.size(),
-                              meeting.ops.size()),
-                  reading.walker.module().source.where(meeting.ops.begin()->second->node->begin),
-                  "", ExitCode::deadlock);
+    reading.walker.wrong(*meeting.ops.begin()->second->node,
+                         fmt::format("a collective of {} ranks, to which {} come",
+                                     meeting.members.size(), meeting.ops.size()),
+                         "", ExitCode::deadlock);
   }
   return made;
 }
@@ -86,8 +83,8 @@ void BodyWriter::meet(const Meeting& meeting, std::int32_t first, const Node* no
   Op tell{.kind = OpKind::dep_signal, .channel = program::Channel::any};
   Op wait{.kind = OpKind::dep_wait, .channel = program::Channel::any};
   const auto& members = meeting.members;
-  const auto me = static_cast<std::int32_t>(
-      std::find(members.begin(), members.end(), target_.rank) - members.begin());
+  const auto me =
+      static_cast<std::int32_t>(std::ranges::find(members, target_.rank) - members.begin());
   for (std::size_t m = 0; m < members.size(); ++m) {
     if (members[m] == target_.rank) continue;
     tell.semaphores.push_back({constant(members[m]), first + me});
@@ -107,24 +104,18 @@ void BodyWriter::collective(const Meeting& meeting, std::int64_t workgroup, std:
   const Walker& walker = target_.reading.walker;
   const auto& members = meeting.members;
   const auto size = std::ssize(members);
-  const std::int64_t me = std::find(members.begin(), members.end(), target_.rank) - members.begin();
+  const std::int64_t me = std::ranges::find(members, target_.rank) - members.begin();
   const auto region = [&](std::int64_t member, std::size_t which) -> const Region& {
     return meeting.ops.at(members[index(member % size)])->regions[which];
   };
   const auto part = [&](const Region& of, std::int64_t number) {
     return part_of(walker, of, number, size, *own.node);
   };
-  const auto share = [&](HostOp op) {
-    if (op.regions.size() > 2)
-      reduce(op, workgroup, meeting.workgroups);
-    else
-      copy(op, workgroup, meeting.workgroups);
-  };
   const auto moved = [&](const Region& to, const std::vector<Region>& from) {
     HostOp op{.node = own.node};
     op.regions = {to};
     op.regions.insert(op.regions.end(), from.begin(), from.end());
-    share(std::move(op));
+    transfer(op, workgroup, meeting.workgroups);
   };
   const auto parts = [&](std::int64_t number) {
     std::vector<Region> made;

@@ -22,8 +22,7 @@ bool is_shape_only(const Term& term) {
 }
 
 bool varies(const Term& numbers) {
-  return std::any_of(numbers.axes.begin(), numbers.axes.end(),
-                     [](const Along& along) { return along.varies(); });
+  return std::ranges::any_of(numbers.axes, [](const Along& along) { return along.varies(); });
 }
 
 /// Whether all its elements are one number, which the text says.
@@ -31,8 +30,7 @@ bool is_plain(const Term& term) {
   if (term.kind == Term::Kind::numbers) return !varies(term) && !term.is_truth;
   return term.kind == Term::Kind::constant ||
          (term.kind == Term::Kind::apply &&
-          std::all_of(term.args.begin(), term.args.end(),
-                      [](const TermRef& arg) { return is_plain(*arg); }));
+          std::ranges::all_of(term.args, [](const TermRef& arg) { return is_plain(*arg); }));
 }
 
 /// The products that a term is made of.
@@ -142,7 +140,7 @@ class Printer {
       return fmt::format("torch.where({}, {}, {})", arg(0), tensor(term, 1), tensor(term, 2));
     static constexpr std::array kSigns{
         "+", "-", "*", "/", "**", "<", "<=", ">", ">=", "==", "!=", "&", "|"};
-    if (term.args.size() == 2 && std::find(kSigns.begin(), kSigns.end(), term.op) != kSigns.end())
+    if (term.args.size() == 2 && std::ranges::find(kSigns, term.op) != kSigns.end())
       return fmt::format("({} {} {})", arg(0), term.op, arg(1));
     if (term.args.size() == 2 && (term.op == "fdiv" || term.op == "div_rn"))
       return fmt::format("({} / {})", arg(0), arg(1));
@@ -152,7 +150,7 @@ class Printer {
       return fmt::format("torch.{}imum({}, {})", term.op, tensor(term, 0), tensor(term, 1));
     static constexpr std::array kSame{"exp", "exp2", "log", "log2", "sqrt",    "rsqrt", "abs",
                                       "sin", "cos",  "erf", "tanh", "sigmoid", "floor", "ceil"};
-    if (term.args.size() == 1 && std::find(kSame.begin(), kSame.end(), term.op) != kSame.end())
+    if (term.args.size() == 1 && std::ranges::find(kSame, term.op) != kSame.end())
       return fmt::format("torch.{}({})", term.op, arg(0));
     return unknown();
   }
@@ -196,7 +194,7 @@ class Shape {
     static constexpr std::array<std::pair<double, double>, 5> kPairs{
         {{1.3, -0.7}, {-2.1, 0.4}, {50, -49.5}, {-3.25, -1.5}, {0.01, 7}}};
     if (std::abs(at(0, added)) > 1e-12) return false;
-    return std::all_of(kPairs.begin(), kPairs.end(), [&](const auto& pair) {
+    return std::ranges::all_of(kPairs, [&](const auto& pair) {
       return are_close(at(pair.first, added) + at(pair.second, added),
                        at(pair.first + pair.second, added));
     });
@@ -220,8 +218,8 @@ const Term* first_of_sums(const TermRef& term, std::set<const Term*>& seen) {
     if (const Term* found = first_of_sums(arg, seen)) return found;
   if (term->kind != Term::Kind::apply || is_shape_only(*term)) return nullptr;
   static constexpr std::array kLinear{"+", "-", "neg"};
-  if (std::find(kLinear.begin(), kLinear.end(), term->op) != kLinear.end()) return nullptr;
-  const auto of_product = std::count_if(term->args.begin(), term->args.end(), depends);
+  if (std::ranges::find(kLinear, term->op) != kLinear.end()) return nullptr;
+  const auto of_product = std::ranges::count_if(term->args, depends);
   const bool scales = (term->op == "*" && of_product == 1) ||
                       ((term->op == "/" || term->op == "fdiv" || term->op == "div_rn") &&
                        !depends(term->args[1])) ||
@@ -421,8 +419,7 @@ std::optional<Epilogue> read_epilogue(const std::string& file, std::string text,
   for (std::size_t t = 0; t < record.tensors.size(); ++t) {
     const std::string& name = record.tensors[t].name;
     const auto memory = static_cast<std::int32_t>(t);
-    if (std::find(made->operands.begin(), made->operands.end(), name) == made->operands.end() ||
-        !shape.is_added(memory))
+    if (std::ranges::find(made->operands, name) == made->operands.end() || !shape.is_added(memory))
       continue;
     added.insert(memory);
     made->added.push_back(name);

@@ -27,13 +27,13 @@ bool is_same_key(const Value& a, const Value& b) {
   if (a.type != b.type || a.text != b.text || a.base != b.base) return false;
   if (a.type != Type::list) return true;
   const std::vector<Value>&of_a = a.more->items, &of_b = b.more->items;
-  return std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end(), is_same_key);
+  return std::ranges::equal(of_a, of_b, is_same_key);
 }
 
 /// An entry of a dictionary, in the place of one with the same key.
 void put(Compound& dictionary, const Value& key, Value value) {
-  const auto known = std::find_if(dictionary.entries.begin(), dictionary.entries.end(),
-                                  [&](const auto& entry) { return is_same_key(entry.first, key); });
+  const auto known = std::ranges::find_if(
+      dictionary.entries, [&](const auto& entry) { return is_same_key(entry.first, key); });
   if (known != dictionary.entries.end())
     known->second = std::move(value);
   else
@@ -44,7 +44,17 @@ bool is_of_python(std::string_view name) {
   static constexpr std::string_view kKnown[] = {"range", "min",       "max",       "len",  "abs",
                                                 "float", "int",       "tuple",     "list", "dict",
                                                 "bool",  "enumerate", "isinstance"};
-  return std::find(std::begin(kKnown), std::end(kKnown), name) != std::end(kKnown);
+  return std::ranges::find(kKnown, name) != std::end(kKnown);
+}
+
+/// Of a dictionary: a number or a text, or a tuple of these.
+Value key_of(const Walker& walker, const std::vector<Index>& at, const Node& node) {
+  std::vector<Value> keys;
+  for (const Index& one : at) {
+    if (one.is_range) walker.refuse(node, "a range of a dictionary");
+    keys.push_back(one.value);
+  }
+  return keys.size() == 1 ? keys.front() : list(std::move(keys));
 }
 
 }  // namespace
@@ -52,83 +62,54 @@ bool is_of_python(std::string_view name) {
 Value Walker::evaluate(const Node& node) {
   const Level level(*this, node);
   step(node);
-  return evaluated(node);
+  return expression(node);
 }
 
-Value Walker::evaluated(const Node& node) {
+Value Walker::literal(const Node& node) const {
+  if (node.kind == Kind::none) return {};
+  if (node.kind == Kind::string) return text(content_of(words(node)));
+  if (node.kind == Kind::concatenated_string) return text("");
+  if (node.kind == Kind::float_) return fraction(words(node));
+  if (node.kind != Kind::integer) return number(node.kind == Kind::true_ ? 1 : 0);
+  std::int64_t value = 0;
+  const std::string_view digits = words(node);
+  const char* end = digits.data() + digits.size();
+  const auto read = std::from_chars(digits.data(), end, value);
+  if (read.ec != std::errc() || read.ptr != end || !fits(value))
+    refuse(node, "a number of this form");
+  return number(value);
+}
+
+Value Walker::operation(const Node& node) {
+  const Value left = evaluate(*node.children[0]);
+  Holding holding(*this);
+  holding.add(left, node);
+  const Value right = evaluate(*node.children[1]);
+  return binary(sign(node, 0), left, right, node);
+}
+
+Value Walker::binary(std::string_view op, const Value& a, const Value& b, const Node& node) {
+  if ((op == "//" || op == "%") && a.type == Type::number && b.is_number() && b.base == 0)
+    wrong(node, "something is divided by zero");
+  Value made = readback::binary(op, a, b, &node);
+  step(node, weight(made) / 64);
+  return made;
+}
+
+Value Walker::other_expression(const Node& node) {
+  Compound made;
+  Holding holding(*this);
   switch (node.kind) {
-    case Kind::parenthesized_expression:
-      return evaluate(*node.children.front());
-    case Kind::integer: {
-      std::int64_t value = 0;
-      const std::string_view text = words(node);
-      const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-      if (read.ec != std::errc() || read.ptr != text.data() + text.size() || !fits(value))
-        refuse(node, "a number of this form");
-      return number(value);
-    }
-    case Kind::float_:
-      return fraction(words(node));
-    case Kind::true_:
-    case Kind::false_:
-      return number(node.kind == Kind::true_ ? 1 : 0);
-    case Kind::none:
-      return {};
-    case Kind::string:
-    case Kind::concatenated_string:
-      return text_of(node);
-    case Kind::identifier:
-      return identifier(node);
-    case Kind::attribute:
-      return attribute(node);
-    case Kind::subscript:
-      return subscript(node);
-    case Kind::call:
-      return call(node);
-    case Kind::assignment: {
-      const Node* right = node.child(Field::right);
-      if (right == nullptr) return {};
-      Value value = evaluate(*right);
-      assign(*node.child(Field::left), value);
-      return value;
-    }
-    case Kind::unary_operator:
-      return unary(node);
-    case Kind::not_operator:
-      return number(holds(*node.children.front()) ? 0 : 1);
-    case Kind::binary_operator: {
-      const std::string& op = sign(node, 0);
-      const Value left = evaluate(*node.children[0]);
-      Holding holding(*this);
-      holding.add(left, node);
-      const Value right = evaluate(*node.children[1]);
-      if ((op == "//" || op == "%") && left.type == Type::number && right.is_number() &&
-          right.base == 0)
-        wrong(node, "something is divided by zero");
-      Value made = binary(op, left, right, &node);
-      step(node, weight(made) / 64);
-      return made;
-    }
-    case Kind::comparison_operator:
-      return comparison(node);
-    case Kind::boolean_operator:
-      return boolean(node);
-    case Kind::conditional_expression:  // children: then, condition, else
-      return evaluate(holds(*node.children[1]) ? *node.children[0] : *node.children[2]);
     case Kind::tuple:
     case Kind::list:
-    case Kind::expression_list: {
-      std::vector<Value> items;
-      Holding holding(*this);
+    case Kind::expression_list:
       for (const Node* child : node.children) {
-        items.push_back(evaluate(*child));
-        holding.add(items.back(), node);
+        made.items.push_back(evaluate(*child));
+        holding.add(made.items.back(), node);
       }
-      return list(std::move(items));
-    }
-    case Kind::dictionary: {
-      Compound made;
-      Holding holding(*this);
+      return list(std::move(made.items));
+    case Kind::dictionary:
+
       for (const Node* pair : node.children) {
         if (pair->kind == Kind::dictionary_splat) {
           const Value all = evaluate(*pair->children.front());
@@ -143,16 +124,15 @@ Value Walker::evaluated(const Node& node) {
         put(made, key, std::move(value));
       }
       return {.type = Type::dictionary, .more = held(std::move(made))};
-    }
+
     case Kind::list_comprehension:
     case Kind::generator_expression:
       return comprehension(node);
-    case Kind::lambda: {
-      Compound made{.lambda = &node};
+    case Kind::lambda:
+      made.lambda = &node;
       if (!frames_.empty())
         made.seen.assign(frames_.back().names.begin(), frames_.back().names.end());
       return {.type = Type::function, .more = held(std::move(made))};
-    }
     default:
       refuse(node, fmt::format("an expression of this kind ({})", node.name));
   }
@@ -162,11 +142,6 @@ const std::string& Walker::sign(const Node& node, std::size_t i) {
   const auto known = signs_.find({&node, i});
   if (known != signs_.end()) return known->second;
   return signs_.emplace(std::pair{&node, i}, source().between(node, i)).first->second;
-}
-
-Value Walker::text_of(const Node& node) const {
-  if (node.kind == Kind::concatenated_string) return text("");
-  return text(content_of(words(node)));
 }
 
 Value Walker::identifier(const Node& node) {
@@ -246,16 +221,6 @@ std::vector<Index> Walker::indices_of(const Node& node) {
   return at;
 }
 
-/// Of a dictionary: a number or a text, or a tuple of these.
-Value Walker::key_of(const std::vector<Index>& at, const Node& node) const {
-  std::vector<Value> keys;
-  for (const Index& one : at) {
-    if (one.is_range) refuse(node, "a range of a dictionary");
-    keys.push_back(one.value);
-  }
-  return keys.size() == 1 ? keys.front() : list(std::move(keys));
-}
-
 /// `events[3, 1] = ...`: the name stands for another dictionary from here on.
 void Walker::assign_entry(const Node& target, const Value& value) {
   const Node& name = *target.child(Field::value);
@@ -263,7 +228,7 @@ void Walker::assign_entry(const Node& target, const Value& value) {
   if (name.kind != Kind::identifier || of.type != Type::dictionary ||
       !frames_.back().names.contains(words(name)))
     refuse(target, "what is assigned to here");
-  const Value key = key_of(indices_of(target), target);
+  const Value key = key_of(*this, indices_of(target), target);
   step(target, std::ssize(of.more->entries));
   Compound made{.entries = of.more->entries};
   put(made, key, value);
@@ -283,7 +248,7 @@ Value Walker::subscript(const Node& node) {
     return of.more->items[static_cast<std::size_t>(i)];
   }
   if (of.type == Type::dictionary) {
-    const Value wanted = key_of(at, node);
+    const Value wanted = key_of(*this, at, node);
     for (const auto& [key, value] : of.more->entries)
       if (is_same_key(key, wanted)) return value;
     refuse(node, "a key that the dictionary does not have");
@@ -372,7 +337,7 @@ std::optional<Value> Walker::builtin(std::string_view word, const Arguments& giv
     return list(std::move(items));
   }
   if ((word == "min" || word == "max") && values.size() == 2)
-    return binary(word, values[0], values[1]);
+    return readback::binary(word, values[0], values[1]);
   if (word == "len" && values.size() == 1 && values[0].type == Type::list)
     return number(std::ssize(values[0].more->items));
   if ((word == "int" || word == "bool" || word == "tuple" || word == "list") && values.size() == 1)
@@ -422,8 +387,8 @@ Value Walker::comparison(const Node& node) {
       Value one =
           op == "is" || op == "is not"
               ? number((left.type == right.type && left.text == right.text) == (op == "is") ? 1 : 0)
-              : binary(op, left, right, &node);
-      made = made ? binary("&", *made, one) : one;
+              : readback::binary(op, left, right, &node);
+      made = made ? readback::binary("&", *made, one) : one;
       step(node, weight(*made) / 64);
     }
     left = std::move(right);
@@ -439,16 +404,16 @@ Value Walker::boolean(const Node& node) {
     return evaluate(*node.children[1]);
   }
   const Value right = evaluate(*node.children[1]);
-  return binary(is_and ? "&" : "|", left, right);
+  return readback::binary(is_and ? "&" : "|", left, right);
 }
 
-Value Walker::unary(const Node& node) {
-  const Value value = evaluate(*node.children.front());
-  const std::string_view sign = words(node).substr(0, 1);
-  if (sign == "-" && value.type == Type::number) return binary("-", number(0), value);
+Value Walker::unary(std::string_view sign, const Value& value, const Node& node) {
+  if (sign == "not") return number(holds(value, *node.children.front()) ? 0 : 1);
+  if (sign == "-" && value.type == Type::number) return readback::binary("-", number(0), value);
   if (sign == "~" && value.type == Type::mask && value.axes.size() <= 1)
-    return value.axes.empty() || value.axes[0].values.empty() ? binary("==", value, number(0))
-                                                              : applied("not", {value}, &node);
+    return value.axes.empty() || value.axes[0].values.empty()
+               ? readback::binary("==", value, number(0))
+               : applied("not", {value}, &node);
   return sign == "+" ? value : applied(sign == "~" ? "not" : "neg", {value}, &node);
 }
 
@@ -469,7 +434,7 @@ Value Walker::comprehension(const Node& node) {
   const std::int64_t held_before = frames_.back().held;
   for (const Value& item : items_of(over, node)) {
     step(node);
-    assign(left, item);
+    assign(left, item, node);
     items.push_back(evaluate(*body));
     holding.add(items.back(), node);
   }

@@ -298,9 +298,8 @@ class ReferenceReader {
     if (const Function* own = walker_.module().find(name); own != nullptr && !given.empty())
       return inlined(*own, *given[0]);
     if (name.ends_with(".get") && given.size() == 2) {  // what the first rank alone may have
-      const bool is_there =
-          std::any_of(record_.inputs.begin(), record_.inputs.end(),
-                      [&](const auto& one) { return one.first == quoted(*given[0]); });
+      const bool is_there = std::ranges::any_of(
+          record_.inputs, [&](const auto& one) { return one.first == quoted(*given[0]); });
       return is_there ? input(quoted(*given[0]), node) : read(*given[1]);
     }
     if (name.starts_with("torch.") && name.find('(') == name.npos)

@@ -28,8 +28,8 @@ class HostRecorder : public Surroundings {
     inputs_of(call("inputs", {rt, t}), record_.inputs);
     inputs_of(call("run", {rt, t}), record_.outputs);
     if (stage_ != Stage::over)
-      wrong(*walker_.module().find("run")->node,
-            "a call does not end with rt.end(), so nobody knows when its memory is free");
+      walker_.wrong(*walker_.module().find("run")->node,
+                    "a call does not end with rt.end(), so nobody knows when its memory is free");
     return std::move(record_);
   }
 
@@ -58,7 +58,7 @@ class HostRecorder : public Surroundings {
     if (const auto work = object_of<WorkObject>(of)) return work_call(of, *work, name, given);
     if (const auto view = object_of<View>(of); view && name == "t") {
       const auto turned = std::make_shared<View>(*view);
-      std::reverse(turned->region.axes.begin(), turned->region.axes.end());
+      std::ranges::reverse(turned->region.axes);
       return object(turned);
     }
     return std::nullopt;
@@ -129,17 +129,12 @@ class HostRecorder : public Surroundings {
 
   // What is not given, or of another kind, is refused with the call's place.
 
-  const Value& need(const Arguments& given, std::string_view name, std::size_t position) const {
-    const Value* value = given.find(name, position);
-    if (value == nullptr) walker_.refuse(*given.node, fmt::format("'{}' is not given", name));
-    return *value;
-  }
   std::int64_t number_in(const Arguments& given, std::string_view name,
                          std::size_t position) const {
-    return walker_.whole(need(given, name, position), *given.node, name);
+    return walker_.whole(need(walker_, given, name, position), *given.node, name);
   }
   Region region(const Arguments& given, std::string_view name, std::size_t position) const {
-    const auto view = object_of<View>(need(given, name, position));
+    const auto view = object_of<View>(need(walker_, given, name, position));
     if (!view) walker_.refuse(*given.node, fmt::format("'{}' is no tensor of the file", name));
     return view->region;
   }
@@ -148,22 +143,19 @@ class HostRecorder : public Surroundings {
   }
   int rank_among(std::int64_t rank, const Node& node) const {
     if (rank < 0 || rank >= ranks_)
-      wrong(node, fmt::format("there is no rank {} among {}", rank, ranks_));
+      walker_.wrong(node, fmt::format("there is no rank {} among {}", rank, ranks_));
     return static_cast<int>(rank);
   }
   /// Of a tensor, or of what else has a shape.
   std::int64_t elements_of(const std::vector<std::int64_t>& shape, const Node& node) const {
     std::int64_t made = 1;
     for (const std::int64_t extent : shape) {
-      if (extent < 1) wrong(node, fmt::format("a shape with {} elements along an axis", extent));
+      if (extent < 1)
+        walker_.wrong(node, fmt::format("a shape with {} elements along an axis", extent));
       made = times(made, extent);
     }
     if (!fits(made) || shape.size() > kMostAxes) walker_.refuse(node, "a shape of this size");
     return made;
-  }
-
-  [[noreturn]] void wrong(const Node& node, const std::string& what) const {
-    throw Failure(what, walker_.module().source.where(node.begin), "", ExitCode::wrong_program);
   }
 
   Value stream_value(std::int32_t stream) {
@@ -175,7 +167,7 @@ class HostRecorder : public Surroundings {
   std::optional<Value> runtime(std::string_view name, const Arguments& given) {
     if (name == "symmetric" || name == "local") return tensor(name == "symmetric", given);
     if (name == "peer") {
-      const auto view = object_of<View>(need(given, "tensor", 0));
+      const auto view = object_of<View>(need(walker_, given, "tensor", 0));
       if (!view) walker_.refuse(*given.node, "a peer's instance of what is no tensor");
       const auto made = std::make_shared<View>(*view);
       made->region.rank = rank_in(given, "rank", 1);
@@ -184,7 +176,7 @@ class HostRecorder : public Surroundings {
     if (name == "streams") return streams(given);
     if (name == "signals") {
       const auto made = std::make_shared<SignalsObject>();
-      made->shape = walker_.wholes(need(given, "shape", 0), *given.node, "a shape");
+      made->shape = walker_.wholes(need(walker_, given, "shape", 0), *given.node, "a shape");
       made->steps = std::max<std::int64_t>(number_in(given, "steps", 1), 1);
       made->first = std::ssize(record_.slots);
       const std::int64_t count = elements_of(made->shape, *given.node);
@@ -197,14 +189,15 @@ class HostRecorder : public Surroundings {
     }
     if (name == "group") {
       const auto made = std::make_shared<GroupObject>();
-      for (const std::int64_t rank : walker_.wholes(need(given, "ranks", 0), *given.node, "a rank"))
+      for (const std::int64_t rank :
+           walker_.wholes(need(walker_, given, "ranks", 0), *given.node, "a rank"))
         made->ranks.push_back(rank_among(rank, *given.node));
       return object(made);
     }
     if (name == "place") return Value{};  // inputs are there
     if (name == "begin" || name == "end") {
       if (stage_ != (name == "begin" ? Stage::before : Stage::running))
-        wrong(*given.node, "a call begins once and ends once");
+        walker_.wrong(*given.node, "a call begins once and ends once");
       stage_ = name == "begin" ? Stage::running : Stage::over;
       if (name == "begin") {
         barrier(*given.node);
@@ -225,11 +218,11 @@ class HostRecorder : public Surroundings {
   }
 
   std::optional<Value> tensor(bool is_symmetric, const Arguments& given) {
-    Tensor made{.name = need(given, "name", 0).text,
-                .shape = walker_.wholes(need(given, "shape", 1), *given.node, "a shape"),
+    Tensor made{.name = need(walker_, given, "name", 0).text,
+                .shape = walker_.wholes(need(walker_, given, "shape", 1), *given.node, "a shape"),
                 .type = DataType::float32,
                 .is_symmetric = is_symmetric};
-    const Value& type = need(given, "dtype", 2);
+    const Value& type = need(walker_, given, "dtype", 2);
     const auto known = type_of(type.text);
     if (!known) walker_.refuse(*given.node, fmt::format("a tensor of type '{}'", type.text));
     made.type = *known;
@@ -255,7 +248,8 @@ class HostRecorder : public Surroundings {
       return value == nullptr ? 0 : value->base;
     };
     const std::int64_t movers = option("movers", 2);
-    if (movers < 0 || movers > 1024) wrong(*given.node, "from 1 to 1024 workgroups move data");
+    if (movers < 0 || movers > 1024)
+      walker_.wrong(*given.node, "from 1 to 1024 workgroups move data");
     std::vector<Value> made;
     if (count > 0 && option("main_first", 1) != 0) made.push_back(stream_value(0));
     while (std::ssize(made) < count) {
@@ -300,9 +294,9 @@ class HostRecorder : public Surroundings {
     } else if (name == "collective" || name == "to_all" || name == "sum_of_all") {
       const std::size_t first = name == "collective" ? 1 : 0;
       op.kind = first == 1 ? Asks::collective : name == "to_all" ? Asks::to_all : Asks::sum_of_all;
-      if (first == 1) op.name = need(given, "name", 0).text;
+      if (first == 1) op.name = need(walker_, given, "name", 0).text;
       op.regions = {region(given, "target", first), region(given, "source", first + 1)};
-      if (const auto group = object_of<GroupObject>(need(given, "group", first + 2)))
+      if (const auto group = object_of<GroupObject>(need(walker_, given, "group", first + 2)))
         op.group = group->ranks;
     } else if (name == "signal" || name == "wait_signal") {
       op.kind = name == "signal" ? Asks::signal : Asks::wait_signal;
@@ -312,7 +306,7 @@ class HostRecorder : public Surroundings {
       if (name == "signal") op.to = rank_in(given, "to", 1);
     } else if (name == "launch") {
       op.kind = Asks::launch;
-      op.work = object_of<WorkObject>(need(given, "work", 0));
+      op.work = object_of<WorkObject>(need(walker_, given, "work", 0));
       if (!op.work) walker_.refuse(*given.node, "what is launched here is no kernel of the file");
       if (op.work->tiles == 0)
         walker_.refuse(*given.node, "a kernel is launched whose work is not ready()");
@@ -323,7 +317,7 @@ class HostRecorder : public Surroundings {
       return object(made);
     } else if (name == "wait") {
       op.kind = Asks::wait;
-      const Value& what = need(given, "what", 0);
+      const Value& what = need(walker_, given, "what", 0);
       if (const auto other = object_of<StreamObject>(what)) {
         if (other->stream == stream.stream) return Value{};
         op.event = mark(other->stream, *given.node);
@@ -336,38 +330,40 @@ class HostRecorder : public Surroundings {
       return std::nullopt;
     }
     if (stage_ != Stage::running)
-      wrong(*given.node, "a stream is given something before rt.begin(), or after rt.end()");
+      walker_.wrong(*given.node,
+                    "a stream is given something before rt.begin(), or after rt.end()");
     add(stream.stream, std::move(op));
     return Value{};
   }
 
   Need step_of_signal(std::string_view name, const Arguments& given) const {
-    const auto signal = object_of<SignalObject>(need(given, "signal", 0));
+    const auto signal = object_of<SignalObject>(need(walker_, given, "signal", 0));
     if (!signal) walker_.refuse(*given.node, "what is told or awaited here is no signal");
     const std::int64_t step = number_in(given, "step", name == "signal" ? 2 : 1);
     if (step < 0 || step >= signal->steps)
-      wrong(*given.node,
-            fmt::format("step {} of a signal that has {} in a call", step, signal->steps));
+      walker_.wrong(*given.node,
+                    fmt::format("step {} of a signal that has {} in a call", step, signal->steps));
     return {signal->slot, signal->steps, step};
   }
 
   Value axis(const Arguments& given) {
     const auto made = std::make_shared<AxisObject>();
-    made->block = need(given, "block", 0);
+    made->block = need(walker_, given, "block", 0);
     if (const Value* size = given.find("size", 1)) made->size = size->text;
     if (given.find("grid", 2) != nullptr) made->grid = number_in(given, "grid", 2);
-    if (made->grid < 0 || made->grid > 2) wrong(*given.node, "a grid has the axes 0, 1 and 2");
+    if (made->grid < 0 || made->grid > 2)
+      walker_.wrong(*given.node, "a grid has the axes 0, 1 and 2");
     return object(made);
   }
 
   Value kernel(const Arguments& given) {
     const auto made = std::make_shared<KernelObject>();
-    const Value& function = need(given, "function", 0);
+    const Value& function = need(walker_, given, "function", 0);
     if (function.type != Type::function || function.more->function == nullptr)
       walker_.refuse(*given.node, "the kernel is no function of the file");
     made->function = function.more->function;
-    made->coordinates = need(given, "coordinates", 1);
-    const Value& tiles = need(given, "tiles", 2);
+    made->coordinates = need(walker_, given, "coordinates", 1);
+    const Value& tiles = need(walker_, given, "tiles", 2);
     if (tiles.type != Type::dictionary) walker_.refuse(*given.node, "tiles are no dictionary");
     for (const auto& [key, value] : tiles.more->entries) {
       const auto axis = object_of<AxisObject>(value);
@@ -387,8 +383,9 @@ class HostRecorder : public Surroundings {
   Value work(const std::shared_ptr<KernelObject>& kernel, const Arguments& given) {
     const auto made = std::make_shared<WorkObject>();
     made->kernel = kernel;
-    const Value& extents = need(given, "extents", 1);
-    const Value &values = need(given, "values", 2), &config = need(given, "config", 3);
+    const Value& extents = need(walker_, given, "extents", 1);
+    const Value &values = need(walker_, given, "values", 2),
+                &config = need(walker_, given, "config", 3);
     for (const Value* one : {&extents, &values, &config})
       if (one->type != Type::dictionary)
         walker_.refuse(*given.node, "what a kernel is told is no dictionary");
@@ -405,7 +402,7 @@ class HostRecorder : public Surroundings {
       if (key.text == "num_warps" || key.text == "num_stages") {
         const std::int64_t number = walker_.whole(value, *given.node, key.text);
         if (number < (key.text == "num_warps" ? 1 : 0) || number > kMostWarps)
-          wrong(*given.node, fmt::format("a kernel with {}={}", key.text, number));
+          walker_.wrong(*given.node, fmt::format("a kernel with {}={}", key.text, number));
         made->options[key.text] = number;
       }
       made->values.emplace_back(key.text, value);  // kernels may have a parameter num_stages, too
@@ -415,10 +412,10 @@ class HostRecorder : public Surroundings {
 
   std::optional<Value> work_call(const Value& of, WorkObject& work, std::string_view name,
                                  const Arguments& given) {
-    if (work.tiles > 0) wrong(*given.node, "a kernel is told more after ready()");
+    if (work.tiles > 0) walker_.wrong(*given.node, "a kernel is told more after ready()");
     if (name == "wave") {
       WorkObject::Wave wave{.box = {}, .after = {}, .part = -1, .node = given.node};
-      const Value& box = need(given, "box", 0);
+      const Value& box = need(walker_, given, "box", 0);
       if (box.type != Type::dictionary) walker_.refuse(*given.node, "a wave is no dictionary");
       for (const auto& [key, value] : box.more->entries) {
         const std::vector<std::int64_t> range = walker_.wholes(value, *given.node, "a wave");
@@ -432,8 +429,9 @@ class HostRecorder : public Surroundings {
       walker_.remember(*given.node, kWordsOfOp);
       work.waves.push_back(std::move(wave));
     } else if (name == "loop") {
-      const Value block = walker_.apply(
-          need(given, "block", 1), {.positional = {}, .named = work.values, .node = given.node});
+      const Value block =
+          walker_.apply(need(walker_, given, "block", 1),
+                        {.positional = {}, .named = work.values, .node = given.node});
       work.loop = {number_in(given, "extent", 0), walker_.whole(block, *given.node, "a turn")};
     } else if (name == "turns") {
       work.turns.push_back({.first = number_in(given, "first", 0),
@@ -454,12 +452,12 @@ class HostRecorder : public Surroundings {
         return Value{};
       }
       if (work.moves.empty())
-        wrong(*given.node, "a rank is told of a movement, and none stands before");
+        walker_.wrong(*given.node, "a rank is told of a movement, and none stands before");
       auto& told = work.moves.back().told;
       told.insert(told.end(), {rank_in(given, "to", 1), step.slot, step.steps, step.step + 1});
     } else if (name == "part") {
       work.parts[number_in(given, "number", 0)] =
-          walker_.wholes(need(given, "to", 1), *given.node, "a rank");
+          walker_.wholes(need(walker_, given, "to", 1), *given.node, "a rank");
     } else if (name == "ready") {
       const Value* done = given.find("done", 0);
       const auto signals = done == nullptr ? nullptr : object_of<SignalsObject>(*done);

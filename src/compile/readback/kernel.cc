@@ -91,14 +91,8 @@ class Language : public Surroundings {
     walker_.step(node, std::ssize(event.regions));
     visit_(event);
   }
-  const Value& need(const Arguments& given, std::string_view name, std::size_t position) const {
-    const Value* value = given.find(name, position);
-    if (value == nullptr) walker_.refuse(*given.node, fmt::format("'{}' is not given", name));
-    return *value;
-  }
   [[noreturn]] void wrong(const Node& node, const std::string& what) const {
-    throw Failure(what, walker_.module().source.where(walker_.place(node).begin), "",
-                  ExitCode::wrong_program);
+    walker_.wrong(walker_.place(node), what);
   }
   const Memory& memory(const Value& value, const Node& node) const {
     if (value.type != Type::pointer)
@@ -173,8 +167,8 @@ std::optional<Value> Language::method(const Value& of, std::string_view name,
                                       const Arguments& given) {
   if (of.type == Type::descriptor && (name == "load" || name == "store")) {
     const Value zero = number(0);
-    return access(of, need(given, "offsets", 0), nullptr, &zero,
-                  name == "store" ? &need(given, "value", 1) : nullptr, *given.node);
+    return access(of, need(walker_, given, "offsets", 0), nullptr, &zero,
+                  name == "store" ? &need(walker_, given, "value", 1) : nullptr, *given.node);
   }
   if (name == "to" || name == "cast")
     return as_type(of, given.find("dtype", 0), record_.tensors, *given.node);
@@ -188,7 +182,8 @@ std::optional<Value> Language::call(std::string_view name, const Arguments& give
   if (name.starts_with("triton.")) name.remove_prefix(7);
   if (name.starts_with("tl.")) name.remove_prefix(3);
   if (name == "program_id" || name == "num_programs") {
-    const std::int64_t axis = walker_.whole(need(given, "axis", 0), *given.node, "an axis");
+    const std::int64_t axis =
+        walker_.whole(need(walker_, given, "axis", 0), *given.node, "an axis");
     if (axis != 0) return number(name == "program_id" ? 0 : 1);
     return number(name == "program_id" ? program_ : programs_);
   }
@@ -205,10 +200,12 @@ std::optional<Value> Language::call(std::string_view name, const Arguments& give
   }
   if (name == "make_tensor_descriptor" || name == "make_block_ptr")
     return descriptor(given, name == "make_block_ptr");
-  if (name == "advance" && need(given, "base", 0).type == Type::descriptor)
-    return advanced(walker_, need(given, "base", 0), need(given, "offsets", 1), *given.node);
+  if (name == "advance" && need(walker_, given, "base", 0).type == Type::descriptor)
+    return advanced(walker_, need(walker_, given, "base", 0), need(walker_, given, "offsets", 1),
+                    *given.node);
   if (name == "cast")
-    return as_type(need(given, "input", 0), given.find("dtype", 1), record_.tensors, *given.node);
+    return as_type(need(walker_, given, "input", 0), given.find("dtype", 1), record_.tensors,
+                   *given.node);
   return block_function(walker_, name, given);
 }
 
@@ -251,7 +248,7 @@ Value Language::look(std::int64_t slot, const Node& node) const {
 }
 
 Value Language::load(const Arguments& given) {
-  const Value& from = need(given, "pointer", 0);
+  const Value& from = need(walker_, given, "pointer", 0);
   if (from.type == Type::descriptor) return access(from, nullptr, given);
   const Memory& what = memory(from, *given.node);
   if (what.kind == Memory::Kind::signals && from.axes.empty()) return look(from.base, *given.node);
@@ -267,14 +264,14 @@ Value Language::load(const Arguments& given) {
 }
 
 void Language::store(Event kind, const Arguments& given) {
-  const Value& to = need(given, "pointer", 0);
+  const Value& to = need(walker_, given, "pointer", 0);
   if (to.type == Type::descriptor && kind == Event::store) {
-    access(to, &need(given, "value", 1), given);
+    access(to, &need(walker_, given, "value", 1), given);
     return;
   }
   const Memory& what = memory(to, *given.node);
   if (what.counts()) {
-    const Value& value = need(given, "value", 1);
+    const Value& value = need(walker_, given, "value", 1);
     if (kind != Event::store || !to.axes.empty() || !value.is_number() || value.base != 0)
       walker_.refuse(*given.node, "a count that is set to something else than 0");
     const std::int64_t part = what.part(to.base);
@@ -285,7 +282,7 @@ void Language::store(Event kind, const Arguments& given) {
   const Value* mask = given.find("mask", 2);
   KernelEvent event{.kind = kind, .regions = regions(to, mask, *given.node)};
   if (event.regions.empty()) return;
-  event.value = term_of(need(given, kind == Event::add ? "val" : "value", 1));
+  event.value = term_of(need(walker_, given, kind == Event::add ? "val" : "value", 1));
   event.samples = samples_of(to.base, to.axes, mask);
   tell(std::move(event), *given.node);
 }
@@ -294,8 +291,8 @@ void Language::store(Event kind, const Arguments& given) {
 /// on.
 Value Language::turn(std::string_view name, const Value& at, const Arguments& given) {
   const bool takes = name == "atomic_cas";
-  const Value &from = need(given, takes ? "cmp" : "val", 1),
-              &to = takes ? need(given, "val", 2) : from;
+  const Value &from = need(walker_, given, takes ? "cmp" : "val", 1),
+              &to = takes ? need(walker_, given, "val", 2) : from;
   if (!from.is_number() || from.base != 0 || !to.is_number() || takes == (to.base == 0))
     walker_.refuse(*given.node, "a turn that is not 0 where it is free");
   std::vector<Region> one = regions(at, nullptr, *given.node);
@@ -308,12 +305,12 @@ Value Language::turn(std::string_view name, const Value& at, const Arguments& gi
 }
 
 Value Language::atomic(std::string_view name, const Arguments& given) {
-  const Value& at = need(given, "pointer", 0);
+  const Value& at = need(walker_, given, "pointer", 0);
   const Memory& what = memory(at, *given.node);
   if (what.kind == Memory::Kind::tensor && at.axes.empty() &&
       (name == "atomic_cas" || name == "atomic_xchg"))
     return turn(name, at, given);
-  const Value& value = need(given, "val", 1);
+  const Value& value = need(walker_, given, "val", 1);
   if (what.kind == Memory::Kind::tensor && name == "atomic_add") {
     store(Event::add, given);
     return unknown(at.axes);
@@ -345,7 +342,7 @@ Value Language::atomic(std::string_view name, const Arguments& given) {
 }
 
 Value Language::dot(const Arguments& given) {
-  const Value &left = need(given, "input", 0), &right = need(given, "other", 1);
+  const Value &left = need(walker_, given, "input", 0), &right = need(walker_, given, "other", 1);
   if (left.axes.size() != 2 || right.axes.size() != 2 || left.axes[1].count != right.axes[0].count)
     walker_.refuse(*given.node, "a product of blocks whose sizes the text does not say");
   KernelEvent event{.kind = Event::product};
@@ -363,9 +360,10 @@ Value Language::dot(const Arguments& given) {
 
 Value Language::descriptor(const Arguments& given, bool is_pointer) {
   Compound made;
-  made.items = {need(given, "base", 0), need(given, "shape", 1), need(given, "strides", 2),
-                need(given, "block_shape", is_pointer ? 4 : 3)};
-  if (is_pointer) made.items.push_back(need(given, "offsets", 3));
+  made.items = {need(walker_, given, "base", 0), need(walker_, given, "shape", 1),
+                need(walker_, given, "strides", 2),
+                need(walker_, given, "block_shape", is_pointer ? 4 : 3)};
+  if (is_pointer) made.items.push_back(need(walker_, given, "offsets", 3));
   return {.type = Type::descriptor, .more = std::make_shared<const Compound>(std::move(made))};
 }
 

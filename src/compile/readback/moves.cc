@@ -22,13 +22,10 @@ ShareCheck::ShareCheck(const Walker& walker, const WorkObject& work)
   }
 }
 
-void ShareCheck::wrong(const Node& node, const std::string& what) const {
-  throw Failure(what, walker_.module().source.where(node.begin), "", ExitCode::wrong_program);
-}
-
 void ShareCheck::move(const KernelEvent& event) {
   if (event.number != next_)
-    wrong(*event.node, fmt::format("movement {} comes where {} should", event.number, next_));
+    walker_.wrong(*event.node,
+                  fmt::format("movement {} comes where {} should", event.number, next_));
   ++next_;
 }
 
@@ -50,15 +47,16 @@ void ShareCheck::store(const Share& share, const std::vector<Region>& regions,
     is_right = is_of(regions[i], op.regions[i]) && regions[i].elements() == count &&
                regions[i].offset == strip.offsets[i] + row * strip.pitches[i] + column;
   if (!is_right)
-    wrong(*event.node,
-          fmt::format("a share of movement {} stores what the host did not ask for", share.move()));
+    walker_.wrong(
+        *event.node,
+        fmt::format("a share of movement {} stores what the host did not ask for", share.move()));
   if (!done_[index(share.move())].insert({target.offset, count}).second)
-    wrong(*event.node, fmt::format("two shares of movement {} are the same", share.move()));
+    walker_.wrong(*event.node, fmt::format("two shares of movement {} are the same", share.move()));
 }
 
 void ShareCheck::end(const Node& node) const {
   if (next_ != std::ssize(work_.moves))
-    wrong(node, fmt::format("a program has no share in movement {}", next_));
+    walker_.wrong(node, fmt::format("a program has no share in movement {}", next_));
 }
 
 void ShareCheck::finish() const {
@@ -66,14 +64,14 @@ void ShareCheck::finish() const {
     std::int64_t elements = 0, end = -1;
     for (const auto& [offset, count] : done_[i]) {
       if (offset < end)
-        wrong(*work_.moves[i].op.node, fmt::format("two shares of movement {} overlap", i));
+        walker_.wrong(*work_.moves[i].op.node, fmt::format("two shares of movement {} overlap", i));
       end = offset + count;
       elements += count;
     }
     if (elements != work_.moves[i].op.regions.front().elements())
-      wrong(*work_.moves[i].op.node,
-            fmt::format("the shares of movement {} are {} elements of {}", i, elements,
-                        work_.moves[i].op.regions.front().elements()));
+      walker_.wrong(*work_.moves[i].op.node,
+                    fmt::format("the shares of movement {} are {} elements of {}", i, elements,
+                                work_.moves[i].op.regions.front().elements()));
   }
 }
 

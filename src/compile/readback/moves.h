@@ -45,8 +45,6 @@ class ShareCheck {
   void finish() const;
 
  private:
-  [[noreturn]] void wrong(const Node& node, const std::string& what) const;
-
   const Walker& walker_;
   const WorkObject& work_;
   std::vector<Strip> strips_;                                          ///< by movement

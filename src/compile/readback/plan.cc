@@ -22,8 +22,8 @@ class PlanMaker {
     const RankRecord& first = reading_.records.front();
     for (std::size_t t = 0; t < first.tensors.size(); ++t) {
       const auto is_among = [&](const auto& list) {
-        return std::any_of(list.begin(), list.end(),
-                           [&](const auto& one) { return index(one.second.tensor) == t; });
+        return std::ranges::any_of(list,
+                                   [&](const auto& one) { return index(one.second.tensor) == t; });
       };
       plan::Role role = plan::Role::scratch;
       if (is_among(first.outputs)) role = plan::Role::output;
@@ -54,7 +54,7 @@ class PlanMaker {
     auto& numbers = numbers_.emplace_back();
     std::int32_t next = 0;
     for (const auto& stream : record(rank).streams)
-      numbers.push_back(std::any_of(stream.begin(), stream.end(), is_transfer) ? next++ : -1);
+      numbers.push_back(std::ranges::any_of(stream, is_transfer) ? next++ : -1);
     numbers.push_back(next);  // what programs of kernels move
   }
 
@@ -121,7 +121,7 @@ class PlanMaker {
 
   static void append(std::vector<plan::Dependency>& to, const std::vector<plan::Dependency>& from) {
     for (const plan::Dependency& one : from)
-      if (std::find(to.begin(), to.end(), one) == to.end()) to.push_back(one);
+      if (std::ranges::find(to, one) == to.end()) to.push_back(one);
   }
 
   /// What is complete where a stream records an event.
@@ -151,8 +151,8 @@ class PlanMaker {
     const auto found = reading_.sends.find({rank, op.slot});
     if (found == reading_.sends.end()) return {};
     const auto& sends = found->second;
-    const auto send = std::find_if(sends.begin(), sends.end(),
-                                   [&](const Send& one) { return one.step >= op.step; });
+    const auto send =
+        std::ranges::find_if(sends, [&](const Send& one) { return one.step >= op.step; });
     if (send == sends.end()) return {};
     if (send->stream >= 0) {
       if (send->transfers == 0) return {};
@@ -189,7 +189,7 @@ class PlanMaker {
 
   /// The rectangle that they are together, if they are one.
   static std::vector<plan::Rect> joined(std::vector<plan::Rect> rects) {
-    std::sort(rects.begin(), rects.end());
+    std::ranges::sort(rects);
     rects.erase(std::unique(rects.begin(), rects.end()), rects.end());
     plan::Rect hull = rects.front();
     std::int64_t elements = 0;
@@ -243,7 +243,7 @@ class PlanMaker {
   }
 
   std::int32_t group_of(const HostOp& op) {
-    const auto known = std::find(plan_.groups.begin(), plan_.groups.end(), op.group);
+    const auto known = std::ranges::find(plan_.groups, op.group);
     const auto group = static_cast<std::int32_t>(known - plan_.groups.begin());
     if (known == plan_.groups.end()) plan_.groups.push_back(op.group);
     return group;
@@ -309,9 +309,8 @@ class PlanMaker {
     }
     for (std::size_t i = 0; i < made.axes.size(); ++i)
       made.axes[i].reduced = !followed.contains(static_cast<std::int32_t>(i));
-    const bool adds_up = std::any_of(made.axes.begin(), made.axes.end(), [](const auto& axis) {
-      return axis.reduced && axis.extent > axis.tile;
-    });
+    const bool adds_up = std::ranges::any_of(
+        made.axes, [](const auto& axis) { return axis.reduced && axis.extent > axis.tile; });
     for (plan::ComputeOperand& one : made.operands)
       one.use =
           adds_up || facts.added.contains(one.tensor) ? plan::Use::accumulate : plan::Use::write;
@@ -334,7 +333,7 @@ class PlanMaker {
         tiles.emplace_back(tile, &found->second);
     }
     for (std::size_t i = 0; i < of.shape.size(); ++i) {
-      const bool is_whole = std::all_of(tiles.begin(), tiles.end(), [&](const auto& one) {
+      const bool is_whole = std::ranges::all_of(tiles, [&](const auto& one) {
         return one.second->begin[i] == 0 && one.second->end[i] == of.shape[i];
       });
       std::int32_t axis = -1;
@@ -345,7 +344,7 @@ class PlanMaker {
           return work.coordinates[index(tile)][a] * block;
         };
         const std::int64_t moved = tiles.front().second->begin[i] - place(tiles.front().first);
-        const bool follows = std::all_of(tiles.begin(), tiles.end(), [&](const auto& one) {
+        const bool follows = std::ranges::all_of(tiles, [&](const auto& one) {
           const std::int64_t at = place(one.first);
           return one.second->begin[i] == at + moved &&
                  one.second->end[i] == std::min(at + block, extent) + moved;
@@ -355,13 +354,13 @@ class PlanMaker {
         begin = moved;
       }
       if (axis < 0 && !is_whole && writes)
-        throw Failure(
+        reading_.walker.wrong(
+            *work.kernel->function->node,
             fmt::format("tiles do not store to the parts of '{}' where they lie (tile {} stores "
                         "{}:{} along axis {})",
                         of.name, tiles.front().first, tiles.front().second->begin[i],
                         tiles.front().second->end[i], i),
-            reading_.walker.module().source.where(work.kernel->function->node->begin),
-            "coordinates() says where each tile lies", ExitCode::wrong_program);
+            "coordinates() says where each tile lies");
       made.axes.push_back(axis);
       made.begin.push_back(constant(begin));
     }

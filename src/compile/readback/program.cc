@@ -60,7 +60,7 @@ class ProgramWriter {
     for (std::size_t t = 0; t < first().tensors.size(); ++t) {
       const Tensor& tensor = first().tensors[t];
       const auto is_among = [&](const auto& list) {
-        return std::any_of(list.begin(), list.end(), [&](const auto& one) {
+        return std::ranges::any_of(list, [&](const auto& one) {
           return one.second.tensor == static_cast<std::int32_t>(t);
         });
       };
@@ -174,12 +174,12 @@ class ProgramWriter {
           }
           if (joined) body.ops.push_back({.kind = OpKind::sync});
           joined = false;
-          writer.copy(op);
+          writer.transfer(op);
           if (op.regions[0].rank != rank_) pushed.insert(op.regions[0].rank);
           break;
         case HostOp::Kind::signal:
           // It is behind what goes to the same rank, and must not overtake what goes to others.
-          if (std::any_of(pushed.begin(), pushed.end(), [&](int to) { return to != op.to; })) {
+          if (std::ranges::any_of(pushed, [&](int to) { return to != op.to; })) {
             body.ops.push_back({.kind = OpKind::flush, .channel = program::Channel::any});
             pushed.clear();
           }
@@ -282,67 +282,62 @@ class ProgramWriter {
     return movers > 0 ? movers : std::clamp<std::int64_t>(rows, 1, kMostSums);
   }
 
-  /// A copy by workgroups, each of which has a slice of every row.
+  /// `made` with the bodies of so many workgroups: write(writer, workgroup).
+  template <class Write>
+  program::Kernel by_workgroups(program::Kernel made, std::int64_t count, const Write& write) {
+    for (std::int64_t workgroup = 0; workgroup < count; ++workgroup) {
+      program::Body body;
+      BodyWriter writer(target(), body);
+      write(writer, workgroup);
+      made.bodies.push_back(add(std::move(body)));
+    }
+    return made;
+  }
+
+  /// A copy or a sum by workgroups, each of which has a slice of every row.
+  program::Kernel shared(const HostOp& op, program::Kernel made, std::int64_t movers) {
+    const std::int64_t count = slices(op, movers);
+    return by_workgroups(std::move(made), count, [&](BodyWriter& writer, std::int64_t slice) {
+      writer.transfer(op, slice, count);
+    });
+  }
   program::Kernel moves(const HostOp& op, const Movers& movers) {
     program::Kernel made{.name = "copy", .threads = movers.bulk ? kBulkThreads : kMoverThreads};
     if (movers.bulk) made.grain = kBulkGrain;
-    const std::int64_t count = slices(op, movers.workgroups);
-    for (std::int64_t slice = 0; slice < count; ++slice) {
-      program::Body body;
-      BodyWriter(target(), body).copy(op, slice, count);
-      made.bodies.push_back(add(std::move(body)));
-    }
-    return made;
+    return shared(op, std::move(made), movers.workgroups);
   }
-
   program::Kernel sums(const HostOp& op, std::int64_t movers) {
-    program::Kernel made{.name = "sum", .threads = movers > 0 ? kMoverThreads : kSumThreads};
-    const std::int64_t count = slices(op, movers);
-    for (std::int64_t slice = 0; slice < count; ++slice) {
-      program::Body body;
-      BodyWriter(target(), body).reduce(op, slice, count);
-      made.bodies.push_back(add(std::move(body)));
-    }
-    return made;
+    return shared(op, {.name = "sum", .threads = movers > 0 ? kMoverThreads : kSumThreads}, movers);
   }
 
   program::Kernel through_switch(const HostOp& op, std::int64_t movers) {
-    const auto known = std::find(program_.groups.begin(), program_.groups.end(), op.group);
+    const auto known = std::ranges::find(program_.groups, op.group);
     const auto group = static_cast<std::int32_t>(known - program_.groups.begin());
     if (known == program_.groups.end()) program_.groups.push_back(op.group);
-    program::Kernel made{.name = "switch", .threads = kMoverThreads};
-    for (std::int64_t slice = 0; slice < std::max<std::int64_t>(movers, 1); ++slice) {
-      program::Body body;
-      BodyWriter(target(), body)
-          .through_switch(op, group, slice, std::max<std::int64_t>(movers, 1));
-      made.bodies.push_back(add(std::move(body)));
-    }
-    return made;
+    const std::int64_t count = std::max<std::int64_t>(movers, 1);
+    return by_workgroups({.name = "switch", .threads = kMoverThreads}, count,
+                         [&](BodyWriter& writer, std::int64_t slice) {
+                           writer.through_switch(op, group, slice, count);
+                         });
   }
 
   program::Kernel collective(const HostOp& op) {
-    program::Kernel made{.name = op.name, .threads = kCollectiveThreads};
-    for (std::size_t m = 0; m < meetings_.size(); ++m) {
-      const auto found = meetings_[m].ops.find(rank_);
-      if (found == meetings_[m].ops.end() || found->second != &op) continue;
-      const std::int64_t each = meetings_[m].semaphores() / meetings_[m].workgroups;
-      for (std::int64_t w = 0; w < meetings_[m].workgroups; ++w) {
-        program::Body body;
-        BodyWriter(target(), body)
-            .collective(meetings_[m], w,
-                        first_of_meetings_[m] + static_cast<std::int32_t>(w * each));
-        made.bodies.push_back(add(std::move(body)));
-      }
-    }
-    return made;
+    const auto own = std::ranges::find_if(meetings_, [&](const Meeting& meeting) {
+      const auto found = meeting.ops.find(rank_);
+      return found != meeting.ops.end() && found->second == &op;
+    });
+    const std::int64_t each = own->semaphores() / own->workgroups;
+    const std::int32_t first = first_of_meetings_[index(own - meetings_.begin())];
+    return by_workgroups({.name = op.name, .threads = kCollectiveThreads}, own->workgroups,
+                         [&](BodyWriter& writer, std::int64_t workgroup) {
+                           writer.collective(*own, workgroup,
+                                             first + static_cast<std::int32_t>(workgroup * each));
+                         });
   }
 
   program::Kernel zeros(const HostOp& op) {
-    program::Kernel made{.name = "zeros", .threads = kSumThreads};
-    program::Body body;
-    BodyWriter(target(), body).zero(op);
-    made.bodies.push_back(add(std::move(body)));
-    return made;
+    return by_workgroups({.name = "zeros", .threads = kSumThreads}, 1,
+                         [&](BodyWriter& writer, std::int64_t) { writer.zero(op); });
   }
 
   program::Kernel launched(const RankRecord& record, const HostOp& op) {
@@ -377,10 +372,10 @@ class ProgramWriter {
     }
     for (const auto& [part, counts] : facts.counts)
       if (!resets.contains(part))
-        throw Failure(
+        reading_.walker.wrong(
+            *run.work().kernel->function->node,
             "tiles are counted, and nobody sets the count back: the next call counts on",
-            reading_.walker.module().source.where(run.work().kernel->function->node->begin),
-            "the last one stores 0", ExitCode::wrong_program);
+            "the last one stores 0");
     ++launch_;
     return made;
   }
@@ -392,9 +387,7 @@ class ProgramWriter {
     if (counts != facts.counts.end() && event.step + 1 == std::ssize(counts->second) &&
         resets.insert(event.number).second)
       return;
-    throw Failure("a count is set back before all tiles are counted",
-                  reading_.walker.module().source.where(event.node->begin), "",
-                  ExitCode::wrong_program);
+    reading_.walker.wrong(*event.node, "a count is set back before all tiles are counted");
   }
 
   /// As if all programs did a turn, and then all of them the next one.
@@ -407,8 +400,6 @@ class ProgramWriter {
       if (counts[i].second == program && nth-- == 0) return static_cast<std::int64_t>(i);
     return -1;
   }
-
-  int line(const Node& node) const { return reading_.walker.module().source.line(node.begin); }
 
   Reading& reading_;
   const FusedReadOptions& options_;

@@ -41,7 +41,7 @@ class ProgressProver {
     const std::vector<bool> open = undone();
     const Step* stuck = first_of(open);
     if (stuck == nullptr) return;
-    const auto unit = std::find_if(held.begin(), held.end(), [&](const auto& one) {
+    const auto unit = std::ranges::find_if(held, [&](const auto& one) {
       return open[one.first] && steps_[one.first].rank == stuck->rank;
     });
     const Step& waits = unit == held.end() ? *stuck : steps_[unit->first];
@@ -49,7 +49,7 @@ class ProgressProver {
          fmt::format("this needs compute units (a copy within a GPU, a sum, zeros or a collective "
                      "of a library), and a kernel of rank {} that waits for it, line {}, may hold "
                      "all of them",
-                     waits.rank, line(*stuck)),
+                     waits.rank, reading_.walker.module().source.line(stuck->node->begin)),
          "the kernel's stream waits for it before the launch, or workgroups of their own move the "
          "data (movers) beside a persistent kernel");
   }
@@ -147,8 +147,8 @@ class ProgressProver {
     const int rank = steps_[step].rank;
     const auto told = reading_.sends.find({rank, slot});
     if (told == reading_.sends.end()) return;
-    const auto send = std::find_if(told->second.begin(), told->second.end(),
-                                   [&](const Send& one) { return one.step >= of_call; });
+    const auto send =
+        std::ranges::find_if(told->second, [&](const Send& one) { return one.step >= of_call; });
     if (send == told->second.end()) return;
     if (send->launch < 0) {
       const auto by = signals_.find({send->rank, rank, slot, send->step});
@@ -228,13 +228,8 @@ class ProgressProver {
     return found;
   }
 
-  int line(const Step& step) const {
-    return reading_.walker.module().source.line(step.node->begin);
-  }
-
   [[noreturn]] void fail(const Step& step, const std::string& what, const std::string& hint) const {
-    throw Failure(what, reading_.walker.module().source.where(step.node->begin), hint,
-                  ExitCode::deadlock);
+    reading_.walker.wrong(*step.node, what, hint, ExitCode::deadlock);
   }
 
   const Reading& reading_;

@@ -132,9 +132,9 @@ class Surveyor {
         wrong({.node = facts.op->node}, "a program ends with a turn that it does not give on");
     }
     shares.finish();
-    for (auto& [part, counts] : facts.counts) std::sort(counts.begin(), counts.end());
-    for (auto& [key, sums] : facts.sums) std::sort(sums.begin(), sums.end());
-    const auto missing = std::find(taken.begin(), taken.end(), 0);
+    for (auto& [part, counts] : facts.counts) std::ranges::sort(counts);
+    for (auto& [key, sums] : facts.sums) std::ranges::sort(sums);
+    const auto missing = std::ranges::find(taken, 0);
     if (missing != taken.end())
       wrong({.node = facts.op->node},
             fmt::format("place {} of the table of tiles is never taken", missing - taken.begin()));
@@ -150,8 +150,8 @@ class Surveyor {
       return;
     }
     const auto& streams = reading_.records[index(rank)].streams;
-    const bool is_free = std::any_of(streams.begin(), streams.end(), [&](const auto& stream) {
-      return std::any_of(stream.begin(), stream.end(), [&](const HostOp& op) {
+    const bool is_free = std::ranges::any_of(streams, [&](const auto& stream) {
+      return std::ranges::any_of(stream, [&](const HostOp& op) {
         return op.kind == HostOp::Kind::zero && op.regions[0].tensor == region.tensor;
       });
     });
@@ -161,8 +161,7 @@ class Surveyor {
   }
 
   [[noreturn]] void wrong(const KernelEvent& event, const std::string& what) const {
-    throw Failure(what, reading_.walker.module().source.where(event.node->begin), "",
-                  ExitCode::wrong_program);
+    reading_.walker.wrong(*event.node, what);
   }
 
   /// What moves or computes does so in multiples of the unit.
@@ -183,10 +182,9 @@ class Surveyor {
   void check_store(const WorkObject& work, std::int64_t place, const Region& region,
                    const KernelEvent& event) {
     const std::int64_t row = work.store_rows[index(place)];
-    const bool is_output =
-        std::any_of(work.stores.begin(), work.stores.end(), [&](const WorkObject::Store& one) {
-          return one.source.tensor == region.tensor && region.rank == one.source.rank;
-        });
+    const bool is_output = std::ranges::any_of(work.stores, [&](const WorkObject::Store& one) {
+      return one.source.tensor == region.tensor && region.rank == one.source.rank;
+    });
     if (region.store < 0 && (row < 0 || !is_output)) return;
     if (event.kind != KernelEvent::Kind::store || region.store != row)
       wrong(event, "a tile is not stored where its wave says");

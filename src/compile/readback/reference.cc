@@ -99,8 +99,7 @@ class Expecter {
 
  private:
   std::int32_t tensor_of(std::string_view name) const {
-    const auto found = std::find_if(plan_.tensors.begin(), plan_.tensors.end(),
-                                    [&](const plan::Tensor& one) { return one.name == name; });
+    const auto found = std::ranges::find(plan_.tensors, name, &plan::Tensor::name);
     return found == plan_.tensors.end() ? -1
                                         : static_cast<std::int32_t>(found - plan_.tensors.begin());
   }
@@ -149,8 +148,8 @@ class Expecter {
   bool is_moved_output(std::int32_t tensor) const {
     const auto& outputs = reading_.records.front().outputs;
     return is_moved_to(0, tensor) && !computed(0).contains(tensor) &&
-           std::any_of(outputs.begin(), outputs.end(),
-                       [&](const auto& one) { return one.second.tensor == tensor; });
+           std::ranges::any_of(outputs,
+                               [&](const auto& one) { return one.second.tensor == tensor; });
   }
 
   bool is_read(int rank, std::int32_t tensor) const {
@@ -207,10 +206,9 @@ class Expecter {
         if (one.of->elements() != one.region.elements()) continue;
       } else if (!made.contains(region.tensor)) {
         if (!is_moved_to(rank, region.tensor))
-          throw Failure("nothing writes the output '" + name + "' of rank " + std::to_string(rank),
-                        reading_.walker.module().source.where(
-                            reading_.walker.module().find("run")->node->begin),
-                        "", ExitCode::wrong_program);
+          reading_.walker.wrong(
+              *reading_.walker.module().find("run")->node,
+              "nothing writes the output '" + name + "' of rank " + std::to_string(rank));
         continue;
       } else if (is_moved_to(rank, region.tensor)) {
         continue;  // part of it is made elsewhere, and nothing says where

@@ -25,15 +25,14 @@ class StepResolver {
         const bool is_same = sends[i].rank == sends[0].rank && sends[i].stream == sends[0].stream &&
                              sends[i].launch == sends[0].launch;
         if (is_same && sends[i].step >= sends[i - 1].step) continue;
-        throw Failure(
-            fmt::format("signal {} of rank {} is told {}", slots()[index(key.second)], key.first,
-                        is_same
-                            ? fmt::format("of step {} after step {}: it goes back", sends[i].step,
-                                          sends[i - 1].step)
-                            : fmt::format("by two streams in no order, the other one at line {}",
-                                          line(*sends[0].node))),
-            reading_.walker.module().source.where(sends[i].node->begin), "",
-            ExitCode::wrong_program);
+        reading_.walker.wrong(
+            *sends[i].node,
+            fmt::format(
+                "signal {} of rank {} is told {}", slots()[index(key.second)], key.first,
+                is_same ? fmt::format("of step {} after step {}: it goes back", sends[i].step,
+                                      sends[i - 1].step)
+                        : fmt::format("by two streams in no order, the other one at line {}",
+                                      reading_.walker.module().source.line(sends[0].node->begin))));
       }
     }
     divide();
@@ -41,8 +40,8 @@ class StepResolver {
       const auto found = reading_.sends.find({wait.rank, wait.slot});
       const std::vector<Send> none;
       const std::vector<Send>& sends = found == reading_.sends.end() ? none : found->second;
-      const auto first = std::find_if(sends.begin(), sends.end(),
-                                      [&](const Send& send) { return send.step >= wait.step; });
+      const auto first =
+          std::ranges::find_if(sends, [&](const Send& send) { return send.step >= wait.step; });
       // A step that nobody tells of is waited for for ever.
       const std::int64_t target = wait.step < 0 ? 0 : first - sends.begin() + 1;
       Op& op = program_.bodies[index(wait.body)].ops[wait.op];
@@ -52,8 +51,8 @@ class StepResolver {
         op.semaphores[0].index = own->second;
         op.targets = {{1, 1}};
       }
-      const bool is_local = std::all_of(sends.begin(), sends.end(),
-                                        [&](const Send& send) { return send.rank == wait.rank; });
+      const bool is_local =
+          std::ranges::all_of(sends, [&](const Send& send) { return send.rank == wait.rank; });
       op.channel = is_local ? program::Channel::none : program::Channel::any;
     }
   }
@@ -66,8 +65,8 @@ class StepResolver {
       if (sends.front().part < kFirstShares || told.size() != sends.size()) continue;
       std::vector<std::size_t> order(sends.size());
       std::iota(order.begin(), order.end(), std::size_t{0});
-      std::stable_sort(order.begin(), order.end(),
-                       [&](std::size_t a, std::size_t b) { return sends[a].part < sends[b].part; });
+      std::ranges::stable_sort(
+          order, [&](std::size_t a, std::size_t b) { return sends[a].part < sends[b].part; });
       std::vector<Send> sorted_sends;
       std::vector<Told> sorted_told;
       for (const std::size_t i : order) {
@@ -84,7 +83,7 @@ class StepResolver {
   void divide() {
     for (const auto& [key, told] : told_) {
       const auto is_elsewhere = [&](const Told& one) { return one.body != told.front().body; };
-      if (std::none_of(told.begin(), told.end(), is_elsewhere)) continue;
+      if (std::ranges::none_of(told, is_elsewhere)) continue;
       for (std::size_t i = 0; i < told.size(); ++i) {
         const auto [at, is_new] =
             of_steps_.try_emplace({key.second, static_cast<std::int64_t>(i)},
@@ -98,7 +97,6 @@ class StepResolver {
   }
 
   const std::vector<std::string>& slots() const { return reading_.records.front().slots; }
-  int line(const Node& node) const { return reading_.walker.module().source.line(node.begin); }
 
   Reading& reading_;
   program::Program& program_;

@@ -38,8 +38,7 @@ std::vector<std::int64_t> shape_of(const std::vector<TermRef>& terms) {
 bool is_zero(const Term& term) {
   if (term.kind == Term::Kind::constant) return term.number == 0;
   return term.kind == Term::Kind::numbers && !term.is_truth && term.base == 0 &&
-         std::none_of(term.axes.begin(), term.axes.end(),
-                      [](const Along& along) { return along.varies(); });
+         std::ranges::none_of(term.axes, [](const Along& along) { return along.varies(); });
 }
 
 double modulo(double a, double b) {
@@ -273,8 +272,8 @@ std::vector<Sample> samples_of(std::int64_t base, const std::vector<Along>& axes
   }
   std::vector<Sample> apart;
   for (Sample& one : made)
-    if (std::none_of(apart.begin(), apart.end(),
-                     [&](const Sample& other) { return other.address == one.address; }))
+    if (std::ranges::none_of(apart,
+                             [&](const Sample& other) { return other.address == one.address; }))
       apart.push_back(std::move(one));
   return apart;
 }
@@ -306,9 +305,8 @@ void Evaluator::prepare(const Term& term, const Place& place) {
   Place here = place;
   int marked = term.depth;
   while (one->depth > kDeepestCall && one->kind == Term::Kind::apply) {
-    const auto deepest =
-        std::max_element(one->args.begin(), one->args.end(),
-                         [](const TermRef& a, const TermRef& b) { return a->depth < b->depth; });
+    const auto deepest = std::ranges::max_element(
+        one->args, [](const TermRef& a, const TermRef& b) { return a->depth < b->depth; });
     here = place_in(**deepest, here);
     one = deepest->get();
     if (marked - one->depth < kDeepestCall) continue;

@@ -141,7 +141,7 @@ void TileWriter::take(const KernelEvent& event, const Region& region) {
   const auto found = facts_.sums.find(key_of(region));
   if (found == facts_.sums.end()) refuse_other(event);
   const auto& all = found->second;
-  const auto own = std::find(all.begin(), all.end(), std::pair{turn_, program_});
+  const auto own = std::ranges::find(all, std::pair{turn_, program_});
   const std::int32_t semaphore =
       target_.first_sum + static_cast<std::int32_t>(std::distance(facts_.sums.begin(), found));
   if (own != all.begin()) {

@@ -30,7 +30,7 @@ using TileRecords = std::multimap<std::int64_t, TileRecord>;
 
 std::string place_of(const std::vector<std::pair<std::string, std::int64_t>>& at) {
   std::vector<std::pair<std::string, std::int64_t>> sorted = at;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   std::string made;
   for (const auto& [axis, tile] : sorted)
     made += fmt::format("{}{} {}", made.empty() ? "" : ", ", axis, tile);

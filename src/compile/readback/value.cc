@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "compile/python/formula.h"
 #include "compile/readback/term.h"
 
 namespace hemiola::compile::readback {
@@ -31,15 +32,13 @@ void settle(Value& value) {
 
 bool fits(const Along& along) {
   return readback::fits(times(along.count - 1, along.stride)) &&
-         std::all_of(along.values.begin(), along.values.end(),
-                     [](Number one) { return readback::fits(one); });
+         std::ranges::all_of(along.values, [](Number one) { return readback::fits(one); });
 }
 
 /// Data instead, where a number of it does not fit.
 Value fitting(Value made) {
-  const bool does =
-      readback::fits(made.base) && std::all_of(made.axes.begin(), made.axes.end(),
-                                               [](const Along& along) { return fits(along); });
+  const bool does = readback::fits(made.base) &&
+                    std::ranges::all_of(made.axes, [](const Along& along) { return fits(along); });
   return does ? made : unknown(made.axes);
 }
 
@@ -93,8 +92,7 @@ Value added(const Value& a, const Value& b, Number sign) {
 }
 
 bool varies(const Value& value) {
-  return std::any_of(value.axes.begin(), value.axes.end(),
-                     [](const Along& along) { return along.varies(); });
+  return std::ranges::any_of(value.axes, [](const Along& along) { return along.varies(); });
 }
 
 /// The one axis along which one of them is not the same everywhere; nothing: there are several.
@@ -109,59 +107,9 @@ std::optional<std::size_t> axis_of(const std::vector<Along>& a, const std::vecto
   return count > 1 ? std::nullopt : std::optional(found);
 }
 
-Number floor_divided(Number a, Number b) {
-  const Number quotient = a / b;
-  return quotient - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
-}
-
-Number power(Number a, Number b) {
-  Number made = 1;
-  for (Number i = 0; i < b; ++i) made = times(made, a);
-  return made;
-}
-
-std::optional<Number> computed_whole(std::string_view op, Number a, Number b) {
-  const bool is_long = op.size() > 1;
-  switch (op.front()) {
-    case '+':
-      return a + b;
-    case '-':
-      return a - b;
-    case '*':
-      if (is_long) return b >= 0 && b < 63 ? std::optional(power(a, b)) : std::nullopt;
-      return times(a, b);
-    case '/':
-      return is_long && b != 0 ? std::optional(floor_divided(a, b)) : std::nullopt;
-    case '%':
-      return b != 0 ? std::optional(a - floor_divided(a, b) * b) : std::nullopt;
-    case '<':
-      if (op == "<<")
-        return b >= 0 && b < 62 ? std::optional(times(a, Number{1} << b)) : std::nullopt;
-      return is_long ? a <= b : a < b;
-    case '>':
-      if (op == ">>") return b >= 0 && b < 63 ? std::optional(a >> b) : std::nullopt;
-      return is_long ? a >= b : a > b;
-    case '=':
-      return a == b;
-    case '!':
-      return a != b;
-    case '&':
-      return a & b;
-    case '|':
-      return a | b;
-    case '^':
-      return a ^ b;
-    case 'm':
-      return op == "min" ? std::min(a, b) : std::max(a, b);
-    default:
-      return std::nullopt;
-  }
-}
-
-/// Nothing: it is no whole number, or does not fit.
-std::optional<Number> computed(std::string_view op, Number a, Number b) {
-  if (op.empty()) return std::nullopt;
-  const auto made = computed_whole(op, a, b);
+/// Nothing: there is no such operator, it is no whole number, or does not fit.
+std::optional<Number> computed(Infix op, Number a, Number b) {
+  const auto made = op == nullptr ? std::nullopt : op(a, b);
   return made && readback::fits(*made) ? made : std::nullopt;
 }
 
@@ -182,8 +130,9 @@ Value pointwise(std::string_view op, const Value& a, const Value& b, bool is_tru
   std::vector<Number> values;
   const Number count = std::max<Number>(left[*axis].varies() ? left[*axis].count : 1,
                                         right[*axis].varies() ? right[*axis].count : 1);
+  const Infix infix = infix_named(op);
   const auto element = [&](Number i) {
-    return computed(op, a.base + (left[*axis].varies() ? left[*axis].at(i) : 0),
+    return computed(infix, a.base + (left[*axis].varies() ? left[*axis].at(i) : 0),
                     b.base + (right[*axis].varies() ? right[*axis].at(i) : 0));
   };
   if (is_truth && is_monotone(op, left[*axis], right[*axis]) && element(0) &&
@@ -198,7 +147,7 @@ Value pointwise(std::string_view op, const Value& a, const Value& b, bool is_tru
     values.push_back(*value);
   }
   const bool is_same =
-      std::all_of(values.begin(), values.end(), [&](Number one) { return one == values.front(); });
+      std::ranges::all_of(values, [&](Number one) { return one == values.front(); });
   if (is_truth) made.type = Type::mask;
   if (is_same) {
     made.base = values.front();
@@ -227,8 +176,8 @@ bool is_false(const Value& value) {
   return value.base == 0;
 }
 bool is_true(const Value& mask) {
-  return mask.base != 0 && std::all_of(mask.axes.begin(), mask.axes.end(),
-                                       [](const Along& along) { return along.values.empty(); });
+  return mask.base != 0 &&
+         std::ranges::all_of(mask.axes, [](const Along& along) { return along.values.empty(); });
 }
 
 /// Both, axis by axis: `a` and `b` are masks, or truth that is no block.
@@ -331,7 +280,7 @@ Value binary(std::string_view op, const Value& a, const Value& b, const Node* no
   const bool is_sum = op == "+" || op == "-";
   if (a.type == Type::number && b.type == Type::number) {
     if (a.axes.empty() && b.axes.empty()) {
-      const auto value = computed(op, a.base, b.base);
+      const auto value = computed(infix_named(op), a.base, b.base);
       return value ? number(*value) : unknown();
     }
     if (is_sum) return added(a, b, op == "+" ? 1 : -1);
@@ -457,7 +406,7 @@ bool is_function_of_elements(std::string_view name) {
   // `tl.math.tanh`, and `libdevice.tanh` of triton.language.extra
   const std::size_t dot = name.find_last_of('.');
   if (dot != name.npos) name.remove_prefix(dot + 1);
-  return std::find(std::begin(kMath), std::end(kMath), name) != std::end(kMath);
+  return std::ranges::find(kMath, name) != std::end(kMath);
 }
 
 }  // namespace hemiola::compile::readback

@@ -102,8 +102,8 @@ std::optional<double> ValueCheck::element(std::int32_t tensor, std::int64_t addr
 bool ValueCheck::is_stored(std::int32_t tensor, std::int64_t address) const {
   const auto regions = regions_.find(tensor);
   return regions != regions_.end() &&
-         std::any_of(regions->second.begin(), regions->second.end(),
-                     [&](const SumKey& region) { return has_element(region, address); });
+         std::ranges::any_of(regions->second,
+                             [&](const SumKey& region) { return has_element(region, address); });
 }
 
 void ValueCheck::store(const KernelEvent& event) {
@@ -167,12 +167,11 @@ bool ValueCheck::is_result(std::int32_t number) const {
   for (const auto& stream : record_.streams) {
     for (const HostOp& op : stream) {
       if (op.kind == HostOp::Kind::launch) ++launches;
-      if (op.kind != HostOp::Kind::zero && std::any_of(op.regions.begin(), op.regions.end(), is_it))
-        return true;
+      if (op.kind != HostOp::Kind::zero && std::ranges::any_of(op.regions, is_it)) return true;
     }
   }
-  return launches > 1 || std::any_of(record_.outputs.begin(), record_.outputs.end(),
-                                     [&](const auto& one) { return is_it(one.second); });
+  return launches > 1 ||
+         std::ranges::any_of(record_.outputs, [&](const auto& one) { return is_it(one.second); });
 }
 
 void ValueCheck::unjudged(std::int32_t number, const std::string& why) {

@@ -17,9 +17,7 @@ Value signal_of(const Walker& walker, const SignalsObject& signals, const std::v
     is_there = !at[i].is_range && one >= 0 && one < signals.shape[i];
     made->slot = made->slot * signals.shape[i] + one;
   }
-  if (!is_there)
-    throw Failure("there is no such signal", walker.module().source.where(node.begin), "",
-                  ExitCode::wrong_program);
+  if (!is_there) walker.wrong(node, "there is no such signal");
   made->slot += signals.first;
   return object(made);
 }
@@ -42,15 +40,13 @@ Value view_of(const Walker& walker, const View& view, const std::vector<Index>& 
     const std::int64_t begin = is_range ? bound(at[i].begin, 0) : bound(at[i].value, 0);
     const std::int64_t end = is_range ? bound(at[i].end, count) : begin + 1;
     if (begin < 0 || end > count || begin >= end)
-      throw Failure(fmt::format("elements {}:{} of an axis that has {}", begin, end, count),
-                    walker.module().source.where(node.begin), "", ExitCode::wrong_program);
+      walker.wrong(node, fmt::format("elements {}:{} of an axis that has {}", begin, end, count));
     made->region.offset += begin * stride;
     if (is_range) axes.emplace_back(end - begin, stride);
   }
   if (at.size() > view.region.axes.size())
-    throw Failure(
-        fmt::format("{} places in a tensor that has {} axes", at.size(), view.region.axes.size()),
-        walker.module().source.where(node.begin), "", ExitCode::wrong_program);
+    walker.wrong(node, fmt::format("{} places in a tensor that has {} axes", at.size(),
+                                   view.region.axes.size()));
   return object(made);
 }
 
@@ -79,8 +75,7 @@ std::int32_t store_of(const Walker& walker, WorkObject& work, const Value& to, i
   const auto source = are_two ? object_of<View>(to.more->items[1]) : nullptr;
   if (!target || !source) walker.refuse(node, "a place of tiles that is no two views");
   if (target->region.axes != source->region.axes || source->region.rank != rank)
-    throw Failure("what is stored to a peer does not lie there as in the kernel's output",
-                  walker.module().source.where(node.begin), "", ExitCode::wrong_program);
+    walker.wrong(node, "what is stored to a peer does not lie there as in the kernel's output");
   work.stores.push_back({target->region, source->region});
   return static_cast<std::int32_t>(std::ssize(work.stores)) - 1;
 }
@@ -110,18 +105,17 @@ Value described(Walker& walker, const HostOp& launch, const View& view, const st
       if (key.text == name) block = &value;
   if (block == nullptr) return pointer;
   auto axes = view.region.axes;
-  if (std::find(kernel.turned.begin(), kernel.turned.end(), name) != kernel.turned.end())
-    std::reverse(axes.begin(), axes.end());
+  if (std::ranges::find(kernel.turned, name) != kernel.turned.end()) std::ranges::reverse(axes);
   std::vector<Value> shape, strides;
   for (const auto& [count, stride] : axes) {
     shape.push_back(number(count));
     strides.push_back(number(stride));
   }
   if (axes.empty() || axes.back().second != 1)
-    throw Failure(fmt::format("the descriptor of '{}' is of a tensor whose last axis does not lie "
-                              "element by element",
-                              name),
-                  walker.module().source.where(launch.node->begin), "", ExitCode::wrong_program);
+    walker.wrong(*launch.node,
+                 fmt::format("the descriptor of '{}' is of a tensor whose last axis does not lie "
+                             "element by element",
+                             name));
   Compound of;
   of.items = {std::move(pointer), list(std::move(shape)), list(std::move(strides)),
               walker.apply(*block, {.positional = {}, .named = work.values, .node = launch.node})};

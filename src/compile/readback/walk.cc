@@ -15,13 +15,21 @@ const Value* Arguments::find(std::string_view wanted, std::size_t position) cons
   return position < positional.size() ? &positional[position] : nullptr;
 }
 
-void Walker::wrong(const Node& node, const std::string& what) const {
-  throw Failure(what, source().where(node.begin), "", ExitCode::wrong_program);
+void Walker::wrong(const Node& node, const std::string& what, const std::string& hint,
+                   ExitCode code) const {
+  throw Failure(what, source().where(node.begin), hint, code);
 }
 
 void Walker::refuse(const Node& node, const std::string& what, const std::string& hint) const {
   throw NotReadBack("not read back: " + what, source().where(node.begin),
                     hint.empty() ? "docs/compile_kernel.md says what is" : hint);
+}
+
+const Value& need(const Walker& walker, const Arguments& given, std::string_view name,
+                  std::size_t position) {
+  const Value* value = given.find(name, position);
+  if (value == nullptr) walker.refuse(*given.node, fmt::format("'{}' is not given", name));
+  return *value;
 }
 
 std::int64_t Walker::whole(const Value& value, const Node& node, std::string_view what) const {
@@ -96,10 +104,6 @@ const Node& Walker::place(const Node& inside) const {
 }
 
 Value Walker::run(const Function& function, const Arguments& given) {
-  return enter(function, given);
-}
-
-Value Walker::enter(const Function& function, const Arguments& given) {
   Frame frame{.module = function.module, .names = {}, .returned = {}, .call = given.node};
   std::size_t position = 0;
   for (const Parameter& parameter : function.parameters) {
@@ -159,49 +163,29 @@ Value Walker::apply(const Value& function, const Arguments& given) {
   return made;
 }
 
-Walker::Flow Walker::block(const Node& node) {
+Flow Walker::block(const Node& node) {
   const Level level(*this, node);
-  for (const Node* child : node.children) {
-    const Flow flow = statement(*child);
-    if (flow != Flow::on) return flow;
-  }
-  return Flow::on;
+  return Interpreter::block(node);
 }
 
-Walker::Flow Walker::statement(const Node& node) {
+Flow Walker::other_statement(const Node& node) {
   switch (node.kind) {
-    case Kind::expression_statement:
-      for (const Node* child : node.children)
-        if (child->kind == Kind::augmented_assignment)
-          augmented(*child);
-        else if (child->kind != Kind::string)
-          evaluate(*child);
-      return Flow::on;
     case Kind::return_statement:
       frames_.back().returned = node.children.empty() ? Value{} : evaluate(*node.children.front());
       return Flow::returned;
-    case Kind::if_statement:
-      return if_statement(node);
-    case Kind::for_statement:
-      return for_statement(node);
-    case Kind::while_statement:
-      return while_statement(node);
-    case Kind::pass_statement:
-    case Kind::assert_statement:
-      return Flow::on;
     case Kind::break_statement:
       return Flow::left;
     case Kind::continue_statement:
       return Flow::next;
-    case Kind::block:
-      return block(node);
+    case Kind::pass_statement:
+    case Kind::assert_statement:
+      return Flow::on;
     default:
       refuse(node, fmt::format("a statement of this kind ({})", node.name));
   }
 }
 
-bool Walker::holds(const Node& node) {
-  const Value value = evaluate(node);
+bool Walker::holds(const Value& value, const Node& node) const {
   if (value.type == Type::none) return false;
   if (value.type == Type::text || value.type == Type::list)
     return value.type == Type::text ? !value.text.empty() : !value.more->items.empty();
@@ -211,17 +195,12 @@ bool Walker::holds(const Node& node) {
   return value.base != 0;
 }
 
-Walker::Flow Walker::if_statement(const Node& node) {
-  if (holds(*node.child(Field::condition))) return block(*node.child(Field::consequence));
-  for (const Node* child : node.children) {
-    if (child->kind == Kind::elif_clause && holds(*child->child(Field::condition)))
-      return block(*child->child(Field::consequence));
-    if (child->kind == Kind::else_clause) return block(*child->child(Field::body));
-  }
-  return Flow::on;
+Flow Walker::choose(const Branch& branch) {
+  const Node& condition = branch.condition();
+  return holds(evaluate(condition), condition) ? block(branch.body()) : otherwise(branch);
 }
 
-Walker::Flow Walker::for_statement(const Node& node) {
+Flow Walker::for_statement(const Node& node) {
   const Node& left = *node.child(Field::left);
   const Node& over = *node.child(Field::right);
   if (is_range(over)) return turns(node, range(arguments(over)));  // which need not be a list
@@ -230,7 +209,7 @@ Walker::Flow Walker::for_statement(const Node& node) {
   holding.add(list, node);
   for (const Value& item : items_of(list, node)) {
     step(node);
-    assign(left, item);
+    assign(left, item, node);
     const Flow flow = block(*node.child(Field::body));
     if (flow == Flow::returned) return flow;
     if (flow == Flow::left) break;
@@ -253,11 +232,11 @@ bool Walker::is_range(const Node& call) {
   return function.type == Type::name && names_range(function.text);
 }
 
-Walker::Flow Walker::turns(const Node& loop, const Turns& turns) {
+Flow Walker::turns(const Node& loop, const Turns& turns) {
   const Node& left = *loop.child(Field::left);
   for (std::int64_t i = 0; i < turns.count; ++i) {
     step(loop);
-    assign(left, number(turns.begin + i * turns.step));
+    assign(left, number(turns.begin + i * turns.step), loop);
     const Flow flow = block(*loop.child(Field::body));
     if (flow == Flow::returned) return flow;
     if (flow == Flow::left) break;
@@ -265,14 +244,13 @@ Walker::Flow Walker::turns(const Node& loop, const Turns& turns) {
   return Flow::on;
 }
 
-Walker::Flow Walker::while_statement(const Node& node) {
+Flow Walker::while_statement(const Node& node) {
   const Node& condition = *node.child(Field::condition);
   const Node* inner = &condition;
   while (inner->kind == Kind::parenthesized_expression) inner = inner->children.front();
   const Node& body = *node.child(Field::body);
-  const bool spins = std::all_of(body.children.begin(), body.children.end(), [](const Node* child) {
-    return child->kind == Kind::pass_statement;
-  });
+  const bool spins = std::ranges::all_of(
+      body.children, [](const Node* child) { return child->kind == Kind::pass_statement; });
   if (spins && inner->kind == Kind::comparison_operator && inner->children.size() == 2) {
     const Value left = evaluate(*inner->children[0]), right = evaluate(*inner->children[1]);
     if (left.type != Type::look && right.type != Type::look)
@@ -281,7 +259,7 @@ Walker::Flow Walker::while_statement(const Node& node) {
       refuse(node, "a wait for something else than that a signal has reached a number");
     return Flow::on;
   }
-  while (holds(condition)) {
+  while (holds(evaluate(condition), condition)) {
     const Flow flow = block(body);
     if (flow == Flow::returned) return flow;
     if (flow == Flow::left) break;
@@ -289,39 +267,20 @@ Walker::Flow Walker::while_statement(const Node& node) {
   return Flow::on;
 }
 
-void Walker::assign(const Node& target, const Value& value) {
-  if (target.kind == Kind::identifier) {
-    give(frames_.back(), words(target), value, target);
-    return;
-  }
+void Walker::assign_other(const Node& target, const Value& value, const Node& statement) {
+  if (target.kind == Kind::subscript) return assign_entry(target, value);
   if (target.kind == Kind::attribute) {
     const Value object = evaluate(*target.child(Field::object));
     remember(target, weight(value));
-    if (surroundings_ == nullptr ||
-        !surroundings_->assign(object, words(*target.child(Field::attribute)), value))
-      refuse(target, "what is assigned to here");
+    if (surroundings_ != nullptr &&
+        surroundings_->assign(object, words(*target.child(Field::attribute)), value))
+      return;
+  } else if (value.type == Type::list && value.more->items.size() == target.children.size()) {
+    for (std::size_t i = 0; i < target.children.size(); ++i)
+      assign(*target.children[i], value.more->items[i], statement);
     return;
   }
-  if (target.kind == Kind::subscript) {
-    assign_entry(target, value);
-    return;
-  }
-  const bool is_list = target.kind == Kind::pattern_list || target.kind == Kind::tuple_pattern ||
-                       target.kind == Kind::tuple || target.kind == Kind::expression_list;
-  if (!is_list || value.type != Type::list || value.more->items.size() != target.children.size())
-    refuse(target, "what is assigned to here");
-  for (std::size_t i = 0; i < target.children.size(); ++i)
-    assign(*target.children[i], value.more->items[i]);
-}
-
-void Walker::augmented(const Node& node) {
-  const Node& left = *node.child(Field::left);
-  const Value right = evaluate(*node.child(Field::right));
-  std::string op = sign(node, 0);
-  if (!op.empty() && op.back() == '=') op.pop_back();
-  const Value made = binary(op, evaluate(left), right, &node);
-  step(node, weight(made) / 64);
-  assign(left, made);
+  refuse(target, "what is assigned to here");
 }
 
 const std::vector<Value>& Walker::items_of(const Value& value, const Node& node) const {

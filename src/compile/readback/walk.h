@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compile/python/interpreter.h"
 #include "compile/readback/value.h"
 
 namespace hemiola::compile::readback {
@@ -54,7 +55,7 @@ class Surroundings {
                     const Node& node) = 0;
 };
 
-class Walker {
+class Walker : private Interpreter<Walker, Value> {
  public:
   /// What is refused beyond.
   struct Limits {
@@ -77,8 +78,9 @@ class Walker {
 
   [[noreturn]] void refuse(const Node& node, const std::string& what,
                            const std::string& hint = {}) const;
-  /// Python would raise an error here: exit code 3.
-  [[noreturn]] void wrong(const Node& node, const std::string& what) const;
+  /// Python would raise an error here, or the file does not do what it says.
+  [[noreturn]] void wrong(const Node& node, const std::string& what, const std::string& hint = {},
+                          ExitCode code = ExitCode::wrong_program) const;
   /// A whole number, or a refusal that says `what` is none.
   std::int64_t whole(const Value& value, const Node& node, std::string_view what) const;
   /// Of a list, or of one number.
@@ -93,7 +95,7 @@ class Walker {
   void remember(const Node& node, std::int64_t words);
 
  private:
-  enum class Flow : std::uint8_t { on, next, left, returned };
+  friend Interpreter;
   struct Frame {
     const Module* module = nullptr;
     std::map<std::string, Value, std::less<>> names;
@@ -136,13 +138,15 @@ class Walker {
   static constexpr int kDeepestLevel = 400;    ///< expressions and blocks in each other
 
   Flow block(const Node& node);
-  Flow statement(const Node& node);
-  Flow if_statement(const Node& node);
+  Flow choose(const Branch& branch);
+  Flow other_statement(const Node& node);
   Flow for_statement(const Node& node);
   Flow while_statement(const Node& node);
-  bool holds(const Node& node);
-  void assign(const Node& target, const Value& value);
-  void augmented(const Node& node);
+  bool holds(const Value& value, const Node& node) const;
+  void bind(const Node& name, const Value& value, const Node&) {
+    give(frames_.back(), words(name), value, name);
+  }
+  void assign_other(const Node& target, const Value& value, const Node& statement);
   bool is_range(const Node& call);
   Flow turns(const Node& loop, const Turns& turns);
   const std::vector<Value>& items_of(const Value& value, const Node& node) const;
@@ -153,24 +157,24 @@ class Walker {
   void hold(std::int64_t words, const Node& node);
 
   Value evaluate(const Node& node);
-  Value evaluated(const Node& node);
+  Value literal(const Node& node) const;
+  Value other_expression(const Node& node);
   Value identifier(const Node& node);
   Value attribute(const Node& node);
   Value subscript(const Node& node);
   std::vector<Index> indices_of(const Node& node);
-  Value key_of(const std::vector<Index>& at, const Node& node) const;
   void assign_entry(const Node& target, const Value& value);
   Index index_of(const Node& node);
   Value call(const Node& node);
   Arguments arguments(const Node& node);
   std::optional<Value> builtin(std::string_view name, const Arguments& given);
   Turns range(const Arguments& given) const;
-  Value enter(const Function& function, const Arguments& given);
   Value comparison(const Node& node);
   Value boolean(const Node& node);
-  Value unary(const Node& node);
+  Value unary(std::string_view sign, const Value& value, const Node& node);
+  Value operation(const Node& node);
+  Value binary(std::string_view op, const Value& a, const Value& b, const Node& node);
   Value comprehension(const Node& node);
-  Value text_of(const Node& node) const;
   Value global(const Module& module, const std::string& name, const Node& node);
 
   const Source& source() const {
@@ -190,5 +194,9 @@ class Walker {
   std::int64_t steps_ = 0, held_ = 0, remembered_ = 0;
   int depth_ = 0;
 };
+
+/// An argument by name or position, or a refusal that says it is not given.
+const Value& need(const Walker& walker, const Arguments& given, std::string_view name,
+                  std::size_t position);
 
 }  // namespace hemiola::compile::readback

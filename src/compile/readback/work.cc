@@ -76,7 +76,7 @@ class TableMaker {
     const std::vector<std::int64_t> own = places(extents_, whole_, Extents(whole_.size(), 0));
     for (std::size_t i = 0; i < own.size(); ++i)
       number_at_[index(own[i])] = static_cast<std::int64_t>(i);
-    if (std::count(number_at_.begin(), number_at_.end(), -1) > 0)
+    if (std::ranges::count(number_at_, -1) > 0)
       wrong(node, "the kernel's programs do not take every tile");
     for (const std::int64_t place : own) work_.coordinates.push_back(coordinates(place));
     work_.blocks = blocks_;
@@ -88,8 +88,7 @@ class TableMaker {
 
  private:
   [[noreturn]] void wrong(const Node& node, const std::string& what) const {
-    throw Failure(what, walker_.module().source.where(node.begin),
-                  "the file would say so in ready()", ExitCode::wrong_program);
+    walker_.wrong(node, what, "the file would say so in ready()");
   }
 
   [[noreturn]] void refuse_tiles(std::int64_t count) const {
@@ -140,9 +139,8 @@ class TableMaker {
     std::vector<std::int64_t> made(index(count), 0);
     if (at.type != Type::dictionary) walker_.refuse(*node_, "coordinates() gives no dictionary");
     for (std::size_t i = 0; i < axes.size(); ++i) {
-      const auto found =
-          std::find_if(at.more->entries.begin(), at.more->entries.end(),
-                       [&](const auto& entry) { return entry.first.text == axes[i].first; });
+      const auto found = std::ranges::find_if(
+          at.more->entries, [&](const auto& entry) { return entry.first.text == axes[i].first; });
       if (found == at.more->entries.end() || found->second.type != Type::number ||
           found->second.axes.size() > 1 ||
           (!found->second.axes.empty() && found->second.axes[0].count != count &&
@@ -167,8 +165,7 @@ class TableMaker {
     Extents firsts, counts, own;
     bool is_own_order = true;
     for (const auto& [name, range] : wave.box)
-      if (std::none_of(work_.extents.begin(), work_.extents.end(),
-                       [&](const auto& one) { return one.first == name; }))
+      if (std::ranges::none_of(work_.extents, [&](const auto& one) { return one.first == name; }))
         wrong(*wave.node, fmt::format("the kernel has no axis '{}'", name));
     for (std::size_t i = 0; i < extents_.size(); ++i) {
       const auto& [name, axis] = work_.kernel->tiles[i];
@@ -200,7 +197,7 @@ class TableMaker {
       list = std::move(longer);
     }
     for (const std::int64_t place : list) made.push_back(number_at_[index(place)]);
-    std::sort(made.begin(), made.end());
+    std::ranges::sort(made);
     return made;
   }
 
@@ -236,7 +233,7 @@ class TableMaker {
         wrong(*wave.node, fmt::format("nothing says who is told of part {}", wave.part));
       counts_[wave.part] += std::ssize(tiles);
     }
-    const auto missing = std::find(taken.begin(), taken.end(), 0);
+    const auto missing = std::ranges::find(taken, 0);
     if (missing != taken.end())
       wrong(*node_, fmt::format("tile {} of the kernel is in no wave", missing - taken.begin()));
   }
@@ -274,10 +271,9 @@ class TableMaker {
     }
     if (work_.moves.empty()) return;
     for (std::size_t w = 0; w < rows_of_waves_.size(); ++w) {
-      const auto before =
-          std::count_if(work_.moves.begin(), work_.moves.end(), [&](const WorkObject::Move& move) {
-            return move.before <= static_cast<std::int64_t>(w);
-          });
+      const auto before = std::ranges::count_if(work_.moves, [&](const WorkObject::Move& move) {
+        return move.before <= static_cast<std::int64_t>(w);
+      });
       work_.before.insert(work_.before.end(), index(rows_of_waves_[w]), before);
     }
   }
@@ -302,8 +298,7 @@ class TableMaker {
       work_.turn_rows.insert(work_.turn_rows.end(),
                              {turns.first / block, (end + block - 1) / block, first, last});
     }
-    if (std::count(taken.begin(), taken.end(), 0) > 0)
-      wrong(*node_, "the loop does not have every turn");
+    if (std::ranges::count(taken, 0) > 0) wrong(*node_, "the loop does not have every turn");
   }
 
   /// Parts of a kernel need not be numbered from 0: those of an earlier launch have the numbers

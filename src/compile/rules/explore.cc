@@ -204,7 +204,7 @@ class Explorer {
   bool grid_outgrows() const {
     if (host_.says("resident")) return false;
     if (host_.says("outgrows")) return true;
-    return std::any_of(host_.grid.begin(), host_.grid.end(), [](const std::string& size) {
+    return std::ranges::any_of(host_.grid, [](const std::string& size) {
       const auto has = [&](const char* what) { return size.find(what) != size.npos; };
       return (has("cdiv") || has("tiles")) && !has("min(") && !has("sms") && !has("SMS") &&
              !has("count");
@@ -282,9 +282,8 @@ class Explorer {
         const std::int64_t index = survey_.arrays[where.array].kind * world + where.rank;
         std::map<int, std::int64_t>& known = by_rank[{event.step, trace.program}];
         known.try_emplace(trace.rank, index - trace.rank);
-        const bool is_same = std::all_of(known.begin(), known.end(), [&](const auto& one) {
-          return one.second == known.begin()->second;
-        });
+        const bool is_same = std::ranges::all_of(
+            known, [&](const auto& one) { return one.second == known.begin()->second; });
         if (static_cast<int>(known.size()) < world || !is_same || known.begin()->second == 0)
           continue;
         return {.kind = Fault::Kind::race,
@@ -302,7 +301,7 @@ class Explorer {
       if (fault.kind == Fault::Kind::not_run) return 9;
       static constexpr std::array<std::string_view, 8> kOrder{
           "reset", "overtaken", "peer", "overlap", "order", "arrival", "endless", "reuse"};
-      return static_cast<int>(std::find(kOrder.begin(), kOrder.end(), fault.rule) - kOrder.begin());
+      return static_cast<int>(std::ranges::find(kOrder, fault.rule) - kOrder.begin());
     };
     for (std::int64_t more = 1; more <= kMoreOrders; ++more) {
       World run(code_, survey_.arrays, scene_);
@@ -328,8 +327,7 @@ class Explorer {
     if (muted.kind == Fault::Kind::not_run) return false;
     // A run whose first call does not end says nothing.
     const auto unfinished = two.stops(0);
-    if (std::any_of(unfinished.begin(), unfinished.end(),
-                    [](const auto& stop) { return stop.first >= 0; }))
+    if (std::ranges::any_of(unfinished, [](const auto& stop) { return stop.first >= 0; }))
       return false;
     for (std::size_t i = 0; i < closed.size(); ++i) {
       if (closed[i].first < 0 || later[i].first == closed[i].first) continue;
@@ -357,7 +355,7 @@ class Explorer {
 
   /// Whether the first who tells one of these words is not in the kernel.
   bool begins_outside(const Fault& fault) const {
-    return std::any_of(fault.first.begin(), fault.first.end(), [&](const Element& word) {
+    return std::ranges::any_of(fault.first, [&](const Element& word) {
       const auto is_it = [&](const Element& where) {
         return where.is_vague || (where.rank == word.rank && where.number == word.number);
       };
@@ -365,7 +363,7 @@ class Explorer {
         for (const Event& event : trace.events) {
           const Part part = reading_->part_of(trace, event);
           if (reading_->array_of(event) != word.array || part == Part::look ||
-              std::none_of(event.where.begin(), event.where.end(), is_it))
+              std::ranges::none_of(event.where, is_it))
             continue;
           // Who waits for it before is not the first.
           if (part == Part::poll || part == Part::plain_poll) break;
@@ -419,7 +417,7 @@ class Explorer {
     for (const int step : steps) {
       // The same place may be reached by another call of its helper.
       const Span span = code_.span(step);
-      const bool is_known = std::any_of(reached_.begin(), reached_.end(), [&](int one) {
+      const bool is_known = std::ranges::any_of(reached_, [&](int one) {
         return code_.span(one).begin == span.begin && code_.span(one).file == span.file;
       });
       if (!is_known) lines.insert(place_of(span));

@@ -18,9 +18,8 @@ bool has_own_barrier(const std::string& triton) {
 }
 
 bool same(const std::vector<Span>& a, const std::vector<Span>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Span& x, const Span& y) {
-    return x.begin == y.begin && x.file == y.file;
-  });
+  return std::ranges::equal(
+      a, b, [](const Span& x, const Span& y) { return x.begin == y.begin && x.file == y.file; });
 }
 
 class Judge {
@@ -79,11 +78,10 @@ class Judge {
                    .span = code_.span(step),
                    .calls = code_.chain(step),
                    .notes = {}};
-    const bool known = std::any_of(
-        report_.violations.begin(), report_.violations.end(), [&](const Violation& one) {
-          return one.rule == made.rule && one.span.begin == made.span.begin &&
-                 one.span.file == made.span.file && same(one.calls, made.calls);
-        });
+    const bool known = std::ranges::any_of(report_.violations, [&](const Violation& one) {
+      return one.rule == made.rule && one.span.begin == made.span.begin &&
+             one.span.file == made.span.file && same(one.calls, made.calls);
+    });
     if (!known) report_.violations.push_back(std::move(made));
   }
 

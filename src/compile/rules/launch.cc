@@ -27,8 +27,8 @@ std::string lower_text(std::string_view written) {
 
 bool says(std::string_view text, const char* what) {
   const std::vector<std::string>& phrases = skeleton::Vocabulary::own().list(what);
-  return std::any_of(phrases.begin(), phrases.end(),
-                     [&](const std::string& one) { return text.find(one) != text.npos; });
+  return std::ranges::any_of(phrases,
+                             [&](const std::string& one) { return text.find(one) != text.npos; });
 }
 
 bool is_name(char c) {

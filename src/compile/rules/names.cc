@@ -27,8 +27,7 @@ Words words_of(const std::string& name) {
 }
 
 bool has_any(const Words& words, const std::vector<std::string>& of) {
-  return std::any_of(of.begin(), of.end(),
-                     [&](const std::string& one) { return words.contains(one); });
+  return std::ranges::any_of(of, [&](const std::string& one) { return words.contains(one); });
 }
 
 bool has_any(const Words& words, const char* list) {

@@ -24,8 +24,7 @@ void add_sources(const Source& source, const Node& node, std::set<std::string>& 
   if (gives && left != nullptr && right != nullptr) {
     std::set<std::string> given;
     names_in(source, *left, given);
-    if (std::any_of(given.begin(), given.end(),
-                    [&](const auto& one) { return names.contains(one); }))
+    if (std::ranges::any_of(given, [&](const auto& one) { return names.contains(one); }))
       names_in(source, *right, names);
   }
   for (const Node* one : node.children) add_sources(source, *one, names);
@@ -43,9 +42,8 @@ void add_conditions(const Source& source, const Node& node, const Node& call,
     const Node* condition =
         one->kind == Kind::if_statement ? one->child(Field::condition) : nullptr;
     if (condition != nullptr) names_in(source, *condition, asked);
-    if (holds(condition) || std::any_of(asked.begin(), asked.end(), [&](const std::string& name) {
-          return given.contains(name);
-        }))
+    if (holds(condition) ||
+        std::ranges::any_of(asked, [&](const std::string& name) { return given.contains(name); }))
       names.insert(asked.begin(), asked.end());
     const Node* inner = one->children.empty() ? nullptr : one->children.front();
     if (inner != nullptr && inner->kind == Kind::assignment && holds(inner))
@@ -68,8 +66,8 @@ const Node* loop_around(const Node& from, const Node& node) {
 }
 
 bool has_words(const std::vector<skeleton::Trace>& traces) {
-  return std::any_of(traces.begin(), traces.end(), [](const skeleton::Trace& trace) {
-    return std::any_of(trace.events.begin(), trace.events.end(), [](const Event& event) {
+  return std::ranges::any_of(traces, [](const skeleton::Trace& trace) {
+    return std::ranges::any_of(trace.events, [](const Event& event) {
       return event.kind == Event::Kind::atomic || event.kind == Event::Kind::poll ||
              event.kind == Event::Kind::plain_poll || event.kind == Event::Kind::ranks;
     });
@@ -386,7 +384,7 @@ void Survey::infer_by_tables() {
     }
     if (best == nullptr) break;
     best->second(setting);
-    if (std::find(assumed.begin(), assumed.end(), best->first) != assumed.end()) break;
+    if (std::ranges::find(assumed, best->first) != assumed.end()) break;
     assumed.push_back(best->first);
     if (best->first.find("is rank") != std::string::npos) ++inferred_ranks;
   }

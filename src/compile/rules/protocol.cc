@@ -59,7 +59,7 @@ Protocol read_protocol(const std::string& file, const std::vector<std::string>& 
     } else if (key == "parameters") {
       for (const auto& one : value) {
         const std::string name = one.first.as<std::string>();
-        if (std::find(parameters.begin(), parameters.end(), name) == parameters.end())
+        if (std::ranges::find(parameters, name) == parameters.end())
           refuse(file, one.first.Mark(), fmt::format("the kernel has no parameter '{}'", name),
                  suggest(name, parameters));
         made.parameters[name] = one.second.as<std::string>();

@@ -26,10 +26,9 @@ bool holds_data(const Event& event, bool is_word, bool is_near) {
 }  // namespace
 
 bool ArrayUse::awaits(const Event& event) const {
-  return is_awaited() &&
-         (is_vague || std::any_of(event.where.begin(), event.where.end(), [&](const Element& one) {
-            return one.is_vague || elements.contains(one.number);
-          }));
+  return is_awaited() && (is_vague || std::ranges::any_of(event.where, [&](const Element& one) {
+                            return one.is_vague || elements.contains(one.number);
+                          }));
 }
 
 const ArrayUse& Reading::use_of(int array) const {
@@ -94,7 +93,7 @@ int Reading::array_of(const Event& event) const {
 }
 
 bool Reading::is_far(const Trace& trace, const Event& event) const {
-  return std::any_of(event.where.begin(), event.where.end(), [&](const Element& where) {
+  return std::ranges::any_of(event.where, [&](const Element& where) {
     return where.kind == Element::Kind::address && where.rank != trace.rank;
   });
 }
@@ -197,7 +196,7 @@ std::string place_of(const Span& span) {
 }
 
 void add_once(std::vector<std::string>& to, std::string what) {
-  if (std::find(to.begin(), to.end(), what) == to.end()) to.push_back(std::move(what));
+  if (std::ranges::find(to, what) == to.end()) to.push_back(std::move(what));
 }
 
 }  // namespace hemiola::compile::rules

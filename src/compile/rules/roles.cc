@@ -42,9 +42,9 @@ Survey::Survey(const skeleton::Code& code, const ParameterValues& constants,
   record(setting);
   infer_ranks();
   // A table of which only the first element is looked at: that of rank 0, where ranks are known.
-  const bool has_ranks =
-      std::any_of(setting.expressions.begin(), setting.expressions.end(),
-                  [](const std::string& one) { return one.find("rank") != std::string::npos; });
+  const bool has_ranks = std::ranges::any_of(setting.expressions, [](const std::string& one) {
+    return one.find("rank") != std::string::npos;
+  });
   arrays.keep(static_cast<int>(code.parameters.size()));
   bool has_indexed = false;  // and so, whatever its name, where others are looked into by rank
   for (int i = 0; i < arrays.size(); ++i) has_indexed = has_indexed || arrays[i].is_indexed;
@@ -55,9 +55,9 @@ Survey::Survey(const skeleton::Code& code, const ParameterValues& constants,
   choose_arrays();
   // Two ranks have none between the first and the last, which may be who tells.
   const Reading reading(code_, *this);
-  const bool is_open =
-      std::any_of(reading.uses().begin(), reading.uses().end(),
-                  [](const auto& one) { return one.second.is_awaited() && !one.second.is_told(); });
+  const bool is_open = std::ranges::any_of(reading.uses(), [](const auto& one) {
+    return one.second.is_awaited() && !one.second.is_told();
+  });
   if (!is_open || worlds_.back() == surveyed) return;
   surveyed = worlds_.back();
   std::tie(setting, assumed) = before;
@@ -148,9 +148,8 @@ std::vector<int> Survey::own_for(int array, const std::string& name, const Array
     const std::set<std::string> words = core_of(one.name);
     if (!core.empty() && core == words) named.push_back(own);
     if (!one.is_pointer || !fit(use, reading.use_of(own))) continue;
-    const bool shares = std::any_of(core.begin(), core.end(), [&](const std::string& word) {
-      return word.size() > 1 && words.contains(word);
-    });
+    const bool shares = std::ranges::any_of(
+        core, [&](const std::string& word) { return word.size() > 1 && words.contains(word); });
     if (shares) alike.push_back(own);
     if (!read_first.contains(own) || reading.use_of(own).stored[0]) fitting.push_back(own);
   }
@@ -159,8 +158,7 @@ std::vector<int> Survey::own_for(int array, const std::string& name, const Array
                         [&](int own) { return !read_first.contains(own); });
   std::stable_partition(fitting.begin(), fitting.end(), [&](int own) {
     const std::set<std::string> words = core_of(arrays[own].name);
-    return std::any_of(core.begin(), core.end(),
-                       [&](const std::string& word) { return words.contains(word); });
+    return std::ranges::any_of(core, [&](const std::string& word) { return words.contains(word); });
   });
   is_named = named.size() == 1 || (named.empty() && alike.size() == 1);
   if (is_named) return named.empty() ? alike : named;
@@ -209,24 +207,23 @@ void Survey::match_peers(Choices& choices) {
 
 /// Whether a number is one of ranks, by what a parameter is or what a library says.
 bool Survey::knows(const char* what, skeleton::Word::Meaning meaning) const {
-  return std::any_of(setting.expressions.begin(), setting.expressions.end(),
-                     [&](const std::string& one) { return one.find(what) != std::string::npos; }) ||
-         std::any_of(code_.calls.begin(), code_.calls.end(),
-                     [&](const skeleton::Call& one) { return one.meaning == meaning; });
+  return std::ranges::any_of(
+             setting.expressions,
+             [&](const std::string& one) { return one.find(what) != std::string::npos; }) ||
+         std::ranges::any_of(code_.calls,
+                             [&](const skeleton::Call& one) { return one.meaning == meaning; });
 }
 
 /// Two who exchange know no number of ranks.
 void Survey::choose_worlds() {
-  const bool has_peers =
-      std::any_of(code_.parameters.begin(), code_.parameters.end(),
-                  [](const skeleton::Parameter& one) { return names_a_peer(one.name); });
-  const bool is_ring =
-      std::any_of(code_.parameters.begin(), code_.parameters.end(),
-                  [](const skeleton::Parameter& one) { return is_of_ring(one.name); });
+  const bool has_peers = std::ranges::any_of(
+      code_.parameters, [](const skeleton::Parameter& one) { return names_a_peer(one.name); });
+  const bool is_ring = std::ranges::any_of(
+      code_.parameters, [](const skeleton::Parameter& one) { return is_of_ring(one.name); });
   const bool knows_world = knows("world", skeleton::Word::Meaning::world);
-  const bool names_peers = std::any_of(
-      code_.calls.begin(), code_.calls.end(),
-      [](const skeleton::Call& one) { return one.word != nullptr && one.word->names_a_peer(); });
+  const bool names_peers = std::ranges::any_of(code_.calls, [](const skeleton::Call& one) {
+    return one.word != nullptr && one.word->names_a_peer();
+  });
   knows_ranks =
       knows_world || has_peers || names_peers || knows("rank", skeleton::Word::Meaning::rank);
   if (!knows_world && !is_ring) worlds_ = {2};

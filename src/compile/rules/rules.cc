@@ -65,12 +65,11 @@ void move_to_calls(const skeleton::Code& code, const Survey& survey, RuleReport&
           steps.insert(event.step);
     for (const int step : steps) {
       const std::vector<Span> chain = code.chain(step);
-      const bool is_wrong = std::any_of(
-          report.violations.begin(), report.violations.end(), [&](const Violation& other) {
-            return other.rule == one.rule && other.calls.size() == chain.size() &&
-                   std::equal(chain.begin(), chain.end(), other.calls.begin(),
-                              [](const Span& a, const Span& b) { return a.begin == b.begin; });
-          });
+      const bool is_wrong = std::ranges::any_of(report.violations, [&](const Violation& other) {
+        return other.rule == one.rule && other.calls.size() == chain.size() &&
+               std::equal(chain.begin(), chain.end(), other.calls.begin(),
+                          [](const Span& a, const Span& b) { return a.begin == b.begin; });
+      });
       ++(is_wrong ? wrong : right);
       if (is_wrong) continue;
       for (std::size_t i = 0; i < std::min(chain.size(), one.calls.size()); ++i)
@@ -87,7 +86,7 @@ void move_to_calls(const skeleton::Code& code, const Survey& survey, RuleReport&
 void check_version(const std::string& triton) {
   if (triton.empty()) return;
   static constexpr std::array kKnown{"3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9"};
-  if (std::find(kKnown.begin(), kKnown.end(), triton) == kKnown.end())
+  if (std::ranges::find(kKnown, triton) == kKnown.end())
     throw Failure(fmt::format("how Triton {} orders memory is not known", triton), kOption,
                   "--triton 3.3, 3.4, 3.5, 3.6, 3.7, 3.8 or 3.9");
 }
@@ -102,8 +101,7 @@ std::string_view name_of(MemoryEvent::Kind kind) {
 }
 
 int RuleReport::count(MemoryEvent::Kind kind) const {
-  return static_cast<int>(std::count_if(
-      events.begin(), events.end(), [&](const MemoryEvent& event) { return event.kind == kind; }));
+  return static_cast<int>(std::ranges::count(events, kind, &MemoryEvent::kind));
 }
 
 RuleReport check_rules(Library& library, const Module& module, const RuleRequest& request) {
@@ -130,9 +128,9 @@ RuleReport check_rules(Library& library, const Module& module, const RuleRequest
         "nothing here waits or tells: what orders it with the peers whose "
         "memory it touches is not in the kernel");
   move_to_calls(code, survey, report);
-  std::stable_sort(
-      report.violations.begin(), report.violations.end(),
-      [](const Violation& a, const Violation& b) { return a.span.begin < b.span.begin; });
+  std::ranges::stable_sort(report.violations, [](const Violation& a, const Violation& b) {
+    return a.span.begin < b.span.begin;
+  });
   return report;
 }
 

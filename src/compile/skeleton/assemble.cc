@@ -33,7 +33,7 @@ Code Assembler::assemble(const Function& kernel) {
     slot(one.name);
   }
   frame.result = code_.slots++;
-  statements(kernel.body());
+  block(kernel.body());
   for (const int step : frame.returns) land(step);
   return std::move(code_);
 }
@@ -50,48 +50,45 @@ int Assembler::emit(Op op, const Node& node, int a, int b) {
 }
 
 int Assembler::name_index(std::string_view name) {
-  const auto found = std::find(code_.names.begin(), code_.names.end(), name);
+  const auto found = std::ranges::find(code_.names, name);
   if (found != code_.names.end()) return static_cast<int>(found - code_.names.begin());
   code_.names.emplace_back(name);
   return static_cast<int>(code_.names.size()) - 1;
 }
 
-void Assembler::constant(const Node& node, Value value) {
+Pushed Assembler::constant(const Node& node, Value value) {
   code_.constants.push_back(std::move(value));
-  emit(Op::constant, node, static_cast<int>(code_.constants.size()) - 1);
+  return pushed(Op::constant, node, static_cast<int>(code_.constants.size()) - 1);
 }
 
-void Assembler::statements(const Node& block) {
-  for (const Node* one : block.children) statement(*one);
-}
-
-void Assembler::statement(const Node& node) {
+/// What stands behind a return or a break has steps, too.
+Flow Assembler::other_statement(const Node& node) {
   switch (node.kind) {
-    case Kind::expression_statement:
-      return expression_statement(node);
-    case Kind::if_statement:
-      return if_statement(node, node, 0);
-    case Kind::while_statement:
-      return while_statement(node);
-    case Kind::for_statement:
-      return for_statement(node);
     case Kind::return_statement:
-      return return_statement(node);
+      if (!node.children.empty()) {
+        evaluate(*node.children.front());
+        emit(Op::set, node, frame_->result);
+      }
+      frame_->returns.push_back(emit(Op::leave, node));
+      break;
     case Kind::break_statement:
     case Kind::continue_statement:
-      if (!loops_.empty()) {
-        Loop& loop = loops_.back();
-        (node.kind == Kind::break_statement ? loop.breaks : loop.continues)
+      if (!loops_.empty())
+        (node.kind == Kind::break_statement ? loops_.back().breaks : loops_.back().continues)
             .push_back(emit(Op::leave, node));
-      }
-      return;
-    case Kind::block:
-      return statements(node);
+      break;
     case Kind::with_statement:
-      return with_statement(node);
+      with_statement(node);
+      break;
     default:
-      return;
+      break;
   }
+  return Flow::on;
+}
+
+void Assembler::drop(const Node& node) {
+  evaluate(node);
+  emit(Op::pop, node);
 }
 
 /// A region whose names are a thread's index and how many there are: a lane for each rank stands
@@ -103,8 +100,7 @@ void Assembler::with_statement(const Node& node) {
   const std::string_view written = text(head);
   const std::size_t as = written.rfind(" as ");
   if (written.find("simt_exec_region") == written.npos || as == written.npos) {
-    code_.not_followed.push_back(
-        {"with " + std::string(written), span_of(frame_->module->source, head)});
+    code_.not_followed.push_back({"with " + std::string(written), span_of(source(), head)});
   } else {
     std::string targets(written.substr(as + 4));
     std::erase_if(targets, [](char c) { return c == '(' || c == ')' || c == ' '; });
@@ -116,98 +112,49 @@ void Assembler::with_statement(const Node& node) {
       emit(Op::set, head, slot(targets.substr(comma + 1)));
     }
   }
-  statements(*body);
+  block(*body);
 }
 
-void Assembler::expression_statement(const Node& node) {
-  for (const Node* one : node.children) {
-    if (one->kind == Kind::assignment)
-      assignment(*one);
-    else if (one->kind == Kind::augmented_assignment)
-      augmented(*one);
-    else if (one->kind != Kind::string) {
-      expression(*one);
-      emit(Op::pop, *one);
-    }
-  }
-}
-
-void Assembler::assignment(const Node& node) {
+void Assembler::assignment(const Node& node, const Node& statement) {
   const Node *left = node.child(Field::left), *right = node.child(Field::right);
-  if (left == nullptr || right == nullptr) return;
+  if (right == nullptr) return;
   if (left->kind == Kind::identifier && right->kind == Kind::identifier &&
       !frame_->slots.contains(text(*right)))
     if (const Function* function = function_of(*right))
       frame_->functions[std::string(text(*left))] = function;
-  if (right->kind == Kind::assignment) {  // a = b = value
-    assignment(*right);
-    expression(*right->child(Field::left));
-  } else {
-    expression(*right);
-  }
-  store_to(*left);
+  const bool is_chain = right->kind == Kind::assignment;  // a = b = value
+  if (is_chain) assignment(*right, statement);
+  assign(*left, evaluate(is_chain ? *right->child(Field::left) : *right), statement);
 }
 
-/// Pops a value into a name, or into several.
-void Assembler::store_to(const Node& target) {
-  switch (target.kind) {
-    case Kind::identifier:
-      emit(Op::set, target, slot(std::string(text(target))));
-      return;
-    case Kind::pattern_list:
-    case Kind::tuple_pattern:
-    case Kind::list_pattern:
-    case Kind::tuple:
-    case Kind::expression_list:
-      emit(Op::unpack, target, static_cast<int>(target.children.size()));
-      for (const Node* one : target.children) store_to(*one);
-      return;
-    case Kind::parenthesized_expression:
-      return store_to(*target.children.front());
-    default:
-      emit(Op::pop, target);
-  }
+void Assembler::bind(const Node& name, Pushed, const Node&) {
+  emit(Op::set, name, slot(std::string(text(name))));
 }
 
-void Assembler::augmented(const Node& node) {
-  const Node *left = node.child(Field::left), *right = node.child(Field::right);
-  if (left == nullptr || right == nullptr) return;
-  expression(*left);
-  expression(*right);
-  const Source& source = frame_->module->source;
-  std::string op(source.text().substr(left->end, right->begin - left->end));
-  std::erase_if(op, [](char c) { return c == ' ' || c == '=' || c == '\\' || c == '\n'; });
-  emit(Op::binary, node, name_index(op));
-  store_to(*left);
+void Assembler::assign_other(const Node& target, Pushed value, const Node& statement) {
+  const bool is_part = target.kind == Kind::attribute || target.kind == Kind::subscript;
+  emit(is_part ? Op::pop : Op::unpack, target,
+       is_part ? 0 : static_cast<int>(target.children.size()));
+  for (std::size_t i = 0; !is_part && i < target.children.size(); ++i)
+    assign(*target.children[i], value, statement);
 }
 
-/// `part` is the statement itself or one of its elif clauses; alternatives from child `next` on are
-/// its others.
-void Assembler::if_statement(const Node& node, const Node& part, std::size_t next) {
-  const Node *condition = part.child(Field::condition), *body = part.child(Field::consequence);
-  if (condition == nullptr || body == nullptr) return;
-  expression(*condition);
+Flow Assembler::choose(const Branch& branch) {
+  evaluate(branch.condition());
   const int id = ifs_++;
-  const int test = emit(Op::unless, *condition, 0, id);
-  statements(*body);
-  const int over = emit(Op::over_else, part, 0, id);
+  const int test = emit(Op::unless, branch.condition(), 0, id);
+  block(branch.body());
+  const int over = emit(Op::over_else, branch.part, 0, id);
   land(test);
-  while (next < node.children.size() && node.children[next]->field != Field::alternative) ++next;
-  if (next < node.children.size()) {
-    const Node& clause = *node.children[next];
-    const Node* otherwise = clause.child(Field::body);
-    if (clause.kind == Kind::elif_clause)
-      if_statement(node, clause, next + 1);
-    else
-      statements(otherwise == nullptr ? clause : *otherwise);
-  }
+  otherwise(branch);
   land(over);
-  emit(Op::if_end, part, 0, id);
+  emit(Op::if_end, branch.part, 0, id);
+  return Flow::on;
 }
 
 /// The body of a loop, from its head to its end.
-void Assembler::loop(const Node& node, int id, int head, int test) {
-  if (const Node* body = node.child(Field::body)) statements(*body);
+Flow Assembler::loop(const Node& node, int id, int head, int test) {
+  block(*node.child(Field::body));
   for (const int step : loops_.back().continues) land(step);
   emit(Op::again, node, head, id);
   land(test);
@@ -215,26 +162,24 @@ void Assembler::loop(const Node& node, int id, int head, int test) {
   for (const int step : loops_.back().breaks) land(step);
   loops_.pop_back();
   emit(Op::loop_end, node, 0, id);
+  return Flow::on;
 }
 
-void Assembler::while_statement(const Node& node) {
-  const Node* condition = node.child(Field::condition);
-  if (condition == nullptr) return;
+Flow Assembler::while_statement(const Node& node) {
+  const Node& condition = *node.child(Field::condition);
   const int id = code_.loops++;
   code_.loop_may_wait.push_back(true);
   loops_.emplace_back();
   emit(Op::loop_begin, node, 0, id);
   const int head = here();
-  expression(*condition);
-  loop(node, id, head, emit(Op::unless_while, *condition, 0, id));
+  evaluate(condition);
+  return loop(node, id, head, emit(Op::unless_while, condition, 0, id));
 }
 
-void Assembler::for_statement(const Node& node) {
-  const Node *target = node.child(Field::left), *over = node.child(Field::right);
-  if (target == nullptr || over == nullptr) return;
+Flow Assembler::for_statement(const Node& node) {
   const int id = code_.loops++;
   code_.loop_may_wait.push_back(false);
-  expression(*over);
+  evaluate(*node.child(Field::right));
   const int hidden = code_.slots;
   code_.slots += 2;  // what is gone through, and how far
   emit(Op::set, node, hidden);
@@ -244,16 +189,8 @@ void Assembler::for_statement(const Node& node) {
   emit(Op::loop_begin, node, 0, id);
   const int head = here();
   const int test = emit(Op::next, node, 0, hidden);
-  store_to(*target);
-  loop(node, id, head, test);
-}
-
-void Assembler::return_statement(const Node& node) {
-  if (!node.children.empty()) {
-    expression(*node.children.front());
-    emit(Op::set, node, frame_->result);
-  }
-  frame_->returns.push_back(emit(Op::leave, node));
+  assign(*node.child(Field::left), {}, node);
+  return loop(node, id, head, test);
 }
 
 }  // namespace hemiola::compile::skeleton

@@ -5,11 +5,15 @@
 #include <set>
 #include <utility>
 
+#include "compile/python/interpreter.h"
 #include "compile/skeleton/code.h"
 
 namespace hemiola::compile::skeleton {
 
-class Assembler {
+/// A value of an expression: its steps leave it on the stack.
+struct Pushed {};
+
+class Assembler : private Interpreter<Assembler, Pushed> {
  public:
   Assembler(Library& library, const Vocabulary& vocabulary)
       : library_(library), vocabulary_(vocabulary) {}
@@ -29,36 +33,35 @@ class Assembler {
     std::vector<int> breaks, continues;
   };
 
-  void statements(const Node& block);
-  void statement(const Node& node);
+  friend Interpreter;
+  void drop(const Node& node);
+  Flow choose(const Branch& branch);
+  Flow while_statement(const Node& node);
+  Flow for_statement(const Node& node);
+  Flow other_statement(const Node& node);
   void with_statement(const Node& node);
-  void expression_statement(const Node& node);
-  void assignment(const Node& node);
-  void store_to(const Node& target);
-  void augmented(const Node& node);
-  void if_statement(const Node& node, const Node& part, std::size_t next);
-  void while_statement(const Node& node);
-  void for_statement(const Node& node);
-  void return_statement(const Node& node);
-  void loop(const Node& node, int id, int head, int test);
+  void assignment(const Node& node, const Node& statement);
+  void bind(const Node& name, Pushed value, const Node& statement);
+  void assign_other(const Node& target, Pushed value, const Node& statement);
+  Flow loop(const Node& node, int id, int head, int test);
 
-  void expression(const Node& node);
-  bool literal(const Node& node);
-  void composite(const Node& node);
-  void operation(const Node& node);
-  void name(const Node& node);
-  void constant_of(const Node& node, const Module* home, const Node* value);
-  void attribute(const Node& node);
-  void subscript(const Node& node);
-  void comparison(const Node& node);
-  void logical(const Node& node);
-  void conditional(const Node& node);
-  void text_of(const Node& node);
+  Pushed evaluate(const Node& node);
+  Pushed literal(const Node& node);
+  Pushed identifier(const Node& node);
+  Pushed constant_of(const Node& node, const Module* home, const Node* value);
+  Pushed attribute(const Node& node);
+  Pushed subscript(const Node& node);
+  Pushed comparison(const Node& node);
+  Pushed boolean(const Node& node);
+  Pushed conditional(const Node& node);
+  Pushed unary(std::string_view sign, Pushed value, const Node& node);
+  Pushed binary(std::string_view op, Pushed a, Pushed b, const Node& node);
+  Pushed other_expression(const Node& node);
 
-  void call(const Node& node);
-  void enter(const Node& node, const Function& helper);
-  void call_word(const Node& node, Call made, const Node* receiver = nullptr);
-  void call_word(const Node& node, const std::string& name);
+  Pushed call(const Node& node);
+  Pushed enter(const Node& node, const Function& helper);
+  Pushed call_word(const Node& node, Call made, const Node* receiver = nullptr);
+  Pushed call_word(const Node& node, const std::string& name);
   /// "triton.language.load" of what is called, imports of the module looked up.
   std::string dotted(const Node& callee) const;
   const Function* function_of(const Node& callee) const;
@@ -68,9 +71,14 @@ class Assembler {
   int here() const { return static_cast<int>(code_.steps.size()); }
   void land(int step) { code_.steps[step].a = here(); }
   int name_index(std::string_view name);
-  void constant(const Node& node, Value value);
-  void unknown(const Node& node) { constant(node, Value{}); }
-  std::string_view text(const Node& node) const { return frame_->module->source.text(node); }
+  Pushed pushed(Op op, const Node& node, int a = 0) {
+    emit(op, node, a);
+    return {};
+  }
+  Pushed constant(const Node& node, Value value);
+  Pushed unknown(const Node& node) { return constant(node, Value{}); }
+  const Source& source() const { return frame_->module->source; }
+  std::string_view text(const Node& node) const { return source().text(node); }
 
   Library& library_;
   const Vocabulary& vocabulary_;

@@ -44,7 +44,7 @@ const Function* Assembler::function_of(const Node& callee) const {
   return module == nullptr ? nullptr : library_.function_in(*module, std::string(text(*what)));
 }
 
-void Assembler::call(const Node& node) {
+Pushed Assembler::call(const Node& node) {
   const Node* callee = node.child(Field::function);
   if (callee == nullptr || node.child(Field::arguments) == nullptr) return unknown(node);
   const Node* root = callee;
@@ -69,41 +69,41 @@ void Assembler::call(const Node& node) {
     code_.not_followed.push_back({made.name + "()", span_of(frame_->module->source, node)});
     made.meaning = Word::Meaning::unknown;
   }
-  call_word(node, std::move(made));
+  return call_word(node, std::move(made));
 }
 
 /// With the arguments that stand there, behind the object whose method it is.
-void Assembler::call_word(const Node& node, Call made, const Node* receiver) {
+Pushed Assembler::call_word(const Node& node, Call made, const Node* receiver) {
   if (made.word != nullptr) made.meaning = made.word->meaning, made.name = made.word->name;
   if (receiver != nullptr) {
-    expression(*receiver);
+    evaluate(*receiver);
     ++made.positional;
   }
   for (const Node* argument : node.child(Field::arguments)->children) {
     if (argument->kind == Kind::keyword_argument || argument->kind == Kind::list_splat ||
         argument->kind == Kind::dictionary_splat)
       continue;
-    expression(*argument);
+    evaluate(*argument);
     ++made.positional;
   }
   for (const Node* argument : node.child(Field::arguments)->children) {
     if (argument->kind != Kind::keyword_argument) continue;
-    expression(*argument->child(Field::value));
+    evaluate(*argument->child(Field::value));
     made.keywords.emplace_back(text(*argument->child(Field::name)));
   }
   code_.calls.push_back(std::move(made));
-  emit(Op::call, node, static_cast<int>(code_.calls.size()) - 1);
+  return pushed(Op::call, node, static_cast<int>(code_.calls.size()) - 1);
 }
 
 /// Without arguments.
-void Assembler::call_word(const Node& node, const std::string& name) {
+Pushed Assembler::call_word(const Node& node, const std::string& name) {
   const Word* word = vocabulary_.find(name);
   code_.calls.push_back({.meaning = word->meaning, .name = word->name, .word = word});
-  emit(Op::call, node, static_cast<int>(code_.calls.size()) - 1);
+  return pushed(Op::call, node, static_cast<int>(code_.calls.size()) - 1);
 }
 
 /// A helper's statements where it is called; pushes what it returns.
-void Assembler::enter(const Node& node, const Function& helper) {
+Pushed Assembler::enter(const Node& node, const Function& helper) {
   int depth = 0;
   for (int site = frame_->site; site >= 0; site = code_.sites[site].parent) ++depth;
   if (depth > kDeepestCalls || code_.steps.size() > kMostSteps) {
@@ -126,7 +126,7 @@ void Assembler::enter(const Node& node, const Function& helper) {
     const auto found = given.find(one.name);
     frame.slots[one.name] = code_.slots++;
     if (found == given.end()) continue;
-    expression(*found->second);
+    evaluate(*found->second);
     emit(Op::set, node, frame.slots[one.name]);
     const Kind kind = found->second->kind;
     if (kind == Kind::identifier || kind == Kind::attribute)
@@ -137,7 +137,7 @@ void Assembler::enter(const Node& node, const Function& helper) {
   for (const compile::Parameter& one : helper.parameters) {
     if (given.contains(one.name)) continue;
     if (one.default_value != nullptr)
-      expression(*one.default_value);
+      evaluate(*one.default_value);
     else
       unknown(*helper.node);
     emit(Op::set, *helper.node, frame.slots[one.name]);
@@ -145,11 +145,11 @@ void Assembler::enter(const Node& node, const Function& helper) {
   constant(*helper.node, {.kind = Value::Kind::none});
   emit(Op::set, *helper.node, frame.result);
   std::vector<Loop> loops = std::exchange(loops_, {});
-  statements(helper.body());
+  block(helper.body());
   loops_ = std::move(loops);
   for (const int step : frame.returns) land(step);
   frame_ = outer;
-  emit(Op::local, node, frame.result);
+  return pushed(Op::local, node, frame.result);
 }
 
 }  // namespace hemiola::compile::skeleton

@@ -72,9 +72,9 @@ const World::Runner* Blame::list_waits(Fault& fault) const {
 void Blame::list_first(Fault& fault, const Runner& runner) const {
   for (const auto& [index, version] : runner.process.watched) {
     const Cell& waited = cell(index);
-    const bool is_first = std::none_of(
-        world_.cells_.begin(), world_.cells_.end(),
-        [&](const Cell& one) { return one.array == waited.array && !one.history.empty(); });
+    const bool is_first = std::ranges::none_of(world_.cells_, [&](const Cell& one) {
+      return one.array == waited.array && !one.history.empty();
+    });
     if (is_first && waited.array >= 0)
       fault.first.push_back({.kind = Element::Kind::address,
                              .array = waited.array,

@@ -225,8 +225,8 @@ bool Machine::masked_jump(Process& who, const Step& step, const Value& condition
   if (!is_vector(condition)) return false;
   Value active = condition;
   if (!who.masks.empty()) active = binary(arrays_, "and", condition, who.masks.back().second);
-  const bool any = std::any_of(active.elements.begin(), active.elements.end(),
-                               [](const Element& one) { return one.number != 0; });
+  const bool any =
+      std::ranges::any_of(active.elements, [](const Element& one) { return one.number != 0; });
   const int id = is_loop ? -1 - step.b : step.b;
   if (is_loop && !who.masks.empty() && who.masks.back().first == id) {
     who.masks.back().second = active;

@@ -315,7 +315,7 @@ bool Machine::instruction(Process& who, const Arguments& given, const std::strin
   if (access.op.empty() || open == text.npos) return false;
   const Value *constraints = given.role("constraints"), *arguments = given.role("args");
   if (constraints == nullptr || arguments == nullptr) return false;
-  const auto outputs = std::count(constraints->text.begin(), constraints->text.end(), '=');
+  const auto outputs = std::ranges::count(constraints->text, '=');
   const auto operand = [&](std::size_t from) {
     return operand_of(text, from, static_cast<std::int64_t>(outputs), arguments->items);
   };

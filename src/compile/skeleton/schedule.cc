@@ -44,8 +44,7 @@ Fault World::run(std::uint64_t seed, const Start& start) {
     if (fault_.kind != Fault::Kind::none) return fault_;
     const int chosen = choose();
     if (chosen < 0) {
-      const bool over =
-          std::all_of(calls_.begin(), calls_.end(), [&](int call) { return call >= scene_.calls; });
+      const bool over = std::ranges::all_of(calls_, [&](int call) { return call >= scene_.calls; });
       return over ? Fault{} : Blame(*this).stuck();
     }
     Runner& runner = runners_[chosen];
@@ -74,8 +73,8 @@ std::vector<std::pair<int, int>> World::stops(int call) const {
 }
 
 bool World::is_set_back(int array) const {
-  return std::any_of(cells_.begin(), cells_.end(),
-                     [&](const Cell& cell) { return cell.array == array && cell.reset_step >= 0; });
+  return std::ranges::any_of(
+      cells_, [&](const Cell& cell) { return cell.array == array && cell.reset_step >= 0; });
 }
 
 int World::choose() {
@@ -100,9 +99,9 @@ int World::choose() {
 void World::wake() {
   for (Runner& one : runners_) {
     if (one.process.state != Process::State::blocked) continue;
-    const bool changed =
-        std::any_of(one.process.watched.begin(), one.process.watched.end(),
-                    [&](const auto& look) { return cells_[look.first].version != look.second; });
+    const bool changed = std::ranges::any_of(one.process.watched, [&](const auto& look) {
+      return cells_[look.first].version != look.second;
+    });
     if (changed) one.process.state = Process::State::ready;
   }
 }

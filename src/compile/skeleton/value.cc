@@ -10,12 +10,6 @@ namespace {
 
 constexpr std::size_t kMostElements = 1U << 16U;
 
-/// As infix() of whole numbers; `is` compares them.
-std::optional<std::int64_t> computed(std::string_view op, std::int64_t a, std::int64_t b) {
-  if (op.starts_with("is")) op = op == "is" ? "==" : "!=";
-  return infix(op, a, b);
-}
-
 using EK = Element::Kind;
 
 /// Whatever is added to a parameter that may be an address, or to an address.
@@ -82,13 +76,13 @@ Element of_unknown(std::string_view op, const Element& a, const Element& b) {
   if ((op == "&" || op == "and") && (is_that(a, 0) || is_that(b, 0))) return number_element(0);
   if (op == "or" && (is_that(a, 1) || is_that(b, 1))) return number_element(1);
   const bool same = a == b && (a.kind == EK::address || a.kind == EK::loaded) && !a.is_vague;
-  const auto equal = same ? computed(op, 0, 0) : std::nullopt;
+  const auto equal = same ? infix(op, 0, 0) : std::nullopt;
   return equal ? number_element(*equal) : Element{};
 }
 
 Element combined(Arrays& arrays, std::string_view op, const Element& a, const Element& b) {
   if (a.is_number() && b.is_number()) {
-    const auto result = computed(op, a.number, b.number);
+    const auto result = infix(op, a.number, b.number);
     return result ? number_element(*result) : Element{};
   }
   if (op == "+") return added(arrays, a, b);
@@ -137,7 +131,7 @@ Value of_others(std::string_view op, const Value& a, const Value& b) {
     return equal || unequal ? truth_of((a.text == b.text) == equal) : Value{};
   }
   if (b.kind != Kind::tuple || b.has_unknown() || (op != "in" && op != "not in")) return {};
-  const bool has = std::find(b.items.begin(), b.items.end(), a) != b.items.end();
+  const bool has = std::ranges::find(b.items, a) != b.items.end();
   return truth_of(has == (op == "in"));
 }
 
@@ -180,10 +174,9 @@ Element Arrays::target(const Element& loaded) {
 
 bool Value::has_unknown() const {
   if (kind == Kind::tuple)
-    return std::any_of(items.begin(), items.end(), [](const Value& v) { return v.has_unknown(); });
+    return std::ranges::any_of(items, [](const Value& v) { return v.has_unknown(); });
   if (kind != Kind::elements) return false;
-  return std::any_of(elements.begin(), elements.end(),
-                     [](const Element& one) { return !one.is_number(); });
+  return std::ranges::any_of(elements, [](const Element& one) { return !one.is_number(); });
 }
 
 Value binary(Arrays& arrays, std::string_view op, const Value& a, const Value& b) {
@@ -228,7 +221,7 @@ Value reduced(std::string_view name, const Value& a, bool has_axis) {
                               : name == "xor_sum" ? "^"
                                                   : "+";
   for (std::size_t i = 1; i < a.elements.size(); ++i)
-    total = *computed(op, total, a.elements[i].number);
+    total = *infix(op, total, a.elements[i].number);
   return Value::of(total);
 }
 

@@ -66,8 +66,7 @@ const Vocabulary& Vocabulary::own() {
     const YAML::Node root = YAML::Load(std::string(file->content));
     for (const YAML::Node& one : root["words"]) {
       Word word;
-      const auto* known =
-          std::find(kMeanings.begin(), kMeanings.end(), one["meaning"].as<std::string>());
+      const auto* known = std::ranges::find(kMeanings, one["meaning"].as<std::string>());
       word.meaning = static_cast<Word::Meaning>(known - kMeanings.begin());
       word.arguments = one["arguments"].as<Strings>(Strings{});
       for (const auto& pair : one["fixed"])

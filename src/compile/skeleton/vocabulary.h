@@ -55,8 +55,8 @@ struct Word {
       fixed;  ///< what no argument says: sem, scope, op, comparison
 
   bool names_a_peer() const {
-    return std::any_of(arguments.begin(), arguments.end(),
-                       [](const std::string& role) { return role.starts_with("peer"); });
+    return std::ranges::any_of(arguments,
+                               [](const std::string& role) { return role.starts_with("peer"); });
   }
   std::string_view fixed_of(std::string_view key, std::string_view otherwise) const {
     const auto found = fixed.find(key);
