@@ -179,6 +179,16 @@ class Reader {
       wrong_flag("-i", fmt::format("more than {} sizes", kMost), "-f 2 doubles");
     put("--size", joined(all, ","));
     made_.words.emplace_back("--round-down");
+    places();
+  }
+
+  /// Out of place and in place, but for what nccl-tests cannot verify in place, and for what is of
+  /// one run.
+  void places() {
+    const bool has_both =
+        !made_.words[1].starts_with("all-to-all") && !made_.words[1].starts_with("send-recv");
+    const bool is_one_run = has_own("--trace") || has_own("--record") || has_own("--param");
+    if (has_both && !is_one_run) made_.words.emplace_back("--in-place-too");
   }
 
   void operation() {

@@ -29,6 +29,9 @@ struct Run {
   std::optional<program::Bound> bound{};  ///< for dtype, op, ranks
 };
 
+/// Of a run with --in-place-too: a row of the table has it in the columns behind its twin's.
+bool is_in_place(const sim::Result& result);
+
 /// nccl-tests columns (size, count, type, redop, time us, algbw, busbw GB/s) plus bound, % of bound
 /// (bound / time) and how far the program was checked. Every line that is not a row starts with
 /// '#'.

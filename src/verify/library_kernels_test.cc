@@ -43,6 +43,18 @@ TEST(NcclKernels, rings_are_right_in_every_protocol_from_less_than_a_slice_to_ma
   }
 }
 
+TEST(NcclKernels, in_place_is_right_with_every_algorithm) {
+  for (const std::string name : {"all-reduce/nccl", "all-gather/nccl", "reduce-scatter/nccl",
+                                 "broadcast/nccl", "reduce/nccl"}) {
+    for (const std::string protocol : {"ll", "simple"})
+      expect_library_kernel_right(name, 3, 96 << 10, {{"protocol", protocol}, {"in_place", "1"}});
+  }
+  for (const std::string algorithm : {"tree", "nvls"})
+    expect_library_kernel_right("all-reduce/nccl", 4, 1 << 20,
+                                {{"algorithm", algorithm}, {"in_place", "1"}},
+                                machine::share(machine::load("dgx-h100")));
+}
+
 TEST(NcclKernels, a_ring_that_uses_its_slots_again_is_right) {
   expect_library_kernel_right("all-reduce/nccl", 2, 20 << 20,
                               {{"protocol", "simple"}, {"channels", "1"}});

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -40,6 +41,7 @@ TEST(Typed, a_program_and_the_flags_of_nccl_tests) {
       run("run all_reduce_perf -b 8 -e 1K -f 2 -g 4 -d half -o avg -G 1 -c 0 -p 1");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("all-reduce/nccl, all-reduce on 4 ranks"));
+  EXPECT_THAT(outcome.out, HasSubstr("out of place and in place"));
   EXPECT_THAT(outcome.out, HasSubstr("launch   graph"));
   EXPECT_THAT(outcome.out, HasSubstr("\n  1024         512  half    sum"));
   EXPECT_THAT(outcome.out, HasSubstr("skipped"));
@@ -56,6 +58,22 @@ TEST(Typed, sizes_of_nccl_tests_are_rounded_down) {
   EXPECT_THAT(outcome.out, HasSubstr("1000 B is run as 960 B"));
   EXPECT_THAT(outcome.out, HasSubstr("1300 B is run as 1280 B"));
   EXPECT_THAT(outcome.err, Not(HasSubstr("one call is measured")));
+}
+
+TEST(Typed, times_in_place_stand_beside_those_out_of_place) {
+  const std::string size = " -b 64K -e 64K -g 4 --machine ring:4 -n 1 --quiet";
+  const Outcome gather = run("run all_gather_perf" + size + " --json -");
+  EXPECT_EQ(gather.code, 0) << gather.err;
+  EXPECT_THAT(gather.err, HasSubstr("in place   algbw   busbw"));
+  const nlohmann::json results = nlohmann::json::parse(gather.out)["results"];
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[0]["settings"]["in_place"], "0");
+  EXPECT_EQ(results[1]["settings"]["in_place"], "1");
+  EXPECT_LT(results[1]["time_fs"], results[0]["time_fs"]);  // its own part is not copied
+  EXPECT_THAT(run("run alltoall_perf" + size).out, Not(HasSubstr("in place")));
+  const Outcome pulled = run("run all-reduce/one-shot --machine ring:4 --in-place-too");
+  EXPECT_EQ(pulled.code, 2);
+  EXPECT_THAT(pulled.err, HasSubstr("cannot run in place"));
 }
 
 TEST(Typed, what_is_wrong_with_a_flag_of_nccl_tests_is_said) {

@@ -35,6 +35,8 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
   verb.add_flag("--round-down", options.round_down,
                 "for a size that the program cannot take, the next smaller one: as nccl-tests do")
       ->excludes("--round-size");
+  verb.add_flag("--in-place-too", options.in_place_too,
+                "every size also with input and output in one memory, in columns beside it");
   const AddOptions add(verb);
   add_engine_options(verb, options.engine, 0, "measured repetitions; 0: one cold run");
   add("--skew", options.skew, "later starts of rank 0, 1, ...: 0ns,5us", "TIMES");
@@ -83,8 +85,8 @@ IterationOptions iteration_options(const RunOptions& options, const Session& ses
 void refuse_options_of_engines(const Session& session) {
   refuse_typed(
       session,
-      {"--warmup", "--iterations", "--skew", "--threads", "--seed", "--no-check", "--one-host",
-       "--no-fold", "--trace-lines", "--record", "--record-rank", "--record-at"},
+      {"--warmup", "--in-place-too", "--iterations", "--skew", "--threads", "--seed", "--no-check",
+       "--one-host", "--no-fold", "--trace-lines", "--record", "--record-rank", "--record-at"},
       "is of one program's run, and this is a workload",
       "--job FILE writes its launches as a job, which takes it");
 }
@@ -149,11 +151,12 @@ ExitCode run_astra(const RunOptions& options, Session& session) {
 }
 
 ExitCode run_network(const RunOptions& options, Session& session) {
-  refuse_typed(session,
-               {"--engine", "--launch", "--warmup", "--iterations", "--skew", "--threads", "--seed",
-                "--no-check", "--one-host", "--no-fold", "--csv", "--trace", "--trace-lines",
-                "--report", "--record", "--record-rank", "--record-at", "--round-size"},
-               "is of programs on GPUs, and --network runs the messages of a plan", "docs/ns3.md");
+  refuse_typed(
+      session,
+      {"--engine", "--launch", "--warmup", "--iterations", "--skew", "--threads", "--seed",
+       "--no-check", "--one-host", "--no-fold", "--csv", "--trace", "--trace-lines",
+       "--in-place-too", "--report", "--record", "--record-rank", "--record-at", "--round-size"},
+      "is of programs on GPUs, and --network runs the messages of a plan", "docs/ns3.md");
   return run_network_verb(options.network, options.machine, options.program, options.json, session);
 }
 

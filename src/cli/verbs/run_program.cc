@@ -59,6 +59,7 @@ Plan understand(const RunOptions& options, const Session& session, Notices& noti
   request.type = options.program.dtype;
   request.op = options.program.op;
   request.check = !options.no_check;
+  request.in_place_too = options.in_place_too;
   request.options = engine_options(options.engine);
   if (request.options.warmup > 0 && request.options.iterations == 0) {
     throw Failure("a warm-up needs measured repetitions after it",
@@ -75,9 +76,9 @@ Plan understand(const RunOptions& options, const Session& session, Notices& noti
     }
     plan.trace_window = window_value(options.trace_lines);
   }
-  if (request.sizes.size() * request.combinations.size() > 1)
+  if (request.in_place_too || request.sizes.size() * request.combinations.size() > 1)
     refuse_typed(session, {"--trace", "--record"}, "is of one run, not of several",
-                 "give one --size and one value of each --set");
+                 "give one --size and one value of each --set, and no --in-place-too");
   understand_recording(options, session, plan);
   request.machine = machine_choice(options.machine);
   request.parameters = parameters_of(options.program);
@@ -175,6 +176,7 @@ void Runner::keep_what_is_done() {
 /// A job says sizes, types and operators of its launches itself.
 void Runner::refuse_what_jobs_have_not() const {
   refuse_options_of_programs(session_);
+  refuse_typed(session_, {"--in-place-too"}, "is of one program", "launches of a job have theirs");
   if (plan_.request.combinations.size() > 1)
     throw Failure("a job is run with one value of each setting", {.file = "--set"});
   if (!options_.record.empty())
@@ -255,7 +257,10 @@ void Runner::print(const study::RunTable& table) const {
   else
     report::print_table(std::cout, head(table), table.results);
   for (const std::string& remark : table.remarks) std::cout << "# " << remark << '\n';
-  if (!session_.quiet) report::print_attribution(std::cout, table.results.back());
+  const auto shown = std::ranges::find_if(table.results.rbegin(), table.results.rend(),
+                                          std::not_fn(report::is_in_place));
+  if (!session_.quiet && shown != table.results.rend())
+    report::print_attribution(std::cout, *shown);
   if (&table != &tables_.back()) std::cout << '\n';
 }
 

@@ -112,6 +112,11 @@ std::int32_t ProgramWriter::add_buffer(Buffer buffer) {
   return static_cast<std::int32_t>(program_.buffers.size()) - 1;
 }
 
+void ProgramWriter::share_memory() {
+  program_.buffers[index(output())].alias = input();
+  program_.in_place = true;
+}
+
 std::int32_t ProgramWriter::semaphore(const std::string& name, bool local) {
   program_.semaphores.push_back({.name = name, .local = local});
   return static_cast<std::int32_t>(program_.semaphores.size()) - 1;

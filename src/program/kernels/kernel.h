@@ -67,6 +67,8 @@ class ProgramWriter {
   std::int32_t input() const { return 0; }
   std::int32_t output() const { return 1; }
   std::int32_t add_buffer(Buffer buffer);
+  /// Input and output, of one size, are the same memory.
+  void share_memory();
   /// Chunks, or bytes whatever the size.
   std::int32_t scratch(const std::string& name, std::int64_t chunks) {
     return add_buffer({.name = name, .chunks = {chunks}});

@@ -22,7 +22,10 @@ std::vector<plan::ParameterInfo> nccl_parameters(bool ll128, bool algorithms) {
   std::vector<plan::ParameterInfo> all{
       {"protocol", "auto", protocols, "auto: what NCCL's tuner takes at this size"},
       {"channels", "0", {}, "workgroups, of grouped sends per peer; 0: as NCCL chooses"}};
-  if (ll128) all.push_back({"threads", "0", {}, "threads per workgroup; 0: as NCCL chooses"});
+  if (ll128) {
+    all.push_back({"threads", "0", {}, "threads per workgroup; 0: as NCCL chooses"});
+    all.push_back({"in_place", "0", {"0", "1"}, "input and output share memory"});
+  }
   if (algorithms)
     all.push_back({"algorithm",
                    "auto",
@@ -43,6 +46,7 @@ Program ring(const KernelArguments& arguments, Collective collective, const Nccl
   options.machine = arguments.machine.get();
   options.workgroups = choice.channels;
   options.threads = choice.threads;
+  options.in_place = nccl_in_place(arguments);
   const bool simple = choice.protocol == Protocol::simple;
   if (simple && has_slices(collective)) options.piece = MiB(2);
   if (simple && !has_slices(collective) && rccl_model(arguments.machine.get()) != nullptr)
@@ -138,6 +142,10 @@ Program all_to_all(const KernelArguments& arguments) {
 }
 
 }  // namespace
+
+bool nccl_in_place(const KernelArguments& arguments) {
+  return arguments.word("in_place") == "1";
+}
 
 int nccl_unroll(Protocol protocol, const KernelArguments& arguments) {
   const RcclModel* rccl = rccl_model(arguments.machine.get());

@@ -62,6 +62,10 @@ NcclChoice choose_nccl_peer(const KernelArguments& arguments, Bytes bytes);
 /// sends alike (p2pSendSetup and p2pSendConnect of src/transport/p2p.cc).
 bool nccl_pulls(const KernelArguments& arguments);
 
+/// Whether the caller gives one buffer as input and output, as nccl-tests shares it (all but
+/// all-to-all).
+bool nccl_in_place(const KernelArguments& arguments);
+
 /// The widths at which kernels of protocol LL access the user's buffers (src/device/prims_ll.h).
 void nccl_ll_accesses(Kernel& kernel, Collective collective, DataType type);
 

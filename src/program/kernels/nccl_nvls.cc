@@ -76,6 +76,7 @@ class NvlsWriter : public ProgramWriter {
         nodes_(nodes),
         heads_(heads_of(nodes)),
         chunk_(chunk_of(arguments, choice, static_cast<int>(heads_.size()), nodes.count > 1)) {
+    if (nccl_in_place(arguments)) share_memory();
     program_.chunks_per_size = std::ssize(heads_);
     program_.fifo = nccl_fifo(Protocol::simple);
     sends_ = scratch("to the switch", std::ssize(heads_));

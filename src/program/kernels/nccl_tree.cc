@@ -105,6 +105,7 @@ class TreeWriter : public ProgramWriter {
         choice_(choice),
         type_(arguments.type),
         unroll_(nccl_unroll(choice.protocol, arguments)) {
+    if (nccl_in_place(arguments)) share_memory();
     program_.protocol = choice.protocol;
     program_.fifo = nccl_fifo(choice.protocol);
     program_.fifo.pulls = nccl_pulls(arguments);

@@ -13,6 +13,12 @@
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
+
+bool is_in_place(const sim::Result& result) {
+  const auto place = result.settings.find("in_place");
+  return place != result.settings.end() && place->second == "1";
+}
+
 namespace {
 
 /// The engine that did it, and how many GPUs stood for all, as of the last result.
@@ -54,7 +60,10 @@ void print_head(std::ostream& out, const Run& run, const std::vector<sim::Result
   } else if (const auto& program = run.bound) {
     out << fmt::format(", {} on {} ranks, protocol {}", name_of(program->collective()),
                        program->ranks(), name_of(program->program().protocol));
-    if (program->program().in_place) out << ", in place";
+    if (std::ranges::any_of(results, is_in_place))
+      out << ", out of place and in place";
+    else if (program->program().in_place)
+      out << ", in place";
     if (program->program().executed_by.name != "hemiola")
       out << ", executor " << program->program().executed_by.name;
   }
@@ -67,19 +76,38 @@ void print_head(std::ostream& out, const Run& run, const std::vector<sim::Result
 
 void print_table(std::ostream& out, const Run& run, const std::vector<sim::Result>& results) {
   print_head(out, run, results);
-  const auto right = Align::right;
-  Columns columns({right, right, right, right, right, right, right, right, right, Align::left});
+  using Texts = std::vector<std::string>;
+  const bool both = std::ranges::any_of(results, is_in_place);
+  const auto insert = [both](Texts row, const Texts& in_place) {
+    if (both) row.insert(row.begin() + 7, in_place.begin(), in_place.end());
+    return row;
+  };
+  std::vector<Align> align(both ? 12 : 9, Align::right);
+  align.push_back(Align::left);
+  Columns columns(std::move(align));
+  columns.add_heading(insert(
+      {"size", "count", "type", "redop", "time", "algbw", "busbw", "bound", "%bound", "checked"},
+      {"in place", "algbw", "busbw"}));
   columns.add_heading(
-      {"size", "count", "type", "redop", "time", "algbw", "busbw", "bound", "%bound", "checked"});
-  columns.add_heading({"(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)", "(us)", "", ""});
+      insert({"(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)", "(us)", "", ""},
+             {"(us)", "(GB/s)", "(GB/s)"}));
+  const auto times = [](const sim::Result& one) -> Texts {
+    return {table_us(one.time), table_rate(one.algbw_GBps), table_rate(one.busbw_GBps)};
+  };
   const std::optional<program::Bound>& program = run.bound;
-  for (const sim::Result& result : results) {
-    columns.add({std::to_string(result.size.count), std::to_string(result.count),
-                 std::string(program ? name_of(program->type()) : "-"),
-                 std::string(program ? name_of(program->op()) : "-"), table_us(result.time),
-                 table_rate(result.algbw_GBps), table_rate(result.busbw_GBps),
-                 table_us(result.bound.time()), percent(result.bound.time(), result.time),
-                 result.checked});
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const sim::Result& result = results[i];
+    if (is_in_place(result)) continue;
+    Texts row{std::to_string(result.size.count), std::to_string(result.count),
+              std::string(program ? name_of(program->type()) : "-"),
+              std::string(program ? name_of(program->op()) : "-")};
+    const Texts of_run = times(result);
+    row.insert(row.end(), of_run.begin(), of_run.end());
+    row.insert(row.end(), {table_us(result.bound.time()), percent(result.bound.time(), result.time),
+                           result.checked});
+    // Its twin follows, unless somebody stopped the run between them.
+    const bool has_twin = i + 1 < results.size() && is_in_place(results[i + 1]);
+    columns.add(insert(std::move(row), has_twin ? times(results[i + 1]) : Texts{"-", "-", "-"}));
   }
   columns.print(out, "  ");
 }

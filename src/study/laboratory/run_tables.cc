@@ -27,7 +27,16 @@ class TableRunner {
     for (const Bytes asked : sizes) {
       begin_part(sizes, asked);
       const Bytes size = rounded(request_.rounding, machine, asked, table);
-      if (done.insert(size).second) run_size(machine, size, table);
+      if (!done.insert(size).second) continue;
+      if (!request_.in_place_too) {
+        run_size(machine, size, table);
+        continue;
+      }
+      for (const char* in_place : {"0", "1"}) {
+        in_place_ = in_place;
+        run_size(machine, size, table);
+        table.results.back().settings["in_place"] = in_place;
+      }
     }
   }
 
@@ -35,13 +44,19 @@ class TableRunner {
   Experiment experiment_of(const std::string& name, Bytes size) const {
     return {.machine = choice_,
             .subject = request_.subject ? request_.subject(name, machine_) : name,
-            .parameters = request_.parameters,
+            .parameters = parameters(),
             .size = size,
             .type = request_.type,
             .op = request_.op,
             .promise = request_.promise,
             .check = request_.check,
             .options = request_.options};
+  }
+
+  Settings parameters() const {
+    Settings all = request_.parameters;
+    if (!in_place_.empty()) all.emplace_back("in_place", in_place_);
+    return all;
   }
 
   /// For a look at it: the size is not the last word.
@@ -157,6 +172,7 @@ class TableRunner {
   const RunRequest& request_;
   const RunWatch& watch_;
   MachineChoice choice_;
+  std::string in_place_;                    ///< of the present run; "" where nothing is said
   machine::SharedMachine machine_;          ///< of this table
   double share_begin_ = 0, share_end_ = 0;  ///< of all runs: the present size
   std::int64_t runs_done_ = 0;
