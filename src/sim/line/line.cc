@@ -221,7 +221,7 @@ void Line::choose_rounds() {
     const machine::GpuModel& model = machine_.model(rank);
     out = std::min(out, after_cus(model) + 1 + model.noc_io_latency.fs);
   }
-  const Arrivals links = order_links(out);
+  const LinkOrder links = place_links(out);
   std::int64_t most = links.window;
   if (has_engines()) most = std::min(most, engines.to_host + engine_offset_);
   for (int rank = 0; rank < fold_.period; ++rank) {
@@ -268,153 +268,30 @@ void Line::choose_rounds() {
   last_round_ = (-latest_offset_ >> shift_) - 1;
 }
 
-// Links come in the order in which a request meets them: away from GPUs, then back to them.
-Line::Arrivals Line::order_links(std::int64_t out) {
-  constexpr int kFar = INT32_MAX;
-  // No way leads through GPUs outside the job that do not forward, nor through NICs where nobody
-  // needs one: what is there or behind them does not count.
-  std::vector<bool> used = machine_.forwarding_nodes();
-  for (std::size_t n = 0; n < used.size(); ++n)
-    used[n] = used[n] || fabric_.rank_of(static_cast<machine::NodeId>(n)) >= 0 ||
-              (nics_ && machine_.nodes[n].kind == machine::NodeKind::nic);
-  const auto counts = [&](const machine::Link& link) {
-    return used[index(link.from)] && used[index(link.to)];
-  };
-  std::vector<int> distance(machine_.nodes.size(), kFar);  // in links, from the nearest GPU
-  std::vector<machine::NodeId> reached(machine_.gpus.begin(), machine_.gpus.end());
-  for (const machine::NodeId gpu : reached) distance[index(gpu)] = 0;
-  std::vector<std::vector<std::int32_t>> from(machine_.nodes.size()), into(machine_.nodes.size());
-  for (std::size_t l = 0; l < machine_.links.size(); ++l) {
-    if (!counts(machine_.links[l])) continue;
-    from[index(machine_.links[l].from)].push_back(static_cast<std::int32_t>(l));
-    into[index(machine_.links[l].to)].push_back(static_cast<std::int32_t>(l));
-  }
-  for (std::size_t i = 0; i < reached.size(); ++i) {
-    for (const std::int32_t l : from[index(reached[i])]) {
-      int& next = distance[index(machine_.links[index(l)].to)];
-      if (next != kFar) continue;
-      next = distance[index(reached[i])] + 1;
-      reached.push_back(machine_.links[index(l)].to);
-    }
-  }
-  for (std::size_t n = 0; n < used.size(); ++n) used[n] = used[n] && distance[n] != kFar;
+LinkOrder Line::place_links(std::int64_t out) {
+  LinkOrderRequest request{.machine = machine_,
+                           .fabric = fabric_,
+                           .out = out,
+                           .nics = nics_,
+                           .own = {},
+                           .answers = options_.replay != nullptr};
   // A GPU's own link has one input, that of its port, unless links of others lead on to it. What
-  // others of a replay send is put in there.
-  // Where requests wait in queues it has rounds of its own.
-  const auto own = [&](std::size_t l) {
-    const int rank = fabric_.rank_of(machine_.links[l].from);
-    return rank >= 0 && !machine_.model(rank).forwards &&
-           (rank >= program_.ranks() || is_simulated(rank)) &&
-           link_queue(static_cast<std::int32_t>(l)) == nullptr;
-  };
-  std::vector<std::int32_t> order;
-  for (std::size_t l = 0; l < machine_.links.size(); ++l)
-    if (counts(machine_.links[l]) && !own(l)) order.push_back(static_cast<std::int32_t>(l));
-  const auto key = [&](std::int32_t l) {
-    const int begin = distance[index(machine_.links[index(l)].from)];
-    const bool away = distance[index(machine_.links[index(l)].to)] > begin;
-    return std::pair(away ? 0 : 1, away ? begin : -begin);
-  };
-  // Links of a switch with finite queues are one stage: it comes where the first of them would.
-  const auto finite_switch = [&](std::int32_t l) {
-    const machine::NodeId node = machine_.links[index(l)].from;
-    return machine_.nodes[index(node)].switch_model.queue > 0 ? node : -1;
-  };
-  std::vector<std::pair<int, int>> first_key(machine_.nodes.size(), {kFar, 0});
-  for (const std::int32_t l : order) {
-    const machine::NodeId node = finite_switch(l);
-    if (node >= 0) first_key[index(node)] = std::min(first_key[index(node)], key(l));
+  // others of a replay send is put in there. Where requests wait in queues it has rounds of its
+  // own.
+  for (std::int32_t l = 0; l < static_cast<std::int32_t>(machine_.links.size()); ++l) {
+    const int rank = fabric_.rank_of(machine_.links[index(l)].from);
+    request.own.push_back(rank >= 0 && !machine_.model(rank).forwards &&
+                          (rank >= program_.ranks() || is_simulated(rank)) &&
+                          link_queue(l) == nullptr);
   }
-  const auto key_of = [&](std::int32_t l) {
-    const machine::NodeId node = finite_switch(l);
-    return node < 0 ? key(l) : first_key[index(node)];
-  };
-  std::ranges::stable_sort(order,
-                           [&](std::int32_t a, std::int32_t b) { return key_of(a) < key_of(b); });
-  std::vector<std::vector<std::int32_t>> levels;
-  std::vector<int> level_of(machine_.links.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (i == 0 || key_of(order[i]) != key_of(order[i - 1])) levels.emplace_back();
-    levels.back().push_back(order[i]);
-    level_of[index(order[i])] = static_cast<int>(levels.size());
-  }
+  LinkOrder order = order_links(request);
   // Switches of multicast groups are next to GPUs, whose own links come before them.
-  if (!order.empty() && key_of(order.front()) == std::pair(0, 0)) switches_at_ = 1;
-  divide(levels);
-  // Offsets of links, and when the earliest request can be at their far ends.
-  std::vector<std::int64_t> offset(machine_.links.size(), out), end(machine_.links.size(), 0);
-  const auto reach = [&](std::int32_t l) {
-    const machine::Link& link = machine_.links[index(l)];
-    const machine::Node& to = machine_.nodes[index(link.to)];
-    const std::int64_t node = to.kind == machine::NodeKind::xpu   ? 0
-                              : to.kind == machine::NodeKind::nic ? to.nic_model.latency.fs
-                                                                  : to.switch_model.latency.fs;
-    return offset[index(l)] + 1 + machine_.class_of(l).latency.fs + node;
-  };
-  for (std::size_t l = 0; l < machine_.links.size(); ++l)
-    end[l] = reach(static_cast<std::int32_t>(l));
-  std::vector<bool> placed(machine_.links.size());
-  for (std::size_t l = 0; l < machine_.links.size(); ++l) placed[l] = own(l);
-  // Credits of a link come back from the links behind it, if their queues are finite; else it knows
-  // by itself when they do.
-  const auto credits_from = [&](std::int32_t l) {
-    const std::vector<std::int32_t>& behind = from[index(machine_.links[index(l)].to)];
-    const bool from_others =
-        machine_.class_of(l).credits > 0 && !behind.empty() && finite_switch(behind.front()) >= 0;
-    return from_others ? behind.front() : -1;
-  };
-  for (const std::int32_t l : order) {
-    if (placed[index(l)]) continue;
-    const machine::NodeId node = finite_switch(l);
-    const std::vector<std::int32_t> stage = node < 0 ? std::vector{l} : from[index(node)];
-    std::int64_t first = INT64_MAX;
-    if (fabric_.rank_of(machine_.links[index(l)].from) >= 0) first = out;
-    for (const std::int32_t upstream : into[index(machine_.links[index(l)].from)])
-      if (placed[index(upstream)]) first = std::min(first, end[index(upstream)]);
-    if (first == INT64_MAX) first = out;
-    for (const std::int32_t of_stage : stage) {
-      const std::int32_t behind = credits_from(of_stage);
-      if (behind >= 0 && placed[index(behind)])
-        first = std::min(first, offset[index(behind)] + machine_.class_of(of_stage).latency.fs);
-    }
-    for (const std::int32_t of_stage : stage) {
-      offset[index(of_stage)] = first;
-      end[index(of_stage)] = reach(of_stage);
-      placed[index(of_stage)] = true;
-    }
-  }
-  const auto arrivals = [&] {
-    Arrivals found{.window = INT64_MAX / 4, .at_gpu = INT64_MAX / 4};
-    for (std::size_t l = 0; l < machine_.links.size(); ++l) {
-      const machine::Link& link = machine_.links[l];
-      if (!counts(link)) continue;
-      const std::int32_t behind = credits_from(static_cast<std::int32_t>(l));
-      if (behind >= 0 && level_of[l] <= level_of[index(behind)])
-        found.window =
-            std::min(found.window, machine_.class_of(static_cast<std::int32_t>(l)).latency.fs +
-                                       offset[index(behind)] - offset[l]);
-      const int at = fabric_.rank_of(link.to);
-      if (at >= 0) found.at_gpu = std::min(found.at_gpu, end[l]);
-      // Ways end there, but others of a replay may send when something has come.
-      if (at >= 0 && !machine_.model(at).forwards && options_.replay == nullptr) continue;
-      for (const std::int32_t next : from[index(link.to)]) {  // at once, or in a later round
-        const int here = level_of[l], there = level_of[index(next)];
-        if (there > 0 && here >= there)
-          found.window = std::min(found.window, end[l] - offset[index(next)]);
-      }
-    }
-    return found;
-  };
-  Arrivals chosen = arrivals();
-  if (chosen.window < 1) {  // links in circles: with one offset all take as long as they are
-    std::ranges::fill(offset, out);
-    for (std::size_t l = 0; l < machine_.links.size(); ++l)
-      end[l] = reach(static_cast<std::int32_t>(l));
-    chosen = arrivals();
-  }
-  for (const std::int32_t l : order)
-    merges_[index(links_[index(l)].calendar)].set(0, offset[index(l)]);
-  return chosen;
+  if (order.begins_at_gpus) switches_at_ = 1;
+  divide(order.levels);
+  for (const std::vector<std::int32_t>& level : order.levels)
+    for (const std::int32_t l : level)
+      merges_[index(links_[index(l)].calendar)].set(0, order.offset[index(l)]);
+  return order;
 }
 
 // Events of ranks. What this engine does not take never comes here (see refuses()).

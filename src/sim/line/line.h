@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sim/device/cores.h"
+#include "sim/line/link_order.h"
 #include "sim/line/ways.h"
 #include "sim/model/receive_buffers.h"
 #include "sim/replay/recorded_latencies.h"
@@ -181,11 +182,7 @@ class Line : public Cores {
   void choose_rounds();
   void make_tables();
   void count_links();
-  struct Arrivals {
-    std::int64_t window;  ///< fs: how long rounds may last as far as links are concerned
-    std::int64_t at_gpu;  ///< fs: the first end of a link at a GPU, for what is at a CU at 0
-  };
-  Arrivals order_links(std::int64_t out);
+  LinkOrder place_links(std::int64_t out);
 
   // --- line/workers.cc: rounds, by one thread or several
   void divide(const std::vector<std::vector<std::int32_t>>& levels);
