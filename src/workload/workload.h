@@ -19,7 +19,7 @@
 #include "core/diagnostics.h"
 #include "core/index.h"
 #include "core/time.h"
-#include "machine/devices/gemm_model.h"
+#include "machine/devices/gemm_shape.h"
 
 namespace hemiola::workload {
 

@@ -19,15 +19,6 @@ struct DescribeRequest {
   Target target = Target::cuda;
 };
 
-/// A kernel of a file, without following it.
-struct KernelName {
-  std::string name;
-  int line = 0;
-  bool is_helper = false;  ///< other jit functions of the file call it
-};
-/// All @triton.jit functions, in the order of the file.
-std::vector<KernelName> kernels_of(const Module& module);
-
 /// What was understood, and what not with the reason. Failure for a file that is not Python, has no
 /// @triton.jit, has several kernels where none is named, or not the one that is; and for names that
 /// the kernel does not have.
@@ -35,16 +26,7 @@ Description describe(const DescribeRequest& request);
 /// The same of a module that was read; `request.file` and `request.helpers` are not looked at.
 Description describe(Library& library, const Module& module, const DescribeRequest& request);
 
-/// Failure at --constexpr for a name that the kernel does not have, or for what is no value.
-void check_constants(const Function& kernel, const ParameterValues& constants);
-
-/// The kernel that a request means. Failure as above.
-const Function& choose_kernel(const Module& module, const std::string& name);
-
 /// What decorators say (decorators.cc).
 Tuning read_tuning(Library& library, const Function& kernel);
-
-Span span_of(const Source& source, const Node& node);
-Span span_of(const Source& source, std::uint32_t begin, std::uint32_t end);
 
 }  // namespace hemiola::compile

@@ -16,16 +16,6 @@
 
 namespace hemiola::compile {
 
-/// Bytes [begin, end) of a file.
-struct Span {
-  std::string file;
-  std::uint32_t begin = 0, end = 0;
-  int line = 0, column = 0;  ///< of `begin`, 1-based, in bytes
-  int last_line = 0;         ///< of the last byte
-
-  SourceLocation where() const { return {.file = file, .line = line, .column = column}; }
-};
-
 enum class Provenance : std::uint8_t { inferred, annotated };
 enum class Role : std::uint8_t {
   none,

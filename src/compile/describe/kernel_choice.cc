@@ -1,8 +1,8 @@
-// Which kernel of a file is meant.
+#include "compile/describe/kernel_choice.h"
+
 #include <algorithm>
 #include <set>
 
-#include "compile/describe/describe.h"
 #include "core/lists.h"
 
 namespace hemiola::compile {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compile/describe/expression.h"
-#include "compile/python/modules.h"
+#include "compile/describe/kernel_choice.h"
 
 namespace hemiola::compile {
 
@@ -135,9 +135,6 @@ struct Trace {
 
   const RawAccess* access(int id) const;
 };
-
-/// Values that stand for parameters, as text: "128", "True", "\"relu\"", "None".
-using ParameterValues = std::map<std::string, std::string>;
 
 /// Follows a kernel. Never fails: what is not understood is in the values, and in `puzzles`.
 std::unique_ptr<Trace> follow(Library& library, const Function& kernel,

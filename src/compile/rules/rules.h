@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "compile/describe/describe.h"
+#include "compile/describe/kernel_choice.h"
 
 namespace hemiola::compile {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compile/describe/describe.h"
+#include "compile/describe/kernel_choice.h"
 #include "compile/skeleton/value.h"
 #include "compile/skeleton/vocabulary.h"
 

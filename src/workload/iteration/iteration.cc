@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/index.h"
+#include "machine/devices/gemm_model.h"
 #include "workload/costs/fuse.h"
 #include "workload/models/memory.h"
 

@@ -29,7 +29,7 @@ constexpr std::string_view kGivenHint =
     "--groups contradicts the trace: leave the group out of its file";
 
 /// "ranks 0, 1 | 2, 3", "8 ranks", "all ranks"
-std::string text_of(const ProcessGroup& group) {
+std::string group_text(const ProcessGroup& group) {
   if (!group.ranks.empty()) return fmt::format("ranks {}", list_ranks(group.ranks));
   if (group.parts.empty())
     return group.size > 0 ? fmt::format("{} ranks", group.size) : std::string("all ranks");
@@ -119,18 +119,18 @@ void ProcessGroups::define(const ProcessGroup& group, const std::string& file) {
   }
   if (group.size > 0 && !group.ranks.empty() && index(group.size) != group.ranks.size())
     throw Failure(fmt::format("process group '{}' is said to have {}, and to have {} of them",
-                              group.name, text_of(group), group.size),
+                              group.name, group_text(group), group.size),
                   {.file = file});
   if (distinct.size() != count || (!distinct.empty() && *distinct.begin() < 0))
     throw Failure(fmt::format("process group '{}' has a rank twice or a negative one: {}",
-                              group.name, text_of(group)),
+                              group.name, group_text(group)),
                   {.file = file});
   const ProcessGroup* known = find(group.name);
   if (known == nullptr) {
     of_file_.emplace(group.name, group);
   } else if (!is_same(*known, group)) {
     throw Failure(fmt::format("process group '{}' is said to have two lists of ranks: {} and {}",
-                              group.name, text_of(*known), text_of(group)),
+                              group.name, group_text(*known), group_text(group)),
                   {.file = file}, hint_of(*known, group));
   }
 }
@@ -145,7 +145,7 @@ void ProcessGroups::check(std::string_view name, const std::vector<int>& ranks, 
                           list_ranks(ranks), size));
   if (known == nullptr || (ranks.empty() && size <= 0) || is_same(*known, said)) return;
   node.fail(fmt::format(" says that process group '{}' has {}, elsewhere it has {}", name,
-                        text_of(said), text_of(*known)),
+                        group_text(said), group_text(*known)),
             hint_of(*known, said));
 }
 
