@@ -1,4 +1,4 @@
-// What experiments take beside their simulations: `tools/experiment_overhead`.
+// What experiments take beside their simulations: `tools/study experiments`.
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-// A table of measured matrix products against the GEMM model and a roofline: `tools/gemm_table`.
+// A table of measured matrix products against the GEMM model and a roofline: `tools/study gemm`.
 
 #include <fmt/core.h>
 

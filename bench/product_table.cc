@@ -1,4 +1,4 @@
-// Matrix products alone in the engine against the model of products: `tools/product_table`.
+// Matrix products alone in the engine against the model of products: `tools/study products`.
 
 #include <fmt/core.h>
 

@@ -20,7 +20,7 @@ echo "# check: the order of memory in that kernel, and the program that its text
 echo "# run: that text, timed; with the two barriers that hemiola_rt puts around a call"
 "$HEMIOLA" run fused.py --machine dgx-h100 --param prelaunch=1 --no-check --quiet | tail -1
 
-# Executed by Triton's interpreter, four processes as four GPUs, where tools/test_triton has installed it.
+# Executed by Triton's interpreter, four processes as four GPUs, where tools/test triton has installed it.
 root="$OLDPWD/../.."
 python="$root/build/triton/bin/python"
 if "$python" -c 'import torch, triton' 2>/dev/null; then

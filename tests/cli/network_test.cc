@@ -82,7 +82,7 @@ TEST(Network, of_another_simulator_is_refused_with_what_to_do) {
   if (!std::filesystem::exists(program)) {
     const Outcome none = place.run(run + "--network ns-3");
     EXPECT_EQ(none.code, 2);
-    EXPECT_TRUE(contains(none.err, "tools/test_ns3")) << none.err;
+    EXPECT_TRUE(contains(none.err, "tools/test ns3")) << none.err;
   }
   EXPECT_EQ(place.files(), "");
 }

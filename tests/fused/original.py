@@ -1,6 +1,6 @@
 """A fused kernel beside the kernel that it was made of: both run in Triton's interpreter on the same values, and what they leave is compared.
 
-    python original.py     # jobs as lines of JSON on stdin, for each an outcome as a line of JSON on stdout (tools/kernel_fusion asks)
+    python original.py     # jobs as lines of JSON on stdin, for each an outcome as a line of JSON on stdout (tools/study kernel_fusion asks)
 
 A job has `fused` (an emitted file), `source` and `kernel` (the original's file and name), `folder` (what its imports begin at), `arrives`
 (the operand that is pulled in chunks from the next rank's `sent`), `written` (operands that are stored or added to), `indices` (operands

@@ -1,4 +1,4 @@
-"""Kernels that do what strangers' kernels do, and the plans that tools/kernel_fusion makes for them. No PyTorch is needed here."""
+"""Kernels that do what strangers' kernels do, and the plans that tools/study kernel_fusion makes for them. No PyTorch is needed here."""
 
 import importlib.machinery
 import importlib.util
@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
 def _tool():
-    loader = importlib.machinery.SourceFileLoader("kernel_fusion", str(ROOT / "tools" / "kernel_fusion"))
+    loader = importlib.machinery.SourceFileLoader("kernel_fusion", str(ROOT / "tools" / "studies" / "kernel_fusion"))
     made = importlib.util.module_from_spec(importlib.util.spec_from_loader("kernel_fusion", loader))
     loader.exec_module(made)
     return made
@@ -29,7 +29,7 @@ def _described(folder, text, kernel):
 
 
 def plan_of(folder, text, kernel):
-    """(file of the kernel, file of the first plan that tools/kernel_fusion tries)."""
+    """(file of the kernel, file of the first plan that tools/study kernel_fusion tries)."""
     tool = _tool()
     folder, source, described = _described(folder, text, kernel)
     (folder / "plan.json").write_text(json.dumps(tool.plan_for(described, tool.Shape(True))[0]))
@@ -37,7 +37,7 @@ def plan_of(folder, text, kernel):
 
 
 def job_of(folder, text, kernel):
-    """A kernel fused as tools/kernel_fusion does it: the job for original.py."""
+    """A kernel fused as tools/study kernel_fusion does it: the job for original.py."""
     tool = _tool()
     folder, source, described = _described(folder, text, kernel)
     fused = tool.fuse(kinds.BINARY, source, kernel, described, folder, {}, tool.Shape(True))
@@ -78,7 +78,7 @@ def scaled(a_ptr, b_ptr, M, N, stride_am, stride_an, stride_bm, stride_bn, BLOCK
     a = tl.load(a_ptr + m[:, None] * stride_am + n[None, :] * stride_an, mask=mask)
     tl.store(b_ptr + m[:, None] * stride_bm + n[None, :] * stride_bn, function(a), mask=mask)
 """
-# tools/kernel_fusion takes what is called a stride for the slower axis, so that the chunks are columns here.
+# tools/study kernel_fusion takes what is called a stride for the slower axis, so that the chunks are columns here.
 SQUARE = """
 import triton
 import triton.language as tl

@@ -285,9 +285,12 @@ void read_suite_rows(std::string_view text) {
 void read_tuned(std::string_view text) {
   const TextFile file(text);
   tune::Database database(file.path(), kHead);
-  database.bound("fuzz");
-  database.fluid("fuzz");
-  database.sampled("fuzz");
+  Time bound;
+  explore::Measured fluid;
+  explore::Confirmed sampled;
+  database.find("fuzz", bound);
+  database.find("fuzz", fluid);
+  database.find("fuzz", sampled);
 }
 
 constexpr Reader kReaders[] = {

@@ -19,7 +19,7 @@ struct Input {
   std::string gpu;          ///< device model, where the machine names none
   std::vector<int> ranks;   ///< placement; empty: as many as the machine has
   Bytes timed_up_to;        ///< larger sizes are only checked here, to keep the tests short
-  bool long_proof = false;  ///< proven in tools/test_long only
+  bool long_proof = false;  ///< proven in tools/test long only
 };
 void PrintTo(const Input& input, std::ostream* out);
 

@@ -41,7 +41,7 @@ std::vector<std::pair<machine::SharedMachine, Bytes>> places_and_sizes(const Inp
 
 TEST_P(RealProgram, is_proven_alone_and_on_its_machine) {
   SKIP_WITHOUT_INPUTS();
-  if (GetParam().long_proof && !long_tests()) GTEST_SKIP() << "in tools/test_long";
+  if (GetParam().long_proof && !long_tests()) GTEST_SKIP() << "in tools/test long";
   const Program program = load();
   for (const auto& [place, size] : places_and_sizes(GetParam())) {
     const verify::Proof proof = verify::check(bound_at(program, place, size));

@@ -1,4 +1,4 @@
-"""The notebooks of examples/notebooks run from top to bottom. Cells that draw or need pandas run where these are there; tools/notebooks runs all with Jupyter."""
+"""The notebooks of examples/notebooks run from top to bottom. Cells that draw or need pandas run where these are there; tools/test notebooks runs all with Jupyter."""
 
 import ast
 import glob

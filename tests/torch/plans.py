@@ -62,7 +62,7 @@ def gather_kinds():
 
 
 def tries_all():
-    """Whether tools/test_long runs, which has time."""
+    """Whether tools/test long runs, which has time."""
     return os.environ.get("HEMIOLA_LONG_TESTS", "0") not in ("", "0")
 
 

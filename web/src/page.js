@@ -6,7 +6,7 @@ import { table } from './table.js';
 
 const model = JSON.parse(document.getElementById('model').textContent);
 
-/** An error is said on the page, and where tools/check_page finds it. */
+/** An error is said on the page, and where tools/check page finds it. */
 function complain(error) {
   document.body.dataset.error = String(error);
   document.body.prepend(element('p', { class: 'error' }, [`This page could not be drawn: ${error}`]));

@@ -1,5 +1,5 @@
 // How much tests do that can do more: some of their cases in tools/test, all of them in
-// tools/test_long.
+// tools/test long.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace hemiola {
 
-/// Whether all cases are asked for: HEMIOLA_LONG_TESTS=1 in the environment, which tools/test_long
+/// Whether all cases are asked for: HEMIOLA_LONG_TESTS=1 in the environment, which tools/test long
 /// sets.
 inline bool long_tests() {
   const char* value = std::getenv("HEMIOLA_LONG_TESTS");

@@ -41,7 +41,7 @@ ChildProcess::ChildProcess(const std::string& program) : program_(program) {
     std::fclose(to_);
     std::fclose(from_);
     throw Failure("cannot start " + program_, {},
-                  "tools/test_ns3 builds it; Debian's libns3-dev has ns-3");
+                  "tools/test ns3 builds it; Debian's libns3-dev has ns-3");
   }
 }
 

@@ -31,7 +31,7 @@ std::string program_beside_us() {
   path = path.substr(0, path.rfind('/') + 1) + "hemiola-ns3";
   if (access(path.c_str(), X_OK) != 0)
     throw Failure("there is no hemiola-ns3 beside this program", {.file = "--network"},
-                  "it is built with -DHEMIOLA_NS3=ON where Debian's libns3-dev is; tools/test_ns3 "
+                  "it is built with -DHEMIOLA_NS3=ON where Debian's libns3-dev is; tools/test ns3 "
                   "does so");
   return path;
 }

@@ -1,5 +1,5 @@
 // One rank for all that do the same: the verdict is that of all ranks interpreted, of right
-// programs and of wrong ones. tools/mutants tries many more.
+// programs and of wrong ones. tools/study mutants tries many more.
 #include "verify/programs/fold.h"
 
 #include <gtest/gtest.h>
