@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -9,6 +10,7 @@
 #include "cli/notices.h"
 #include "cli/options/fused_program.h"
 #include "core/text.h"
+#include "program/built_in.h"
 #include "report/page.h"
 #include "report/report.h"
 #include "report/run_page.h"
@@ -38,6 +40,22 @@ void understand_recording(const RunOptions& options, const Session& session, Pla
   plan.record_at_ports =
       !options.record_at.empty() &&
       choice_value("--record-at", options.record_at, {"ingress", "port"}) == "port";
+}
+
+/// Programs have to have the parameter that this option sets.
+void check_places(const study::RunRequest& request) {
+  const auto is_it = [](const auto& parameter) { return parameter.name == "in_place"; };
+  const auto fail = [](const std::string& what, const std::string& hint) {
+    throw Failure(what, {.file = "--in-place-too"}, hint);
+  };
+  for (const auto& [name, value] : request.parameters)
+    if (name == "in_place") fail("--param in_place says where data are, too", "give one of them");
+  for (const std::string& name : request.programs) {
+    if (!program::is_built_in(name))
+      fail("'" + name + "' says itself where its data are", "only built-ins run in both places");
+    if (std::ranges::none_of(program::parameters_of(name), is_it))
+      fail("'" + name + "' has no parameter in_place", "leave --in-place-too out");
+  }
 }
 
 Plan understand(const RunOptions& options, const Session& session, Notices& notices) {
@@ -83,6 +101,7 @@ Plan understand(const RunOptions& options, const Session& session, Notices& noti
   request.machine = machine_choice(options.machine);
   request.parameters = parameters_of(options.program);
   request.promise = options.program.promise;
+  if (request.in_place_too) check_places(request);
   return plan;
 }
 
@@ -157,8 +176,10 @@ void Runner::run_tables(Progress& progress) {
        .on_result =
            [&](const study::RunTable& table) {
              const sim::Result& result = table.results.back();
-             progress.finished(fmt::format("done: {} on {}, {} B: {:.3f} us", table.winners.back(),
-                                           table.machine, result.size.count, result.time.us()));
+             progress.finished(fmt::format("done: {} on {}, {} B{}: {:.3f} us",
+                                           table.winners.back(), table.machine, result.size.count,
+                                           report::is_in_place(result) ? ", in place" : "",
+                                           result.time.us()));
            }},
       tables_);
 }

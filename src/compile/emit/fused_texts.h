@@ -84,7 +84,8 @@ def hm_carry(moves, begin, end, needs, signals, told, shares, peers, call):
                 tl.atomic_xchg(signal, call * tl.load(tell + 2) + tl.load(tell + 3), sem="release", scope="sys")
 )";
 
-inline constexpr const char* kProxyFence = R"(    if BULK:  # loads by TMA see what others have stored
+inline constexpr const char* kProxyFence =
+    R"(    if BULK:  # loads by TMA see what others have stored
         tl.inline_asm_elementwise("fence.proxy.async; mov.u32 $0, 0;", "=r", [], dtype=tl.int32, is_pure=False, pack=1)
 )";
 

@@ -35,7 +35,6 @@ class TableRunner {
       for (const char* in_place : {"0", "1"}) {
         in_place_ = in_place;
         run_size(machine, size, table);
-        table.results.back().settings["in_place"] = in_place;
       }
     }
   }
@@ -152,6 +151,7 @@ class TableRunner {
     sim::Result& result = found.fastest.result;
     const std::string& name = found.fastest.bound.name();
     result.settings = {choice_.settings.begin(), choice_.settings.end()};
+    if (in_place_ == "1") result.settings["in_place"] = in_place_;
     if (request_.programs.size() > 1) {
       result.settings["program"] = name;
       table.remarks.push_back(to_string(size) + ": " + name + ' ' + to_string(result.time) +

@@ -32,7 +32,7 @@ struct RunRequest {
   ReduceOp op = ReduceOp::sum;
   bool check = true;
   /// Every size a second time with the parameter in_place=1, right behind the first: its settings
-  /// have "in_place" "0" and "1".
+  /// have "in_place" "1".
   bool in_place_too = false;
   sim::Options options;
   std::vector<int> recorded;  ///< ranks that there have to be, because they will be recorded

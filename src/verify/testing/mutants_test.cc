@@ -1,4 +1,5 @@
-// check() and running agree about plans with one mistake in them. tools/study mutants tries many more.
+// check() and running agree about plans with one mistake in them. tools/study mutants tries many
+// more.
 #include "verify/testing/mutants.h"
 
 #include <gtest/gtest.h>
