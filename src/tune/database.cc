@@ -59,19 +59,19 @@ auto figures(Measured& measured) {
                   measured.moving);
 }
 
+study::DatabaseKind kind() {
+  return {.words = {"a tuner's simulations",
+                    "another process has written a plan that this one has simulated",
+                    "one at a time writes to a file"},
+          .schema = kTuneSchema,
+          .definitions = kTuneTables,
+          .tables = {"bounds", "fluid", "sampled"}};
+}
+
 }  // namespace
 
 Database::Database(const std::string& file, const study::DatabaseHead& head)
-    : Results(study::open_database(
-                  file,
-                  {.words = {"a tuner's simulations",
-                             "another process has written a plan that this one has simulated",
-                             "one at a time writes to a file"},
-                   .schema = kTuneSchema,
-                   .definitions = kTuneTables,
-                   .tables = {"bounds", "fluid", "sampled"}},
-                  head),
-              {"bounds", "fluid", "sampled"}) {}
+    : Results(study::open_database(file, kind(), head), kind().tables) {}
 
 bool Database::find(const std::string& key, Time& bound) {
   const std::lock_guard lock(mutex_);

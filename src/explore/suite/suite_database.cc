@@ -139,6 +139,14 @@ ScheduleRow read_schedule(Statement& select, const std::string& file) {
   return row;
 }
 
+study::DatabaseKind kind() {
+  return {.words = {"a suite", "another process has written a scenario that this one has explored",
+                    "one at a time writes to a file"},
+          .schema = kSuiteSchema,
+          .definitions = kSuiteTables,
+          .tables = {"scenarios", "schedules"}};
+}
+
 }  // namespace
 
 std::string_view name_of(ScenarioStatus status) {
@@ -147,16 +155,10 @@ std::string_view name_of(ScenarioStatus status) {
 
 SuiteDatabase::SuiteDatabase(const std::string& file, const Head& head)
     : Results(study::open_database(
-                  file,
-                  {.words = {"a suite",
-                             "another process has written a scenario that this one has explored",
-                             "one at a time writes to a file"},
-                   .schema = kSuiteSchema,
-                   .definitions = kSuiteTables,
-                   .tables = {"scenarios", "schedules"}},
-                  head, {{"suite", head.suite}, {"scenarios", std::to_string(head.scenarios)}},
+                  file, kind(), head,
+                  {{"suite", head.suite}, {"scenarios", std::to_string(head.scenarios)}},
                   "another suite"),
-              {"scenarios", "schedules"}),
+              kind().tables),
       head_(head) {
   std::ranges::sort(head_.options);
 }

@@ -61,13 +61,11 @@ std::vector<TemplateInfo> expert_templates() {
         "products of experts whose tokens come by an all-to-all, expert by expert",
         {transfer_parameter("push")},
         make_experts}},
-      {size_parameter("rows", "64", "tokens of a rank for an expert (its capacity)"),
-       size_parameter("experts", "8", "of a rank"),
-       size_parameter("n", "2048", "columns of an expert's product"),
-       size_parameter("k", "4096", "what is summed over"),
-       size_parameter("tile_m", "64", "rows of a tile"),
-       size_parameter("tile_n", "128", "columns of a tile"),
-       size_parameter("tile_k", "64", "what a tile sums over in a step"), data_type_parameter()});
+      with_tile({size_parameter("rows", "64", "tokens of a rank for an expert (its capacity)"),
+                 size_parameter("experts", "8", "of a rank"),
+                 size_parameter("n", "2048", "columns of an expert's product"),
+                 size_parameter("k", "4096", "what is summed over")},
+                "64"));
 }
 
 }  // namespace hemiola::plan

@@ -16,15 +16,20 @@ ParameterInfo data_type_parameter() {
           "type of the elements"};
 }
 
+std::vector<ParameterInfo> with_tile(std::vector<ParameterInfo> sizes, const char* tile_m) {
+  sizes.push_back(size_parameter("tile_m", tile_m, "rows of a tile"));
+  sizes.push_back(size_parameter("tile_n", "128", "columns of a tile"));
+  sizes.push_back(size_parameter("tile_k", "64", "what a tile sums over in a step"));
+  sizes.push_back(data_type_parameter());
+  return sizes;
+}
+
 std::vector<TemplateInfo> of_products(std::vector<TemplateInfo> rows) {
   return of_elements(
       std::move(rows),
-      {size_parameter("m", "8192", "rows of the product"),
-       size_parameter("n", "14336", "columns of the product, over all ranks"),
-       size_parameter("k", "4096", "what is summed over, over all ranks"),
-       size_parameter("tile_m", "128", "rows of a tile"),
-       size_parameter("tile_n", "128", "columns of a tile"),
-       size_parameter("tile_k", "64", "what a tile sums over in a step"), data_type_parameter()});
+      with_tile({size_parameter("m", "8192", "rows of the product"),
+                 size_parameter("n", "14336", "columns of the product, over all ranks"),
+                 size_parameter("k", "4096", "what is summed over, over all ranks")}));
 }
 
 DataType data_type_of(const TemplateArguments& arguments) {

@@ -10,6 +10,8 @@ namespace hemiola::plan {
 
 ParameterInfo size_parameter(const char* name, const char* default_value, const char* description);
 ParameterInfo data_type_parameter();
+/// `sizes`, then the tile of a product (tile_m, tile_n, tile_k) and the type of its elements.
+std::vector<ParameterInfo> with_tile(std::vector<ParameterInfo> sizes, const char* tile_m = "128");
 /// Rows whose first parameters are those of a product: m, n, k (of the whole), tile_m, tile_n,
 /// tile_k, dtype.
 std::vector<TemplateInfo> of_products(std::vector<TemplateInfo> rows);

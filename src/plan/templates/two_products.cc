@@ -133,12 +133,9 @@ std::vector<TemplateInfo> two_product_templates() {
         "two products in parts of rows, each with its all-reduce under the next part (Domino)",
         {size_parameter("parts", "2", "of the rows, one after the other"), split_parameter("2")},
         make_domino}},
-      {size_parameter("m", "2048", "rows (tokens)"),
-       size_parameter("h", "4096", "columns of a row (hidden size)"),
-       size_parameter("f", "14336", "intermediate size, over all ranks"),
-       size_parameter("tile_m", "128", "rows of a tile"),
-       size_parameter("tile_n", "128", "columns of a tile"),
-       size_parameter("tile_k", "64", "what a tile sums over in a step"), data_type_parameter()});
+      with_tile({size_parameter("m", "2048", "rows (tokens)"),
+                 size_parameter("h", "4096", "columns of a row (hidden size)"),
+                 size_parameter("f", "14336", "intermediate size, over all ranks")}));
 }
 
 }  // namespace hemiola::plan

@@ -28,14 +28,8 @@ class TableRunner {
       begin_part(sizes, asked);
       const Bytes size = rounded(request_.rounding, machine, asked, table);
       if (!done.insert(size).second) continue;
-      if (!request_.in_place_too) {
-        run_size(machine, size, table);
-        continue;
-      }
-      for (const char* in_place : {"0", "1"}) {
-        in_place_ = in_place;
-        run_size(machine, size, table);
-      }
+      run_size(machine, size, false, table);
+      if (request_.in_place_too) run_size(machine, size, true, table);
     }
   }
 
@@ -43,19 +37,13 @@ class TableRunner {
   Experiment experiment_of(const std::string& name, Bytes size) const {
     return {.machine = choice_,
             .subject = request_.subject ? request_.subject(name, machine_) : name,
-            .parameters = parameters(),
+            .parameters = request_.parameters,
             .size = size,
             .type = request_.type,
             .op = request_.op,
             .promise = request_.promise,
             .check = request_.check,
             .options = request_.options};
-  }
-
-  Settings parameters() const {
-    Settings all = request_.parameters;
-    if (!in_place_.empty()) all.emplace_back("in_place", in_place_);
-    return all;
   }
 
   /// For a look at it: the size is not the last word.
@@ -138,10 +126,12 @@ class TableRunner {
     if (watch_.on_part) watch_.on_part(begin, begin + each);
   }
 
-  void run_size(const machine::SharedMachine& machine, Bytes size, RunTable& table) {
+  void run_size(const machine::SharedMachine& machine, Bytes size, bool in_place, RunTable& table) {
     std::vector<Experiment> candidates;
-    for (const std::string& name : request_.programs)
+    for (const std::string& name : request_.programs) {
       candidates.push_back(experiment_of(name, size));
+      if (in_place) candidates.back().parameters.emplace_back("in_place", "1");
+    }
     begin_turn(0);
     if (!request_.recorded.empty())  // built-ins have as many ranks as the machine
       check_recorded(candidates.size() > 1 ? machine->ranks()
@@ -151,7 +141,7 @@ class TableRunner {
     sim::Result& result = found.fastest.result;
     const std::string& name = found.fastest.bound.name();
     result.settings = {choice_.settings.begin(), choice_.settings.end()};
-    if (in_place_ == "1") result.settings["in_place"] = in_place_;
+    if (in_place) result.settings["in_place"] = "1";
     if (request_.programs.size() > 1) {
       result.settings["program"] = name;
       table.remarks.push_back(to_string(size) + ": " + name + ' ' + to_string(result.time) +
@@ -172,7 +162,6 @@ class TableRunner {
   const RunRequest& request_;
   const RunWatch& watch_;
   MachineChoice choice_;
-  std::string in_place_;                    ///< of the present run; "" where nothing is said
   machine::SharedMachine machine_;          ///< of this table
   double share_begin_ = 0, share_end_ = 0;  ///< of all runs: the present size
   std::int64_t runs_done_ = 0;
