@@ -77,7 +77,8 @@ struct CheckOptions {
 
 /// A wrong program is a result, not an error. Plans are proven for all sizes, and where a machine
 /// is given and they are right, so are the programs that they are lowered to: the last proof is the
-/// one that decides. A collective without an algorithm: one proof or two for each of its built-ins.
+/// one that decides. A collective without an algorithm: one proof or two for each of its built-ins,
+/// without a machine for those that need none.
 /// Of programs that are cheap to prove other sizes are looked at, too: where one is wrong, the
 /// proof at the size that was asked for has a warning; where none was asked for, that one follows
 /// it. Failure: a size that the program cannot take, a machine that it does not fit on, bad

@@ -41,12 +41,13 @@ std::string perfetto_trace(const Outcome& outcome, Time lines_begin = {}, Time l
 
 /// Whether this build can make pages: npm was there when it was configured.
 bool has_pages();
-/// Pages for a browser, as `--report` of `run` and `explore` and `machine show --graph html` write
-/// them; `command` stands on them as what was called. Failure: this build has no pages. One outcome
-/// has a timeline: it is simulated once more, interrupted when `watch` asks for it.
+/// Pages for a browser, as `--report` of `run`, `check` and `explore` and `machine show --graph
+/// html` write them; `command` stands on them as what was called. Failure: this build has no pages.
+/// One outcome has a timeline: it is simulated once more, interrupted when `watch` asks for it.
 std::string page(std::span<const Outcome> outcomes, const std::string& command = {},
                  const Watch& watch = {});
 std::string page(const Exploration& found, const std::string& command = {});
 std::string page(const Machine& machine, const std::string& command = {});
+std::string page(std::span<const Proof> proofs, const std::string& command = {});
 
 }  // namespace hemiola

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Optional
 
 from ._optional import pyplot
 
@@ -46,6 +46,25 @@ def stacked_bars(axes: Any, labels: Sequence[str], bars: Sequence[Mapping[str, f
     axes.invert_yaxis()
     axes.set(xlabel=xlabel, title=title)
     axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    return axes
+
+
+VERDICTS = {"proven": "#2e9e5b", "partial": "#f0b14f", "wrong": "#c8455c", "deadlock": "#9e2f5f"}
+
+
+def verdict_bars(axes: Any, rows: Sequence[tuple[str, str, int, Optional[int]]]) -> Any:
+    """A horizontal bar per name and verdict, the first on top, over the sizes from the first to the last one (None: all larger ones). Returns the axes."""
+    axes = axes_of(axes)
+    end = 4 * max([2**30, *(last or first for _, _, first, last in rows)])
+    for i, (_, verdict, first, last) in enumerate(rows):
+        if last == first:
+            axes.plot([first], [i], marker="D", color=VERDICTS[verdict])
+        else:
+            axes.barh(i, (last or end) - first, left=first, color=VERDICTS[verdict])
+    axes.set_yticks(range(len(rows)), [f"{name}: {verdict}" for name, verdict, _, _ in rows])
+    axes.invert_yaxis()
+    axes.set_xscale("log", base=2)
+    axes.set(xlabel="size (B)", title="Sizes that a verdict holds for")
     return axes
 
 

@@ -76,9 +76,9 @@ class Answer(Shown):
         return next((name for name in self._numbers() if re.search(pattern, name)), "")
 
     def report(self) -> str:
-        """A page for a browser. ValueError: the verb has none, or this build has no pages."""
+        """A page for a browser, as ``--report`` writes it. ValueError: this build has no pages, or :func:`record` gave it."""
         if not self.page:
-            raise ValueError(f"'{self.command[0]}' has no page" if self.command[0] != "tune" else "this build has no pages")
+            raise ValueError("this build has no pages" if not _core.has_pages() else f"'{self.command[0]}' wrote no page")
         return self.page
 
 
@@ -152,7 +152,8 @@ class _Call:
             "set": dict(settings or {}), "ranks": ranks,
         }  # fmt: skip
 
-    def run(self, verb: str, inputs: Sequence[str], options: Mapping[str, object], writes: Sequence[str] = ("json", "csv")) -> Answer:
+    def run(self, verb: str, inputs: Sequence[str], options: Mapping[str, object], page: bool = True) -> Answer:
+        writes = ("json", "csv", "report") if page and _core.has_pages() else ("json", "csv")
         outputs = {name: str(self._folder / f"made.{name}") for name in writes}
         words = [verb, *inputs, *_words(options)]
         done = subprocess.run([sys.executable, "-m", "hemiola", *words, *_words(outputs)], env=_environment(), capture_output=True, text=True, check=False)
@@ -178,8 +179,7 @@ def tune(
     """
     with tempfile.TemporaryDirectory(prefix="hemiola-") as folder:
         call = _Call(folder)
-        pages = ("report",) if _core.has_pages() else ()
-        return call.run("tune", [os.fspath(kernel)], {"plan": plan, "param": params, **call.machine(machine, settings, ranks), **options}, ("json", "csv", *pages))
+        return call.run("tune", [os.fspath(kernel)], {"plan": plan, "param": params, **call.machine(machine, settings, ranks), **options})
 
 
 def record(
@@ -190,7 +190,7 @@ def record(
     with tempfile.TemporaryDirectory(prefix="hemiola-") as folder:
         call = _Call(folder)
         asked = {"size": size, "param": dict(params or {}), "record": os.fspath(file)}
-        return call.run("run", [call.file(program)], {**asked, **call.machine(machine, settings, ranks), **options})
+        return call.run("run", [call.file(program)], {**asked, **call.machine(machine, settings, ranks), **options}, page=False)
 
 
 def replay(

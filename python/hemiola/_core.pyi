@@ -94,7 +94,10 @@ class Laboratory:
     def check(
         self, program: Program, machine: Optional[Machine], ranks: int, size: int, dtype: str, op: str, calls: int,
         promise: str
-    ) -> list[tuple[dict[str, Any], str]]: ...
+    ) -> tuple[list[tuple[dict[str, Any], str]], Proofs]: ...
+
+class Proofs:
+    def page(self, command: str) -> str: ...
 
 def explore(
     machine: Machine, kind: str, sizes: list[int], local: bool, gathers_b: bool, load: str, dtype: str, options: dict[str, Any]

@@ -129,10 +129,10 @@ class Laboratory:
         """
         core = None if machine is None else machine_of(machine)._core
         count = 0 if size is None else size_bytes(size)
-        proofs = self._core.check(
+        proofs, handle = self._core.check(
             program_of(program, parameters)._core, core, ranks, count, dtype, op, calls, os.fspath(promise)
         )
-        return Check([made(Proof, {**items, "text": text}) for items, text in proofs])
+        return Check([made(Proof, {**items, "text": text}) for items, text in proofs], handle)
 
     def sweep(
         self,

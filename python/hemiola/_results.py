@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from . import _core
-from ._colours import stacked_bars
+from ._colours import stacked_bars, verdict_bars
 from ._optional import pandas
 from ._shown import Kept, Shown, Timed, json_text, made
 
@@ -84,6 +84,13 @@ class Proof(Shown):
         """Nothing wrong was found."""
         return self.verdict in ("proven", "partial")
 
+    @property
+    def holds_for(self) -> tuple[int, Optional[int]]:
+        """The least and the largest size, in bytes; None: no size is too large. Of a wrong program the size at which it was looked at."""
+        if self.of_plan:
+            return 1, None
+        return (self.size_bytes, self.size_bytes) if self.min_bytes is None else (self.min_bytes, self.max_bytes)
+
     def __str__(self) -> str:
         if self.text:
             return self.text.rstrip("\n")
@@ -92,10 +99,11 @@ class Proof(Shown):
 
 
 @dataclass(frozen=True)
-class Check(Shown):
+class Check(Kept):
     """All that :func:`hemiola.check` found. True where nothing is wrong."""
 
     proofs: list[Proof]  #: of a plan: the plan's, then, with a machine, that of its program
+    _core: Any = field(default=None, repr=False, compare=False)
 
     @property
     def verdict(self) -> str:
@@ -117,6 +125,14 @@ class Check(Shown):
 
     def __str__(self) -> str:
         return "\n".join(f"{proof.program}: {proof}" for proof in self.proofs)
+
+    def report(self, command: str = "") -> str:
+        """A page for a browser, as ``hemiola check --report`` writes it."""
+        return self._live().page(command)
+
+    def plot(self, axes: Any = None) -> Any:
+        """For which sizes each proof holds, in the colour of its verdict. Returns the axes."""
+        return verdict_bars(axes, [(proof.program, proof.verdict, *proof.holds_for) for proof in self.proofs])
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,18 @@ std::vector<sim::Result> results_of(std::span<const Outcome> outcomes) {
   return all;
 }
 
+report::Checked inner_check(const Proof& proof) {
+  report::Checked check{.program = proof.program,
+                        .plan = proof.of_plan,
+                        .size = proof.size,
+                        .proof = inner_proof(proof),
+                        .beside = proof.looked_at};
+  if (proof.sizes)
+    check.sizes = verify::SizeClass{proof.sizes->min, proof.sizes->max.value_or(Bytes{INT64_MAX}),
+                                    proof.sizes->why_one, proof.sizes->multiple};
+  return check;
+}
+
 /// For what it did when, which no result keeps.
 void simulate_again(const Outcome& outcome, sim::TraceSink& into, const Watch& watch) {
   Monitor monitor;
@@ -72,11 +84,9 @@ void print_attribution(std::ostream& out, const Outcome& outcome) {
 }
 
 void print_proof(std::ostream& out, const Proof& proof) {
-  report::print_proof(out, inner_proof(proof), "");
-  if (!proof.sizes) return;
-  const verify::SizeClass sizes{proof.sizes->min, proof.sizes->max.value_or(Bytes{INT64_MAX}),
-                                proof.sizes->why_one, proof.sizes->multiple};
-  report::print_sizes(out, sizes, proof.looked_at, "");
+  const report::Checked inner = inner_check(proof);
+  report::print_proof(out, inner.proof, "");
+  if (inner.sizes) report::print_sizes(out, *inner.sizes, inner.beside, "");
 }
 
 void print_machine(std::ostream& out, const Machine& machine) {
@@ -127,6 +137,12 @@ std::string page(const Exploration& found, const std::string& command) {
   if (found.self == nullptr)
     throw Failure("a scenario of a suite has no page of its own", {}, "explore its operator");
   return report::page::render(report::exploration_page(command, found.self->found, {}));
+}
+
+std::string page(std::span<const Proof> proofs, const std::string& command) {
+  std::vector<report::Checked> checks;
+  for (const Proof& proof : proofs) checks.push_back(inner_check(proof));
+  return report::page::render(report::check_page(command, "", checks));
 }
 
 std::string page(const Machine& machine, const std::string& command) {

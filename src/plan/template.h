@@ -85,6 +85,11 @@ Plan start_plan(const TemplateArguments& arguments, std::int64_t chunks_per_size
 /// registration.
 const std::vector<TemplateInfo>& templates();
 const TemplateInfo* find_template(std::string_view name);
+/// False of a name that no template has.
+inline bool needs_machine(std::string_view name) {
+  const TemplateInfo* info = find_template(name);
+  return info != nullptr && info->needs_machine;
+}
 
 /// Makes a plan. With a machine, rings and trees follow its links. Failure: an unknown template or
 /// parameter (with a suggestion), a bad value, fewer than two ranks, a machine of another number of

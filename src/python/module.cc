@@ -207,6 +207,11 @@ CheckOptions check_options(const std::optional<Machine>& machine, int ranks, std
           .promise = promise};
 }
 
+/// Of one check, for its page.
+struct Proofs {
+  std::vector<Proof> all;
+};
+
 /// Outcomes, and for experiments that failed the exception.
 py::list points_of(std::vector<Point> points) {
   py::list all;
@@ -221,6 +226,9 @@ py::list points_of(std::vector<Point> points) {
 }
 
 void bind_laboratory(py::module_& module) {
+  py::class_<Proofs>(module, "Proofs")
+      .def("page",
+           [](const Proofs& self, const std::string& command) { return page(self.all, command); });
   py::class_<Experiment>(module, "Experiment").def(py::init(&experiment));
   py::class_<Laboratory>(module, "Laboratory")
       .def(py::init())
@@ -249,7 +257,7 @@ void bind_laboratory(py::module_& module) {
             for (const Proof& proof : proofs)
               all.append(py::make_tuple(
                   to_python(proof), printed([&](std::ostream& out) { print_proof(out, proof); })));
-            return all;
+            return py::make_tuple(all, Proofs{proofs});
           },
           "program"_a, "machine"_a, "ranks"_a, "size"_a, "dtype"_a, "op"_a, "calls"_a, "promise"_a);
 }

@@ -10,6 +10,10 @@
 
 namespace hemiola::report {
 
+namespace page {
+struct Page;
+}
+
 /// Of which results attribution, ranks, links and counters are printed: none, the one whose time
 /// moved most, or all.
 enum class Details { none, most, all };
@@ -33,6 +37,10 @@ std::string difference_json(const std::string& command, const study::Difference&
 /// One line per pair of results: times, ranks, and a column per reason of either.
 std::string difference_csv(const study::Difference& difference,
                            const std::optional<study::Limit>& limit);
+
+/// The table, and of each result where the time of the latest rank went before and after; of the
+/// one that moved most all reasons, and the links and counters that moved.
+page::Page difference_page(const std::string& command, const study::Difference& difference);
 
 /// "2 of 3 results take more than 2% longer in B: 1 MiB (+18.10 %); 2 MiB (+3.00 %)"; empty: none
 /// does.

@@ -11,6 +11,10 @@
 
 namespace hemiola::report {
 
+namespace page {
+struct Page;
+}
+
 /// What was replayed: the head of its table.
 struct Replay {
   Run run;
@@ -27,6 +31,8 @@ void print_replays(std::ostream& out, const Replay& replay,
 /// How long its ranks waited, by peer and by flag, the longest first; a dozen of them. Nothing
 /// where nobody waited.
 void print_peer_waits(std::ostream& out, const sim::Result& result);
+/// The table, where the time of the replayed ranks goes, and what they waited for.
+page::Page replay_page(const Replay& replay, const std::vector<sim::Result>& results);
 /// One line per result: settings, exact numbers, then the latest rank's nanoseconds by reason.
 std::string replays_to_csv(const std::vector<sim::Result>& results);
 

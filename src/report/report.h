@@ -19,6 +19,10 @@
 
 namespace hemiola::report {
 
+namespace page {
+struct Page;
+}
+
 /// What was run: the head of tables and of --json.
 struct Run {
   std::string command;  ///< the command line
@@ -88,6 +92,10 @@ struct Checked {
 /// check by itself in `checks`.
 std::string check_json(const std::string& command, const std::string& machine,
                        const std::vector<Checked>& checks);
+
+/// A verdict for each check with the sizes that it holds for, and its counterexample step by step.
+page::Page check_page(const std::string& command, const std::string& machine,
+                      const std::vector<Checked>& checks);
 
 /// Collects a simulation and renders Perfetto's protobuf trace: a process per rank with a track per
 /// workgroup and per DMA engine, NIC and proxy; one process for the fabric with a track per link

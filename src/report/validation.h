@@ -10,6 +10,10 @@
 
 namespace hemiola::report {
 
+namespace page {
+struct Page;
+}
+
 /// A line per row of the table, then the summary by regime. Lines that are no row start with '#'.
 void print_validation(std::ostream& out, const study::Judgement& judgement);
 /// One page: a line per entry and regime, then all rows of a kind and way of launching together,
@@ -17,6 +21,12 @@ void print_validation(std::ostream& out, const study::Judgement& judgement);
 void print_suite(std::ostream& out, const std::vector<study::Judgement>& judgements,
                  const std::vector<study::OrderResult>& orders,
                  const std::vector<study::MicroResult>& micro = {});
+
+/// Summaries, then for each table measured and simulated times and errors over size, and its rows.
+page::Page validation_page(const std::string& command,
+                           const std::vector<study::Judgement>& judgements,
+                           const std::vector<study::OrderResult>& orders = {},
+                           const std::vector<study::MicroResult>& micro = {});
 
 /// What the trivial model of a table divides by the bandwidth: "2(n-1)/n x size", by the
 /// collectives of its rows.

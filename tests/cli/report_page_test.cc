@@ -96,6 +96,59 @@ TEST(ReportPage, of_the_engine_sampled_says_why_there_is_no_timeline) {
   EXPECT_TRUE(contains(text["paragraphs"][0], "sampled"));
 }
 
+TEST(ReportPage, of_a_check_has_verdicts_and_the_steps_to_the_error) {
+  SKIP_WITHOUT_PAGES();
+  const Workplace place;
+  ASSERT_EQ(
+      place.run("check all-reduce/ring --ranks 4 --size 64KiB --quiet --report page.html").code, 0);
+  Json model = model_of(place.read("page.html"));
+  EXPECT_EQ(block_of(model, "table", "Verdicts")["rows"][0][2], "proven");
+  place.write("wrong.xml",
+              "<algo name='wrong' proto='Simple' nchannels='1' nchunksperloop='2' ngpus='2' "
+              "coll='allgather' inplace='0'>"
+              "<gpu id='0' i_chunks='1' o_chunks='2' s_chunks='0'/>"
+              "<gpu id='1' i_chunks='1' o_chunks='2' s_chunks='0'/></algo>");
+  const Outcome wrong = place.run("check wrong.xml --quiet --report page.html");
+  ASSERT_EQ(wrong.code, 3) << wrong.out << wrong.err;
+  model = model_of(place.read("page.html"));
+  EXPECT_EQ(block_of(model, "table", "Verdicts")["rows"][0][2], "wrong");
+  EXPECT_FALSE(block_of(model, "table", "What goes wrong")["rows"].empty());
+  EXPECT_EQ(place.run("check all-reduce --ranks 4 --size 64KiB --quiet --report page.html").code, 0)
+      << "built-ins that need a machine are left out";
+}
+
+TEST(ReportPage, of_diff_replay_and_validate_have_what_they_print) {
+  SKIP_WITHOUT_PAGES();
+  const Workplace place;
+  const std::string run = "run all-reduce/ring --machine ring:4 --size 64KiB --quiet --json ";
+  ASSERT_EQ(place.run(run + "a.json --record rank0.csv").code, 0);
+  ASSERT_EQ(place.run(run + "b.json --set link.*.latency=2us").code, 0);
+  ASSERT_EQ(place.run("diff a.json b.json --report page.html").code, 0);
+  Json model = model_of(place.read("page.html"));
+  EXPECT_EQ(block_of(model, "table", "Results")["rows"].size(), 1U);
+  EXPECT_EQ(block_of(model, "bars")["rows"].size(), 2U);
+
+  const Outcome replay = place.run(
+      "replay rank0.csv --machine ring:4 --program all-reduce/ring --size 64KiB --quiet --set "
+      "gpu.sync.wait=spin,monitor --report page.html");
+  ASSERT_EQ(replay.code, 0) << replay.err;
+  model = model_of(place.read("page.html"));
+  const Json results = block_of(model, "table", "Results");
+  ASSERT_EQ(results["rows"].size(), 2U);
+  EXPECT_TRUE(contains(replay.out, std::string(results["rows"][1][1]))) << replay.out;
+  EXPECT_FALSE(block_of(model, "bars", "Who was waited for").is_null());
+
+  place.write("times.csv", "size_bytes,time_us\n65536,30\n131072,40\n");
+  ASSERT_EQ(place
+                .run("validate times.csv --machine ring:4 --program all-reduce/ring --quiet "
+                     "--report page.html")
+                .code,
+            0);
+  model = model_of(place.read("page.html"));
+  EXPECT_EQ(block_of(model, "curves", "time by size")["series"].size(), 2U);
+  EXPECT_EQ(block_of(model, "table", "times.csv")["rows"].size(), 2U);
+}
+
 TEST(ReportPage, is_the_same_twice) {
   SKIP_WITHOUT_PAGES();
   const Workplace place;

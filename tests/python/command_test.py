@@ -16,7 +16,9 @@ class Verbs(unittest.TestCase):
     def test_replay_of_what_was_recorded(self):
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "rank0.csv")
-            hemiola.record("ring:4", "all-reduce/ring", "64KiB", file)
+            recorded = hemiola.record("ring:4", "all-reduce/ring", "64KiB", file)
+            with self.assertRaisesRegex(ValueError, "no page"):
+                recorded.report()
             waits = hemiola.replay(file, "ring:4", "all-reduce/ring", "64KiB", settings={"gpu.sync.wait": ["spin", "monitor"]})
             theirs = command_json("replay", file, "-m", "ring:4", "--program", "all-reduce/ring", "--size", "64KiB", "--set", "gpu.sync.wait=spin,monitor")
         self.assertEqual(len(waits.rows), 2)
@@ -104,6 +106,16 @@ class Looks(unittest.TestCase):
         reasons = [name for name in outcome.attribution[0] if any(rank[name] for rank in outcome.attribution)]
         self.assertGreater(len(reasons), 10)
         self.assertEqual(len({_colours.colours_of(reasons)[name] for name in reasons}), len(reasons))
+
+    @unittest.skipUnless(_core.has_pages(), "this build has no pages")
+    def test_every_answer_has_a_page(self):
+        check = hemiola.check("all-reduce", ranks=4, size="64KiB")
+        self.assertGreater(len(check.proofs), 2)
+        self.assertIn("Verdicts", check.report("again"))
+        with self.assertRaisesRegex(TypeError, "another process"):
+            pickle.loads(pickle.dumps(check)).report()
+        outcome = hemiola.run("ring:4", "all-reduce/ring", "64KiB", check=False)
+        self.assertIn("Where the time goes", hemiola.diff(outcome, outcome).report())
 
     @unittest.skipUnless(_core.has_pages(), "this build has no pages")
     def test_pages(self):

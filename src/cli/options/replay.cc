@@ -60,6 +60,7 @@ void add_replay_options(CLI::App& verb, ReplayOptions& options, Session& session
   add("--kernels", options.kernels, "rocprof: whose ends are flags", "NAME|NAME");
   add("--json", options.json, "write one JSON object", "FILE");
   add("--csv", options.csv, "write one line per row of the table", "FILE");
+  add("--report", options.report, "write a page with tables and charts, for a browser", "FILE");
   add("--trace", options.trace, "write a timeline for ui.perfetto.dev", "FILE");
   add("--trace-lines", options.trace_lines, "requests too, in a window of time", "T0:T1");
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");

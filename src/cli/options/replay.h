@@ -24,7 +24,7 @@ struct ReplayOptions {
   std::string traffic, save, kernels = "nccl|rccl";
   std::string threads = "1";
   bool isolate = false, partial = false;
-  std::string json, csv, trace, trace_lines;
+  std::string json, csv, trace, trace_lines, report;
 };
 
 void add_replay_options(CLI::App& verb, ReplayOptions& options, Session& session);

@@ -16,6 +16,7 @@
 #include "program/built_in.h"
 #include "program/jobs/job.h"
 #include "report/kernel_description.h"
+#include "report/page.h"
 #include "report/report.h"
 #include "study/laboratory/job_file.h"
 #include "study/laboratory/preparation.h"
@@ -37,7 +38,7 @@ struct CheckOptions {
   verify::ExecuteOptions execute;
   int calls = 0;   ///< 0: again and again
   int rounds = 0;  ///< 0: as many as calls
-  std::string json, trace;
+  std::string json, trace, report;
   bool warnings_as_errors = false;
   bool allow_partial = false;
   CheckKernelOptions kernel;
@@ -89,6 +90,9 @@ class Checker {
   ExitCode run_kernel() {
     const std::string& name = options_.program.program;
     const bool is_fused = is_fused_file(name) && options_.kernel.kernel.empty();
+    if (!is_fused)
+      refuse_typed(session_, {"--report"}, "is for programs, and this is a kernel",
+                   "--json FILE has what breaks which rule");
     const KernelCheck rules = check_kernel(name, options_.kernel, is_fused);
     if (!is_fused) refuse_trace(options_);
     ExitCode worst = rules.code;
@@ -96,8 +100,9 @@ class Checker {
     if (is_fused && worst == ExitCode::done) {
       load_machine_if_given();
       worst = prove_fused(name);
-      program = report::check_json(session_.command, machine_ ? machine_->name : "", checks_);
+      program = report::check_json(session_.command, machine_name(), checks_);
     }
+    write_page();
     if (!options_.json.empty())
       write_file(options_.json, report::rules_json(session_.command, name, rules.reports, program));
     return worst;
@@ -152,9 +157,15 @@ class Checker {
 
   ExitCode run() {
     const bool is_job = is_job_file(options_.program.program);
-    const std::vector<std::string> names =
+    std::vector<std::string> names =
         is_job ? std::vector<std::string>{} : program_names(options_.program.program);
     load_machine_if_given();
+    if (machine_ == nullptr && names.size() > 1)
+      std::erase_if(names, [&](const std::string& name) {
+        if (plan::needs_machine(name))
+          notices_.note(name + " needs a machine: it is left out", "name one with --machine");
+        return plan::needs_machine(name);
+      });
     ExitCode worst = is_job ? check_job() : ExitCode::done;
     for (std::size_t i = 0; i < names.size(); ++i) {
       progress_.parts(static_cast<std::int64_t>(i), std::ssize(names), "programs");
@@ -167,12 +178,20 @@ class Checker {
       worst = ExitCode::wrong_program;
     }
     if (!options_.json.empty())
-      write_file(options_.json,
-                 report::check_json(session_.command, machine_ ? machine_->name : "", checks_));
+      write_file(options_.json, report::check_json(session_.command, machine_name(), checks_));
+    write_page();
     return worst;
   }
 
  private:
+  std::string machine_name() const { return machine_ ? machine_->name : ""; }
+
+  void write_page() {
+    if (!options_.report.empty())
+      write_file(options_.report, report::page::render(report::check_page(
+                                      session_.command, machine_name(), checks_)));
+  }
+
   ExitCode check_job() {
     refuse_options_of_programs(session_);
     if (machine_ == nullptr)
@@ -374,6 +393,8 @@ void add_check(CLI::App& app, Session& session) {
                    "called again and again)")
       ->check(CLI::Range(1, 1'000));
   add("--json", options->json, "write one JSON object", "FILE");
+  add("--report", options->report,
+      "write a page with the verdicts and what goes wrong, for a browser", "FILE");
   add("--trace", options->trace,
       "of a fused file: what its kernels did in Triton's interpreter (python -m "
       "hemiola_rt FILE --trace TRACE), compared with the text",

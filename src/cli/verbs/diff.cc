@@ -9,6 +9,7 @@
 #include "cli/options/inputs.h"
 #include "core/text.h"
 #include "report/difference.h"
+#include "report/page.h"
 
 namespace hemiola::cli {
 namespace {
@@ -23,7 +24,7 @@ struct DiffOptions {
   std::vector<std::string> files;
   std::optional<std::string> fail_above;  ///< an empty text is a mistake, not no limit
   std::size_t top = 5;
-  std::string json, csv;
+  std::string json, csv, report;
   bool all = false;
 };
 
@@ -39,6 +40,7 @@ void add_options(CLI::App& verb, DiffOptions& options, Session& session) {
                 "details of every result, not only of the one whose time moved most");
   add("--json", options.json, "write one JSON object, with all that moved", "FILE");
   add("--csv", options.csv, "write one line per pair of results", "FILE");
+  add("--report", options.report, "write a page with tables and charts, for a browser", "FILE");
   verb.add_flag("--quiet", session.quiet, "the table only: no details");
 }
 
@@ -60,6 +62,9 @@ ExitCode carry_out(const DiffOptions& options, Session& session) {
   if (!options.json.empty())
     write_file(options.json, report::difference_json(session.command, difference, view.limit));
   if (!options.csv.empty()) write_file(options.csv, report::difference_csv(difference, view.limit));
+  if (!options.report.empty())
+    write_file(options.report,
+               report::page::render(report::difference_page(session.command, difference)));
   if (!view.limit) return ExitCode::done;
   if (difference.a.models != difference.b.models)
     throw Failure("the models changed between the two results: a limit would be held against that",

@@ -13,6 +13,7 @@
 #include "cli/options/inputs.h"
 #include "cli/options/replay.h"
 #include "core/text.h"
+#include "report/page.h"
 #include "report/replay.h"
 #include "report/report.h"
 #include "sim/result/profile.h"
@@ -80,6 +81,7 @@ class Replayer {
   sim::Result replay(const sim::Profile& profile, sim::TraceSink* trace = nullptr) const;
   void note_answers(const sim::Result& result);
   report::Run head() const;
+  report::Replay replayed() const;
   void print();
   void print_isolated(const sim::Result& all);
   void print_measured() const;
@@ -245,14 +247,16 @@ report::Run Replayer::head() const {
       .bound = program_};
 }
 
+report::Replay Replayer::replayed() const {
+  return {.run = head(),
+          .profile = profile_.file,
+          .rows = profile_.rows.size(),
+          .ranks = how_.watched,
+          .of = profile_.ranks};
+}
+
 void Replayer::print() {
-  report::print_replays(std::cout,
-                        {.run = head(),
-                         .profile = profile_.file,
-                         .rows = profile_.rows.size(),
-                         .ranks = how_.watched,
-                         .of = profile_.ranks},
-                        results_);
+  report::print_replays(std::cout, replayed(), results_);
   const auto live = [](const sim::Result& result) { return result.answers != "recorded"; };
   const auto lives = std::ranges::count_if(results_, live);
   if (lives > 0 && lives < std::ssize(results_))
@@ -279,6 +283,8 @@ void Replayer::write_files() const {
   }
   if (!options_.csv.empty()) write_file(options_.csv, report::replays_to_csv(results_));
   if (!options_.trace.empty()) write_file(options_.trace, trace_text_);
+  if (!options_.report.empty())
+    write_file(options_.report, report::page::render(report::replay_page(replayed(), results_)));
 }
 
 // The same program among the same rows, with no traffic and with that of one peer at a time.

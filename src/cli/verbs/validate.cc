@@ -11,6 +11,7 @@
 #include "core/lists.h"
 #include "core/text.h"
 #include "report/iteration_validation.h"
+#include "report/page.h"
 #include "report/validation.h"
 #include "study/tables/micro.h"
 #include "study/tables/suite_runner.h"
@@ -35,7 +36,7 @@ struct ValidateOptions {
   EngineOptions engine{.how = {.warmup = study::kWarmup, .iterations = study::kIterations}};
   std::string size;
   std::string max_size;
-  std::string calibrate, json, csv;
+  std::string calibrate, json, csv, report;
   bool all = false;
   bool no_check = false;
 };
@@ -72,6 +73,7 @@ void add_options(CLI::App& verb, ValidateOptions& options, Session& session) {
   verb.add_flag("--no-check", options.no_check, "do not check the programs first");
   add("--json", options.json, "write one JSON object", "FILE");
   add("--csv", options.csv, "write one line per row", "FILE");
+  add("--report", options.report, "write a page with tables and charts, for a browser", "FILE");
   verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 
@@ -108,7 +110,7 @@ struct Judged {
 /// A table of iterations of training has rows that say their model and parallelism.
 ExitCode validate_iterations(const ValidateOptions& options, const std::string& text,
                              Session& session) {
-  refuse_typed(session, {"--program", "--param", "--ranks", "--size", "--csv"}, "does not fit here",
+  refuse_typed(session, {"--program", "--param", "--ranks", "--size"}, "does not fit here",
                "the rows of a table of iterations say what they ran");
   Notices notices(session);
   workload::IterationValidationRequest request{.table =
@@ -134,6 +136,10 @@ ExitCode validate_iterations(const ValidateOptions& options, const std::string& 
   report::print_iteration_validation(std::cout, found);
   if (!options.json.empty())
     write_file(options.json, report::iteration_validation_json(session.command, found));
+  if (!options.csv.empty()) write_file(options.csv, report::iteration_validation_csv(found));
+  if (!options.report.empty())
+    write_file(options.report,
+               report::page::render(report::iteration_validation_page(session.command, found)));
   return ExitCode::done;
 }
 
@@ -224,16 +230,23 @@ void ValidateRunner::print(const Judged& judged) const {
 }
 
 void ValidateRunner::write_files(const Judged& judged) {
+  std::vector<std::string> files;
+  const auto write = [&](const std::string& file, const auto& text) {
+    if (file.empty()) return;
+    write_file(file, text());
+    files.push_back(file);
+  };
   session_.kept_safe = "what was done is printed";
-  if (!options_.json.empty()) {
-    write_file(options_.json,
-               report::validation_json(session_.command, judged.judgements, judged.orders,
-                                       judged.micro, judged.interrupted));
-    session_.kept_safe += " and written to " + options_.json;
-  }
-  if (options_.csv.empty()) return;
-  write_file(options_.csv, report::validation_csv(judged.judgements));
-  session_.kept_safe += (options_.json.empty() ? " and written to " : " and ") + options_.csv;
+  write(options_.json, [&] {
+    return report::validation_json(session_.command, judged.judgements, judged.orders, judged.micro,
+                                   judged.interrupted);
+  });
+  write(options_.csv, [&] { return report::validation_csv(judged.judgements); });
+  write(options_.report, [&] {
+    return report::page::render(
+        report::validation_page(session_.command, judged.judgements, judged.orders, judged.micro));
+  });
+  if (!files.empty()) session_.kept_safe += " and written to " + joined(files, " and ");
 }
 
 void ValidateRunner::understand() {

@@ -25,10 +25,7 @@ std::string to_csv(const Run& run, const std::vector<sim::Result>& results) {
     const sim::Attribution attribution =
         result.attribution.empty() ? sim::Attribution{} : result.attribution[latest_rank(result)];
     for (const std::int64_t fs : attribution) text += ',' + exact_ns(Time{fs});
-    for (const std::string& name : names) {
-      const auto found = result.settings.find(name);
-      text += ',' + (found == result.settings.end() ? "" : csv_cell(found->second));
-    }
+    for (const std::string& name : names) text += ',' + csv_cell(setting_of(result, name));
     text += '\n';
   }
   return text;

@@ -1,6 +1,9 @@
 #include "report/iteration_validation.h"
 
+#include <fmt/format.h>
+
 #include "report/values/json_text.h"
+#include "report/values/numbers.h"
 
 namespace hemiola::report {
 namespace {
@@ -38,6 +41,19 @@ std::string iteration_validation_json(const std::string& command,
                    json_lines(found.rows, "  ", check_object), "summary", of_kind.json(), "order",
                    json_object("beyond_10_percent", pairs_object(found.beyond_10),
                                "from_3_to_10_percent", pairs_object(found.from_3_to_10)));
+}
+
+std::string iteration_validation_csv(const workload::IterationValidation& found) {
+  std::string text = "line,name,measured_us,simulated_us,error,trivial_error,not_simulated\n";
+  for (const IterationCheck& check : found.rows) {
+    const bool simulated = check.refused.empty();
+    text += fmt::format("{},{},{},{},{},{},{}\n", check.row.line, csv_cell(check.row.text),
+                        check.row.measured.us(),
+                        simulated ? fmt::format("{}", check.simulated.us()) : "",
+                        simulated ? fmt::format("{}", check.error) : "", check.regression_error,
+                        csv_cell(check.refused));
+  }
+  return text;
 }
 
 }  // namespace hemiola::report

@@ -38,10 +38,7 @@ page::Table results_table(const Run& run, const std::vector<sim::Result>& result
     table.columns.push_back(std::move(column));
   for (const sim::Result& result : results) {
     std::vector<std::string>& row = table.rows.emplace_back();
-    for (const std::string& setting : settings) {
-      const auto found = result.settings.find(setting);
-      row.push_back(found == result.settings.end() ? "" : found->second);
-    }
+    for (const std::string& setting : settings) row.push_back(setting_of(result, setting));
     row.insert(row.end(), {std::to_string(result.size.count), std::to_string(result.count),
                            std::string(run.bound ? name_of(run.bound->type()) : "-"),
                            std::string(run.bound ? name_of(run.bound->op()) : "-"),

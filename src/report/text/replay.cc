@@ -5,39 +5,14 @@
 #include <algorithm>
 #include <ostream>
 
-#include "report/values/columns.h"
 #include "report/values/numbers.h"
+#include "report/values/result_tables.h"
 #include "sim/result/profile.h"
 
 namespace hemiola::report {
 namespace {
 
 constexpr std::size_t kMostLines = 12;
-
-std::string setting(const sim::Result& result, const std::string& name) {
-  const auto found = result.settings.find(name);
-  return found == result.settings.end() ? "" : found->second;
-}
-
-struct Count {
-  const char* heading;
-  const char* column;  ///< of CSV
-  const char* counter;
-};
-constexpr Count kCounts[] = {{"flag reads", "flag_reads", "reads.flag.cu"},
-                             {"polls", "polls", "reads.poll.cu"},
-                             {"data reads", "data_reads", "reads.data.cu"},
-                             {"stores", "stores", "requests.stores"}};
-
-std::string what(const sim::PeerWait& wait) {
-  if (wait.kind == sim::ProfileKind::acknowledgement) return "acknowledgements of stores";
-  if (wait.kind == sim::ProfileKind::response) return "data of loads";
-  std::string text = wait.kind == sim::ProfileKind::add ? "flag" : std::string(name_of(wait.kind));
-  if (!wait.buffer.empty()) text += ' ' + wait.buffer;
-  if (wait.offset >= 0) text += fmt::format("+{}", wait.offset);
-  if (!wait.name.empty()) text += fmt::format(" ({})", wait.name);
-  return text;
-}
 
 void print_program(std::ostream& out, const Run& run) {
   out << "# machine  " << run.machine << "\n# program  " << run.program;
@@ -79,51 +54,21 @@ void print_replays(std::ostream& out, const Replay& replay,
   print_program(out, replay.run);
   out << fmt::format("# profile  {}, {} rows; rank {} of {} is simulated\n#\n", replay.profile,
                      replay.rows, fmt::join(replay.ranks, ","), replay.of);
-  const std::vector<std::string> names = setting_names(results);
-  std::vector<Align> alignment(names.size(), Align::left);
-  std::vector<std::string> heading(names), units(names.size());
-  alignment.push_back(Align::right);
-  heading.emplace_back("time");
-  units.emplace_back("(us)");
-  for (const Count& count : kCounts) {
-    alignment.push_back(Align::right);
-    heading.emplace_back(count.heading);
-  }
-  alignment.push_back(Align::left);
-  heading.emplace_back("answers");
-  Columns columns(alignment);
-  columns.add_heading(heading);
-  columns.add_heading(units);
-  for (const sim::Result& result : results) {
-    std::vector<std::string> cells;
-    for (const std::string& name : names) cells.push_back(setting(result, name));
-    cells.push_back(table_us(result.time));
-    for (const Count& count : kCounts)
-      cells.push_back(std::to_string(result.counters.at(count.counter)));
-    cells.push_back(result.answers);
-    columns.add(std::move(cells));
-  }
-  columns.print(out, "  ");
+  printed(replays_table(results)).print(out, "  ");
 }
 
 void print_peer_waits(std::ostream& out, const sim::Result& result) {
   if (result.peer_waits.empty()) return;
   out << "# what it waited for (reason 'peer'):\n";
-  const auto right = Align::right;
-  Columns columns({right, right, Align::left, right, Align::left, right});
-  columns.add_heading({"rank", "peer", "what", "time", "", "waits"});
-  std::vector<sim::PeerWait> waits = result.peer_waits;
-  std::ranges::stable_sort(
-      waits, [](const sim::PeerWait& a, const sim::PeerWait& b) { return a.time > b.time; });
-  for (std::size_t w = 0; w < std::min(kMostLines, waits.size()); ++w)
-    columns.add({std::to_string(waits[w].rank), std::to_string(waits[w].peer), what(waits[w]),
-                 exact_ns(waits[w].time), "ns", std::to_string(waits[w].waits)});
-  columns.print(out, "#   ");
-  if (waits.size() <= kMostLines) return;
-  Time rest{};
-  for (std::size_t w = kMostLines; w < waits.size(); ++w) rest += waits[w].time;
-  out << fmt::format("#   ... and {} more, {} ns (--json has all)\n", waits.size() - kMostLines,
-                     exact_ns(rest));
+  page::Table table = peer_waits_table(result);
+  const std::size_t all = table.rows.size();
+  table.rows.resize(std::min(kMostLines, all));
+  printed(table, Units::beside).print(out, "#   ");
+  if (all <= kMostLines) return;
+  Time sum{};
+  for (const sim::PeerWait& wait : result.peer_waits) sum += wait.time;
+  out << fmt::format("#   ... and {} more (--json has all); all are {} ns\n", all - kMostLines,
+                     exact_ns(sum));
 }
 
 std::string replays_to_csv(const std::vector<sim::Result>& results) {
@@ -131,15 +76,15 @@ std::string replays_to_csv(const std::vector<sim::Result>& results) {
   std::string text;
   for (const std::string& name : names) text += csv_cell(name) + ',';
   text += "size_bytes,time_ns";
-  for (const Count& count : kCounts) text += fmt::format(",{}", count.column);
+  for (const ReplayCount& count : kReplayCounts) text += fmt::format(",{}", count.column);
   text += ",answers";
   for (std::size_t r = 0; r < sim::kReasons; ++r)
     text += fmt::format(",{}_ns", sim::name_of(static_cast<sim::Reason>(r)));
   text += '\n';
   for (const sim::Result& result : results) {
-    for (const std::string& name : names) text += csv_cell(setting(result, name)) + ',';
+    for (const std::string& name : names) text += csv_cell(setting_of(result, name)) + ',';
     text += fmt::format("{},{}", result.size.count, exact_ns(result.time));
-    for (const Count& count : kCounts)
+    for (const ReplayCount& count : kReplayCounts)
       text += fmt::format(",{}", result.counters.at(count.counter));
     text += ',' + result.answers;
     for (const std::int64_t fs : result.attribution[latest_rank(result)])

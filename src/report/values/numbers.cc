@@ -57,4 +57,9 @@ std::vector<std::string> setting_names(const std::vector<sim::Result>& results) 
   return {names.begin(), names.end()};
 }
 
+std::string setting_of(const sim::Result& result, const std::string& name) {
+  const auto found = result.settings.find(name);
+  return found == result.settings.end() ? "" : found->second;
+}
+
 }  // namespace hemiola::report

@@ -27,5 +27,7 @@ std::vector<sim::Reason> by_share(const sim::Attribution& attribution);
 
 /// Every setting that some result has, sorted.
 std::vector<std::string> setting_names(const std::vector<sim::Result>& results);
+/// Its value in a result; "" where that has none.
+std::string setting_of(const sim::Result& result, const std::string& name);
 
 }  // namespace hemiola::report
