@@ -32,16 +32,16 @@ bool Line::crosses_network(const machine::Machine& machine, const program::Bound
 
 // Which engines the program may use, and a stage for each rank's and each NIC.
 void Line::make_engine_stages() {
-  copies_ = has_port_channels(program_);
-  nics_ = crosses_network(machine_, program_);
+  copies_ = has_port_channels(device_.program);
+  nics_ = crosses_network(device_.machine, device_.program);
   if (!copies_ && !nics_) return;
   for (const int rank : simulated_) {
     const auto stage = static_cast<std::int32_t>(engine_stages_.size());
     engine_stages_.emplace_back();
-    for (std::int32_t e = 0; e < fabric_.layout[index(rank)]->engines; ++e)
-      stage_of_engine_[index(first_engine_[index(rank)] + e)] = stage;
+    for (std::int32_t e = 0; e < device_.layout(rank).engines; ++e)
+      stage_of_engine_[index(copy_engines_.first_engine()[index(rank)] + e)] = stage;
   }
-  for (const std::int32_t engine : nic_engine_) {
+  for (const std::int32_t engine : copy_engines_.nic_engine()) {
     if (engine < 0) continue;
     stage_of_engine_[index(engine)] = static_cast<std::int32_t>(engine_stages_.size());
     engine_stages_.emplace_back();
@@ -53,12 +53,12 @@ void Line::make_engine_stages() {
 Line::EngineLatencies Line::engine_latencies() const {
   EngineLatencies least{.from_host = INT64_MAX, .to_host = INT64_MAX};
   for (const int rank : simulated_) {
-    const machine::GpuModel& model = machine_.model(rank);
+    const machine::GpuModel& model = device_.model(rank);
     least.from_host =
         std::min({least.from_host, std::max<std::int64_t>(1, model.proxy_request_time.fs),
                   std::max<std::int64_t>(1, model.proxy_network_time.fs)});
   }
-  for (const EngineRun& engine : engines_) {
+  for (const EngineRun& engine : device_.engines) {
     if (!engine.pipelined) least.to_host = std::min(least.to_host, engine.start_latency);
     least.to_host = std::min(least.to_host, engine.end_latency);
   }
@@ -111,9 +111,9 @@ void Line::take_posted() {
 
 // Something of an engine comes to slices.
 void Line::to_slices(std::int32_t id, std::int64_t time, std::uint32_t tag) {
-  Request& request = requests_[index(id)];
+  Request& request = device_.request(id);
   set_size(request);
-  Gpu& gpu = stage(home(request.place()));
+  Gpu& gpu = stage(device_.home(request.place()));
   if (!gpu.slices.is_over(time)) {
     push_far(gpu.worker, gpu.slices, {time, tag, id});
     return;
@@ -130,7 +130,7 @@ Arrival Line::next_at_slices(Gpu& gpu, const std::vector<Arrival>& taken, std::s
     const Arrival& mine = own.arrival;
     if (mine.time != other.time) return mine.time < other.time;
     if (mine.tag != other.tag || mine.tag != kLocalBursts) return mine.tag < other.tag;
-    return own.order - requests_[index(other.id)].accepted > INT32_MAX;  // it wraps round
+    return own.order - device_.request(other.id).accepted > INT32_MAX;  // it wraps round
   };
   if (gpu.own.empty() || (next < taken.size() && !before(gpu.own.front(), taken[next])))
     return taken[next++];
@@ -148,43 +148,43 @@ void Line::set_size(Request& request) const {
 
 // A flag of a copy engine goes out.
 void Line::leave(std::int32_t id, std::int64_t now) {
-  Request& request = requests_[index(id)];
+  Request& request = device_.request(id);
   set_size(request);
   request.stage = Stage::out;
   stage(request.source).io_out.push({now, kFromSlices, id});
 }
 
 void Line::burst_at_slice(int rank, std::int32_t id, std::int64_t now) {
-  Request& request = requests_[index(id)];
+  Request& request = device_.request(id);
   Gpu& gpu = stage(rank);
-  if (request.line < 0) {  // it takes no time: see Cores::pass_empty()
-    pass_empty(request, now);
+  if (request.line < 0) {  // it takes no time: see CopyEngines::pass_empty()
+    copy_engines_.pass_empty(request, now);
     request.stage = request.reads_source ? Stage::out : Stage::back_out;
-    if (request.reads_source) turn_to_destination(request);
+    if (request.reads_source) copy_engines_.turn_to_destination(request);
     gpu.io_out.push({now, kLastAtPort, id});
     return;
   }
-  ++tally().counters.hops;
-  const machine::GpuModel& model = machine_.model(rank);
+  ++device_.counters().hops;
+  const machine::GpuModel& model = device_.model(rank);
   const std::int64_t service = model.l2_slice_rate.time_for(request.bytes).fs;
   std::int64_t& free = gpu.slice_free[index(request.slice)];
   const std::int64_t left =
       request.train ? train_at_slices(rank, request, now) : serve_at(free, service, now);
   const std::int64_t ready = left + gpu.l2;
   request.spent.charge(Reason::l2, ready - now);
-  if (options_.trace != nullptr) show(request, Reason::l2, now, left);
+  if (device_.options.trace != nullptr) show(request, Reason::l2, now, left);
   request.carried = request.bytes;
-  request.accepted = ++gpus_[index(rank)].accepted;
-  take_effect(id, now, ready);
-  look_up_burst(id, ready);
+  request.accepted = ++device_.gpus[index(rank)].accepted;
+  memory_.take_effect(id, now, ready);
+  copy_engines_.look_up_burst(id, ready);
 }
 
 // A burst has been read or written, or a flag of an engine is there.
 void Line::answer_engine(int rank, std::int32_t id, std::int64_t now) {
-  Request& request = requests_[index(id)];
+  Request& request = device_.request(id);
   Gpu& gpu = stage(rank);
   if (request.reads_source) {
-    turn_to_destination(request);
+    copy_engines_.turn_to_destination(request);
     request.stage = Stage::out;
     if (request.local)
       to_slices(id, now, kLocalBursts);
@@ -200,13 +200,13 @@ void Line::answer_engine(int rank, std::int32_t id, std::int64_t now) {
     constexpr std::uint64_t kAfterOthers = std::uint64_t{1} << 62;
     burst_comes_home(id, now, gpu.home_slices, kAfterOthers | request.accepted);
   } else {
-    release(id);  // nobody waits for it
+    device_.release(id);  // nobody waits for it
   }
 }
 
 void Line::burst_comes_home(std::int32_t id, std::int64_t time, std::uint32_t tag,
                             std::uint64_t sequence) {
-  push_engine(engine_stage_of(detail(requests_[index(id)]).engine),
+  push_engine(engine_stage_of(device_.detail(device_.request(id)).engine),
               {.time = time, .sequence = sequence, .tag = tag, .kind = kComplete, .a = id});
 }
 
@@ -215,7 +215,7 @@ void Line::burst_comes_home(std::int32_t id, std::int64_t time, std::uint32_t ta
 std::int64_t Line::serve_large(std::int64_t& free, std::int64_t service, const Request& request,
                                std::int64_t arrival) {
   if (!request.train) return serve_at(free, service, arrival);
-  Detail& train = details_[index(request.detail)];
+  Detail& train = device_.details[index(request.detail)];
   // What serves at all takes 1 fs, which rounds count on: see choose_rounds().
   const std::int64_t each = std::min(service, std::max<std::int64_t>(1, service / train.together));
   const std::int64_t first = std::max(free, arrival) + each;
@@ -226,14 +226,15 @@ std::int64_t Line::serve_large(std::int64_t& free, std::int64_t service, const R
 
 // Each packet of a train at its own slice.
 std::int64_t Line::train_at_slices(int rank, const Request& request, std::int64_t now) {
-  Detail& train = details_[index(request.detail)];
-  const Modulo& slices = fabric_.layout[index(rank)]->slice_of;
-  const std::int64_t burst = engines_[index(train.engine)].burst;
-  const std::int64_t service = machine_.model(rank).l2_slice_rate.time_for(burst).fs;
-  const auto lines = static_cast<std::int32_t>(burst / line_size_);
+  Detail& train = device_.details[index(request.detail)];
+  const Modulo& slices = device_.layout(rank).slice_of;
+  const std::int64_t burst = device_.engines[index(train.engine)].burst;
+  const std::int64_t service = device_.model(rank).l2_slice_rate.time_for(burst).fs;
+  const auto lines = static_cast<std::int32_t>(burst / device_.lines.size);
   std::int64_t first = 0, last = 0;
   for (std::int32_t p = 0; p < train.together; ++p) {
-    std::int64_t& free = stage(rank).slice_free[index(slice_of(slices, request.line + p * lines))];
+    std::int64_t& free =
+        stage(rank).slice_free[index(device_.slice_of(slices, request.line + p * lines))];
     const std::int64_t left = serve_at(free, service, now + train.lag * p / (train.together - 1));
     if (p == 0) first = left;
     last = std::max(last, left);
@@ -244,7 +245,7 @@ std::int64_t Line::train_at_slices(int rank, const Request& request, std::int64_
 
 // The last packet of a train is where the first one is: how much later.
 std::int64_t Line::end_lag(Request& request) {
-  const std::int64_t lag = std::exchange(details_[index(request.detail)].lag, 0);
+  const std::int64_t lag = std::exchange(device_.details[index(request.detail)].lag, 0);
   request.spent.charge(Reason::link, lag);
   return lag;
 }
@@ -252,24 +253,24 @@ std::int64_t Line::end_lag(Request& request) {
 // What a port takes for a burst, and a link, which counts it.
 std::int64_t Line::large_io_time(int rank, std::int32_t port, const Request& request) {
   if (request.stage == Stage::back_out)  // acknowledgements of a train
-    return details_[index(request.detail)].together * stage(rank).io[index(port)][0];
-  return fabric_.layout[index(rank)]->port_rates[index(port)].time_for(request.bytes).fs;
+    return device_.details[index(request.detail)].together * stage(rank).io[index(port)][0];
+  return device_.layout(rank).port_rates[index(port)].time_for(request.bytes).fs;
 }
 
 std::int64_t Line::packet_of(const Request& request) const {
   if (request.intent != Intent::burst) return 0;
-  return descriptors_[index(details_[index(request.detail)].descriptor)].packet;
+  return device_.descriptors[index(device_.details[index(request.detail)].descriptor)].packet;
 }
 
 std::int64_t Line::large_link_time(std::int32_t link, const Request& request) {
-  const std::int32_t together = details_[index(request.detail)].together;
+  const std::int32_t together = device_.details[index(request.detail)].together;
   if (request.stage == Stage::back_out) {
     links_[index(link)].requests[0] += static_cast<std::uint32_t>(together);
     return together * (*links_[index(link)].costs)[0];
   }
-  Server& server = fabric_.servers[index(fabric_.link_base + link)];
+  Server& server = device_.server(device_.fabric.link_base + link);
   server.requests += together - 1;
-  return fabric_.service(server, request.bytes, packet_of(request));
+  return device_.fabric.service(server, request.bytes, packet_of(request));
 }
 
 }  // namespace hemiola::sim

@@ -36,10 +36,10 @@ std::string Line::refuses(const machine::Machine& machine, const program::Bound&
 Line::Line(const machine::Machine& machine, const program::Bound& program, const Options& options)
     : Cores(machine, program, options),
       stage_of_(index(program.ranks()), -1),
-      stage_of_engine_(engines_.size(), -1),
+      stage_of_engine_(device_.engines.size(), -1),
       links_(machine.links.size()) {
-  for (int rank = 0; rank < fold_.period; ++rank) {
-    if (!is_simulated(rank)) continue;
+  for (int rank = 0; rank < device_.fold.period; ++rank) {
+    if (!device_.is_simulated(rank)) continue;
     stage_of_[index(rank)] = static_cast<std::int32_t>(simulated_.size());
     simulated_.push_back(rank);
   }
@@ -50,8 +50,9 @@ Line::Line(const machine::Machine& machine, const program::Bound& program, const
   choose_rounds();
   if (options.engine == Engine::sampled) {
     const machine::GpuModel& model = machine.model(0);
-    sampling_ = std::make_unique<Sampling>(index(fold_.period), groups_.size(), waves_.size());
-    sampling_->set_caches((model.l2_size + model.msc_size).count / line_size_);
+    device_.sampling = std::make_unique<Sampling>(index(device_.fold.period), device_.groups.size(),
+                                                  device_.waves.size());
+    device_.sampling->set_caches((model.l2_size + model.msc_size).count / device_.lines.size);
   }
   if (options.record != nullptr) start_recording();
   if (options.replay != nullptr) start_replay();
@@ -59,16 +60,16 @@ Line::Line(const machine::Machine& machine, const program::Bound& program, const
 
 // What depends on a machine's parameters only, worked out once: times by size, latencies, tags.
 void Line::make_tables() {
-  const auto sizes = line_size_ >> sector_shift_;
+  const auto sizes = device_.lines.size >> device_.lines.sector_shift;
   const auto costs = [&](Rate rate, const auto& bytes_of) {
     Costs table{};
     for (std::int64_t s = 0; s <= sizes; ++s)
-      table[index(s)] = rate.time_for(bytes_of(s << sector_shift_)).fs;
+      table[index(s)] = rate.time_for(bytes_of(s << device_.lines.sector_shift)).fs;
     return table;
   };
   for (const int rank : simulated_) {
     Gpu& gpu = stage(rank);
-    const GpuLayout& layout = *fabric_.layout[index(rank)];
+    const GpuLayout& layout = device_.layout(rank);
     const machine::GpuModel& model = layout.model;
     const auto on_chip = [&](std::int64_t bytes) {
       return bytes > 0 ? bytes : model.noc_control_size.count;
@@ -79,9 +80,9 @@ void Line::make_tables() {
     for (std::int32_t p = 0; p < layout.ports; ++p)
       gpu.io[index(p)] = costs(layout.port_rates[index(p)], on_chip);
     gpu.slice = costs(model.l2_slice_rate, on_chip);
-    gpu.flag_cost = flag_time(rank);
+    gpu.flag_cost = memory_.flag_time(rank);
     for (std::int64_t s = 0; s <= sizes; ++s)
-      gpu.operand[index(s)] = operand_time(rank, s << sector_shift_);
+      gpu.operand[index(s)] = memory_.operand_time(rank, s << device_.lines.sector_shift);
     gpu.noc = model.noc_latency.fs;
     gpu.io_latency = model.noc_io_latency.fs;
     gpu.l2 = model.l2_latency.fs;
@@ -95,31 +96,31 @@ void Line::make_tables() {
       gpu.partition_of_cu.push_back(static_cast<std::uint8_t>(c % model.noc_partitions));
     for (std::int32_t s = 0; s < layout.slices; ++s)
       gpu.partition_of_slice.push_back(static_cast<std::uint8_t>(s % model.noc_partitions));
-    gpu.home_cu_in = complete_tag(rank, Return::cu_in, 0);
-    gpu.home_slices = complete_tag(rank, Return::slices, 0);
-    gpu.home_port = complete_tag(rank, Return::port, 0);
+    gpu.home_cu_in = servers_.complete_tag(rank, Servers::Return::cu_in, 0);
+    gpu.home_slices = servers_.complete_tag(rank, Servers::Return::slices, 0);
+    gpu.home_port = servers_.complete_tag(rank, Servers::Return::port, 0);
   }
-  for (const machine::LinkClass& c : machine_.link_classes)
+  for (const machine::LinkClass& c : device_.machine.link_classes)
     link_costs_.push_back(
         costs(c.bandwidth, [&](std::int64_t bytes) { return c.wire_bytes(bytes, 0); }));
   for (std::size_t l = 0; l < links_.size(); ++l)
-    links_[l].costs = &link_costs_[index(machine_.links[l].link_class)];
+    links_[l].costs = &link_costs_[index(device_.machine.links[l].link_class)];
 }
 
 void Line::add_ways(std::int32_t route) {
   const std::lock_guard lock(making_ways_);
   for (std::int32_t r = ways_made_.load(std::memory_order_relaxed); r <= route; ++r) {
-    const Path& path = fabric_.path(r);
+    const Path& path = device_.fabric.path(r);
     const auto end = [&](machine::NodeId node) {
-      const int rank = fabric_.rank_of(node);
-      return options_.replay == nullptr ? home(rank) : rank;
+      const int rank = device_.fabric.rank_of(node);
+      return device_.options.replay == nullptr ? device_.home(rank) : rank;
     };
     ways_.reserve(index(r));
     Way& way = ways_[index(r)] = make_way(path.forward, path.reverse);
     way.forward.out_port = way.back.in_port = static_cast<std::int16_t>(path.source_port);
     way.forward.in_port = way.back.out_port = static_cast<std::int16_t>(path.destination_port);
-    way.back.to = end(machine_.links[index(path.links.front())].from);
-    way.forward.to = end(machine_.links[index(path.links.back())].to);
+    way.back.to = end(device_.machine.links[index(path.links.front())].from);
+    way.forward.to = end(device_.machine.links[index(path.links.back())].to);
     ways_made_.store(r + 1, std::memory_order_release);
   }
 }
@@ -133,7 +134,7 @@ Way Line::make_way(const Leg& forward, const Leg& back) const {
     made->count = static_cast<std::int16_t>(leg->count);
     for (std::int32_t h = 0; h < leg->count; ++h) {
       const Hop& hop = leg->hops[h];
-      *hops++ = {.link = hop.server - fabric_.link_base,
+      *hops++ = {.link = hop.server - device_.fabric.link_base,
                  .tag = hop.tag,
                  .reason = hop.node_reason,
                  .latency = hop.latency,
@@ -147,16 +148,16 @@ Way Line::make_way(const Leg& forward, const Leg& back) const {
 void Line::count_links() {
   for (std::size_t l = 0; l < links_.size(); ++l) {
     const LinkState& link = links_[l];
-    Server& server = fabric_.servers[index(fabric_.link_base) + l];
+    Server& server = device_.fabric.servers[index(device_.fabric.link_base) + l];
     server.max_wait = link.max_wait;
     for (std::size_t s = 0; s < link.requests.size(); ++s) {
       const std::int64_t count = link.requests[s];
-      const auto payload = static_cast<std::int64_t>(s << sector_shift_);
+      const auto payload = static_cast<std::int64_t>(s << device_.lines.sector_shift);
       if (count == 0) continue;
       server.requests += static_cast<std::int32_t>(count);
       server.payload += count * payload;
       server.wire +=
-          count * machine_.class_of(static_cast<machine::LinkId>(l)).wire_bytes(payload, 0);
+          count * device_.machine.class_of(static_cast<machine::LinkId>(l)).wire_bytes(payload, 0);
       server.busy += count * (*link.costs)[s];
     }
   }
@@ -185,7 +186,7 @@ void Line::carry(const Passage& passage) {
     add(way.back, !passage.write, part, parts);
   };
   if (passage.group >= 0) {
-    const auto planes = std::ssize(this->planes(passage.group, passage.rank));
+    const auto planes = std::ssize(multicast_.planes(passage.group, passage.rank));
     const std::int32_t first = first_replication_.at(pair_key(passage.group, passage.rank));
     for (std::int32_t p = 0; p < planes; ++p) {
       const Replication& replication = replications_[index(first + p)];
@@ -195,7 +196,7 @@ void Line::carry(const Passage& passage) {
     }
     return;
   }
-  const Fabric::Paths paths = fabric_.paths(passage.rank, passage.target);
+  const Fabric::Paths paths = device_.fabric.paths(passage.rank, passage.target);
   for (std::int32_t p = 0; p < paths.count; ++p) {
     if (paths.first + p >= ways_made_.load(std::memory_order_relaxed)) add_ways(paths.first + p);
     add_way(ways_[index(paths.first + p)], p, paths.count);
@@ -210,22 +211,22 @@ void Line::choose_rounds() {
   // Engines are between CUs and slices: what they send is there at once.
   const EngineLatencies engines = engine_latencies();
   engine_offset_ = 0;
-  for (int rank = 0; rank < fold_.period; ++rank)
-    engine_offset_ = std::max(engine_offset_, machine_.model(rank).noc_latency.fs);
+  for (int rank = 0; rank < device_.fold.period; ++rank)
+    engine_offset_ = std::max(engine_offset_, device_.model(rank).noc_latency.fs);
   engine_offset_ = std::clamp<std::int64_t>(engine_offset_, 1, engines.from_host);
   const auto after_cus = [&](const machine::GpuModel& model) {
     return has_engines() ? std::min(model.noc_latency.fs, engine_offset_) : model.noc_latency.fs;
   };
   std::int64_t out = INT64_MAX;  // from a CU, at 0, to a link
-  for (int rank = 0; rank < fold_.period; ++rank) {
-    const machine::GpuModel& model = machine_.model(rank);
+  for (int rank = 0; rank < device_.fold.period; ++rank) {
+    const machine::GpuModel& model = device_.model(rank);
     out = std::min(out, after_cus(model) + 1 + model.noc_io_latency.fs);
   }
   const LinkOrder links = place_links(out);
   std::int64_t most = links.window;
   if (has_engines()) most = std::min(most, engines.to_host + engine_offset_);
-  for (int rank = 0; rank < fold_.period; ++rank) {
-    const machine::GpuModel& model = machine_.model(rank);
+  for (int rank = 0; rank < device_.fold.period; ++rank) {
+    const machine::GpuModel& model = device_.model(rank);
     const std::int64_t noc = model.noc_latency.fs, l2 = model.l2_latency.fs;
     const std::int64_t fill =
         model.msc_size.count > 0 ? model.msc_latency.fs : model.hbm_latency.fs;
@@ -269,19 +270,19 @@ void Line::choose_rounds() {
 }
 
 LinkOrder Line::place_links(std::int64_t out) {
-  LinkOrderRequest request{.machine = machine_,
-                           .fabric = fabric_,
+  LinkOrderRequest request{.machine = device_.machine,
+                           .fabric = device_.fabric,
                            .out = out,
                            .nics = nics_,
                            .own = {},
-                           .answers = options_.replay != nullptr};
+                           .answers = device_.options.replay != nullptr};
   // A GPU's own link has one input, that of its port, unless links of others lead on to it. What
   // others of a replay send is put in there. Where requests wait in queues it has rounds of its
   // own.
-  for (std::int32_t l = 0; l < static_cast<std::int32_t>(machine_.links.size()); ++l) {
-    const int rank = fabric_.rank_of(machine_.links[index(l)].from);
-    request.own.push_back(rank >= 0 && !machine_.model(rank).forwards &&
-                          (rank >= program_.ranks() || is_simulated(rank)) &&
+  for (std::int32_t l = 0; l < static_cast<std::int32_t>(device_.machine.links.size()); ++l) {
+    const int rank = device_.fabric.rank_of(device_.machine.links[index(l)].from);
+    request.own.push_back(rank >= 0 && !device_.model(rank).forwards &&
+                          (rank >= device_.program.ranks() || device_.is_simulated(rank)) &&
                           link_queue(l) == nullptr);
   }
   LinkOrder order = order_links(request);
@@ -299,19 +300,19 @@ int Line::rank_of(EventKind kind, std::int32_t a) const {
   switch (kind) {
     case kWave:
     case kWaves:
-      return groups_[index(waves_[index(a)].workgroup)].rank;
+      return device_.group(device_.wave(a).workgroup).rank;
     case kDispatch:
-      return kernels_[index(a)].rank;
+      return device_.kernel(a).rank;
     case kComputed:
     case kPosted:
-      return groups_[index(a)].rank;
+      return device_.group(a).rank;
     case kNap:
       return Sampling::rank_of(a);
     case kProxy:
-      return descriptors_[index(a)].rank;
+      return device_.descriptors[index(a)].rank;
     case kRetry:
     case kComplete:
-      return requests_[index(a)].source;
+      return device_.request(a).source;
     default:
       return a;
   }
@@ -320,14 +321,14 @@ int Line::rank_of(EventKind kind, std::int32_t a) const {
 void Line::push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b,
                 std::uint32_t tag) {
   if (kind == kLegEnd) {
-    if (!asked_.empty()) refuse_pull(requests_[index(a)]);
+    if (!asked_.empty()) refuse_pull(device_.request(a));
     to_slices(a, time, tag);
     return;
   }
-  if (is_progress(kind, b)) ++tally().active;
+  if (is_progress(kind, b)) ++device_.tally().active;
   if (kind == kEngine || kind == kEngineDone) {
-    if (kind == kEngine && b >= 0 && options_.record != nullptr)
-      note_engine(a, descriptors_[index(b)].rank);
+    if (kind == kEngine && b >= 0 && device_.options.record != nullptr)
+      note_engine(a, device_.descriptors[index(b)].rank);
     push_engine(engine_stage_of(a), {time, 0, tag, kind, a, b});
     return;
   }
@@ -349,9 +350,9 @@ void Line::happen(std::vector<CoreEvent>& events) {
   std::pop_heap(events.begin(), events.end(), Later{});
   const CoreEvent now = events.back();
   events.pop_back();
-  if (is_progress(now.kind, now.b)) --tally().active;
+  if (is_progress(now.kind, now.b)) --device_.tally().active;
   if (now.kind == kComplete)
-    complete(now.a, now.time);
+    issue_.complete(now.a, now.time);
   else
     handle_core(now.kind, now.time, now.a, now.b, now.tag);
 }

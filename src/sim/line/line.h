@@ -28,7 +28,7 @@
 
 namespace hemiola::sim {
 
-class Line : public Cores {
+class Line final : public Cores {
  public:
   Line(const machine::Machine& machine, const program::Bound& program, const Options& options);
   Result run() override;
@@ -250,7 +250,7 @@ class Line : public Cores {
   static std::int32_t switch_of(std::int32_t to) { return -1 - to; }
   static bool multicasts(const program::Bound& program);
   void make_groups_of_switches();
-  void add_replication(const Plane& plane, int rank, const std::vector<int>& members,
+  void add_replication(const MulticastPlane& plane, int rank, const std::vector<int>& members,
                        std::int32_t stage);
   void place_switches();
   void prepare_multicast(Request& request) const;
@@ -266,7 +266,7 @@ class Line : public Cores {
 
   // --- line/stages.cc
   void prefetch(const std::vector<Arrival>& arrivals, std::size_t i) const {
-    if (i < arrivals.size()) prefetch_line(&requests_[index(arrivals[i].id)]);
+    if (i < arrivals.size()) prefetch_line(&device_.request(arrivals[i].id));
   }
   void prefetch_whole(const std::vector<Arrival>& arrivals, std::size_t i) const;
   void prefetch_detail(const std::vector<Arrival>& arrivals, std::size_t i) const;
@@ -290,14 +290,15 @@ class Line : public Cores {
   // --- line/links.cc: ports and links
   /// For a trace, a recording or a replay.
   bool is_watching() const {
-    return options_.trace != nullptr || options_.record != nullptr || options_.replay != nullptr;
+    return device_.options.trace != nullptr || device_.options.record != nullptr ||
+           device_.options.replay != nullptr;
   }
   /// Where requests wait to be chosen, or for credits; nullptr: first come, first served.
   Arbiter* queue_of(std::int32_t server) {
-    const std::int32_t arbiter = fabric_.servers[index(server)].arbiter;
-    return arbiter < 0 ? nullptr : &fabric_.arbiters[index(arbiter)];
+    const std::int32_t arbiter = device_.server(server).arbiter;
+    return arbiter < 0 ? nullptr : &device_.fabric.arbiters[index(arbiter)];
   }
-  Arbiter* link_queue(std::int32_t link) { return queue_of(fabric_.link_base + link); }
+  Arbiter* link_queue(std::int32_t link) { return queue_of(device_.fabric.link_base + link); }
   bool is_control(const Request& request) const;
   std::int64_t next_pick(const Arbiter& arbiter, std::int64_t free) const;
   static std::int64_t with_credit(const Arbiter& arbiter, std::int64_t time);
@@ -317,7 +318,7 @@ class Line : public Cores {
   void choose_at_link(std::int32_t link, Calendar& calendar, std::int64_t round);
   void choose_at_ports(int rank, std::int64_t round);
   /// For one of these, or for queues.
-  bool looks_closely() const { return is_watching() || !fabric_.arbiters.empty(); }
+  bool looks_closely() const { return is_watching() || !device_.fabric.arbiters.empty(); }
   void run_io_out(int rank, std::int64_t round);
   void run_merge(Calendar& calendar, std::int64_t round);
   template <bool kWatched>
@@ -374,7 +375,7 @@ class Line : public Cores {
   bool has_number(std::int32_t id) const {
     return index(id) < numbers_.size() && numbers_[index(id)] >= 0;
   }
-  std::int64_t semaphore_count() const { return barrier_base_ + program_.barriers(); }
+  std::int64_t semaphore_count() const { return device_.barrier_base + device_.program.barriers(); }
   void enter(std::int32_t id, std::int32_t r);
   const Calendar& entry_of(const ProfileRow& row);
   std::int32_t request_of(const ProfileRow& row, std::int64_t address, std::int64_t end);
@@ -400,7 +401,9 @@ class Line : public Cores {
   std::string why_no_flag(const ProfileRow& row) const;
   std::string why_no_row(const std::vector<std::int32_t>& writers) const;
 
-  std::size_t sectors(std::int32_t bytes) const { return index(bytes >> sector_shift_); }
+  std::size_t sectors(std::int32_t bytes) const {
+    return index(bytes >> device_.lines.sector_shift);
+  }
   void forget_fills(Gpu& gpu, std::int64_t before);
 
   Gpu& stage(std::int32_t rank) { return stages_[index(stage_of_[index(rank)])]; }

@@ -37,7 +37,7 @@ template <bool kWatched>
   const std::int64_t time =
       (large ? serve_large(link.free, service, request, now) : serve_at(link.free, service, now)) +
       hop.latency;
-  if (kWatched && options_.trace != nullptr)
+  if (kWatched && device_.options.trace != nullptr)
     show_link(request, hop.link, service, now, time - hop.latency);
   if (!large) ++link.requests[size];
   ++request.link;
@@ -61,7 +61,8 @@ template <bool kWatched>
       if (kWatched && !carries_.empty() && !enters(id, request, leg, now)) return;
       const std::int32_t calendar = links_[index(hop.link)].calendar;
       if (kWatched && held >= 0 && is_finite(calendar))
-        request.in_link = fabric_.link_base + std::exchange(held, -1);  // until there is room
+        request.in_link =
+            device_.fabric.link_base + std::exchange(held, -1);  // until there is room
       leave_buffer(now);
       if (calendar >= 0) {
         push_merge(calendar, {now, hop.tag, id});
@@ -78,11 +79,11 @@ template <bool kWatched>
     at_switch(id, leg, now);
     return;
   }
-  if (kWatched && options_.replay != nullptr) {
+  if (kWatched && device_.options.replay != nullptr) {
     come_in(id, request, leg, now);
     return;
   }
-  if (kWatched && options_.record != nullptr && is_watched(leg.to) &&
+  if (kWatched && device_.options.record != nullptr && device_.is_watched(leg.to) &&
       !carries_[index(leg.hops[leg.count - 1].link)])
     record(id, leg, now, 0);
   leave_buffer(arrive(id, request, size, leg, now, counters));
@@ -101,7 +102,7 @@ template <bool kWatched>
       size == kLarge ? serve_large(free, service, request, now) : serve_at(free, service, now);
   std::int64_t time = left + gpu.io_latency;
   request.spent.charge(Reason::io, time - now);
-  if (options_.trace != nullptr) show(request, Reason::io, now, left);
+  if (device_.options.trace != nullptr) show(request, Reason::io, now, left);
   const auto port = static_cast<std::uint32_t>(leg.in_port);
   Calendar* next = &gpu.slices;
   std::uint32_t tag = kFromPort + port;
@@ -125,7 +126,7 @@ template <bool kWatched>
 }
 
 void Line::walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now) {
-  Counters& counters = tally().counters;
+  Counters& counters = device_.counters();
   if (looks_closely())
     travel<true>(id, request, carried(request), leg, now, false, counters);
   else
@@ -133,7 +134,7 @@ void Line::walk(std::int32_t id, Request& request, const WayLeg& leg, std::int64
 }
 
 void Line::run_io_out(int rank, std::int64_t round) {
-  if (machine_.model(rank).noc_arbitration != machine::Arbitration::fifo) [[unlikely]] {
+  if (device_.model(rank).noc_arbitration != machine::Arbitration::fifo) [[unlikely]] {
     choose_at_ports(rank, round);
     return;
   }
@@ -147,7 +148,7 @@ void Line::run_io_out(int rank, std::int64_t round) {
 
 template <bool kWatched>
 void Line::leave_by_ports(int rank, Gpu& gpu, const std::vector<Arrival>& taken) {
-  Counters& counters = tally().counters;
+  Counters& counters = device_.counters();
   for (std::size_t i = 0; i < taken.size(); ++i) {
     prefetch(taken, i + kAhead);
     leave_by_port<kWatched>(rank, gpu, taken[i].id, taken[i].time, counters);
@@ -157,7 +158,7 @@ void Line::leave_by_ports(int rank, Gpu& gpu, const std::vector<Arrival>& taken)
 template <bool kWatched>
 [[gnu::always_inline]] inline void Line::leave_by_port(int rank, Gpu& gpu, std::int32_t id,
                                                        std::int64_t now, Counters& counters) {
-  Request& request = requests_[index(id)];
+  Request& request = device_.request(id);
   const WayLeg& leg = leg_of(request);
   ++counters.hops;
   const std::size_t size = carried(request);
@@ -168,9 +169,11 @@ template <bool kWatched>
       gpu.io_latency +
       (size == kLarge ? serve_large(free, service, request, now) : serve_at(free, service, now));
   request.spent.charge(Reason::io, time - now);
-  if (kWatched && options_.trace != nullptr) show(request, Reason::io, now, time - gpu.io_latency);
+  if (kWatched && device_.options.trace != nullptr)
+    show(request, Reason::io, now, time - gpu.io_latency);
   request.link = 0;
-  if (kWatched && !carries_.empty() && request.stage == Stage::out && is_watched(request.source))
+  if (kWatched && !carries_.empty() && request.stage == Stage::out &&
+      device_.is_watched(request.source))
     number_request(id, time);
   travel<kWatched>(id, request, size, leg, time, false, counters);
 }
@@ -184,11 +187,11 @@ void Line::run_merge(Calendar& calendar, std::int64_t round) {
 
 template <bool kWatched>
 void Line::pass_merge(const std::vector<Arrival>& taken) {
-  Counters& counters = tally().counters;
+  Counters& counters = device_.counters();
   for (std::size_t i = 0; i < taken.size(); ++i) {
     prefetch(taken, i + kAhead);
     const auto [now, tag, id] = taken[i];
-    Request& request = requests_[index(id)];
+    Request& request = device_.request(id);
     travel<kWatched>(id, request, carried(request), leg_of(request), now, true, counters);
   }
 }
@@ -206,7 +209,7 @@ std::int64_t Line::next_pick(const Arbiter& arbiter, std::int64_t free) const {
   if (arbiter.queued() == 0) return INT64_MAX;
   std::int64_t came = INT64_MAX;
   for (const std::deque<std::int32_t>* queue : {&arbiter.control, &arbiter.data})
-    if (!queue->empty()) came = std::min(came, requests_[index(queue->front())].queued_at);
+    if (!queue->empty()) came = std::min(came, device_.request(queue->front()).queued_at);
   std::int64_t time = std::max(came, free);
   return with_credit(arbiter, time);
 }
@@ -221,7 +224,7 @@ std::int64_t Line::with_credit(const Arbiter& arbiter, std::int64_t time) {
 void Line::return_credit(Arbiter& arbiter, std::int64_t time) {
   if (!arbiter.has_credits) return;
   note_credit(arbiter, time + arbiter.credit_latency);
-  ++tally().counters.credits_returned;
+  ++device_.counters().credits_returned;
 }
 
 // One will be back, or is back, at `time`.
@@ -233,13 +236,13 @@ void Line::note_credit(Arbiter& arbiter, std::int64_t time) {
 
 std::int32_t Line::pick_from(Arbiter& arbiter) {
   if (arbiter.has_credits) {
-    ++tally().counters.credits_taken;
+    ++device_.counters().credits_taken;
     if (arbiter.credits > 0)
       --arbiter.credits;
     else
       arbiter.returns.pop_front();
   }
-  return take_next(arbiter);
+  return servers_.take_next(arbiter);
 }
 
 // All that arrives at an instant is in the queues before the pick at that instant. What is not
@@ -254,7 +257,7 @@ void Line::choose(Arbiter& arbiter, const std::int64_t& free, const std::vector<
       if (arrival->id < 0) {
         note_credit(arbiter, arrival->time);
       } else {
-        Request& request = requests_[index(arrival->id)];
+        Request& request = device_.request(arrival->id);
         request.queued_at = arrival->time;
         arbiter.add(arrival->id, is_control(request));
       }
@@ -279,9 +282,9 @@ void Line::choose_at_link(std::int32_t link, Calendar& calendar, std::int64_t ro
 
 // Over the link in whose queue it has been.
 void Line::leave_queue(std::int32_t id, std::int64_t now) {
-  Request& request = requests_[index(id)];
+  Request& request = device_.request(id);
   request.spent.charge(Reason::link, now - request.queued_at);
-  travel<true>(id, request, carried(request), leg_of(request), now, true, tally().counters);
+  travel<true>(id, request, carried(request), leg_of(request), now, true, device_.counters());
 }
 
 // --- Switches with finite queues. Their links are one stage: what finds no room in one queue holds
@@ -290,10 +293,10 @@ void Line::leave_queue(std::int32_t id, std::int64_t now) {
 // The request goes from its receive buffer into a queue; the credit travels back.
 void Line::leave_receive_buffer(Request& request, std::int64_t now) {
   const std::int32_t in_link = std::exchange(request.in_link, -1);
-  const Arbiter& in = arbiter_of(fabric_, in_link);
+  const Arbiter& in = arbiter_of(device_.fabric, in_link);
   if (!in.has_credits) return;
-  ++tally().counters.credits_returned;
-  const std::int32_t link = in_link - fabric_.link_base;
+  ++device_.counters().credits_returned;
+  const std::int32_t link = in_link - device_.fabric.link_base;
   push_merge(links_[index(link)].calendar, credit_at(now + in.credit_latency, link));
 }
 
@@ -305,8 +308,8 @@ void Line::choose_at_switch(FiniteSwitch& at, Calendar& calendar, std::int64_t r
   // Of a queue whose state has changed. What is planned otherwise now stays in the heap, and is
   // known by its time.
   const auto plan = [&](std::int32_t server, std::int64_t now) {
-    Arbiter& queue = arbiter_of(fabric_, server);
-    const std::int64_t free = links_[index(server - fabric_.link_base)].free;
+    Arbiter& queue = arbiter_of(device_.fabric, server);
+    const std::int64_t free = links_[index(server - device_.fabric.link_base)].free;
     const std::int64_t pick =
         queue.queued() == 0 ? INT64_MAX : with_credit(queue, std::max(now, free));
     if (std::exchange(queue.pick_at, pick) == pick || pick == INT64_MAX) return;
@@ -315,7 +318,7 @@ void Line::choose_at_switch(FiniteSwitch& at, Calendar& calendar, std::int64_t r
   };
   const auto first_pick = [&] {
     while (!at.picks.empty()) {
-      if (arbiter_of(fabric_, at.picks.front().server).pick_at == at.picks.front().time)
+      if (arbiter_of(device_.fabric, at.picks.front().server).pick_at == at.picks.front().time)
         return at.picks.front().time;
       std::pop_heap(at.picks.begin(), at.picks.end(), std::greater<Pick>());
       at.picks.pop_back();
@@ -323,28 +326,28 @@ void Line::choose_at_switch(FiniteSwitch& at, Calendar& calendar, std::int64_t r
     return INT64_MAX;
   };
   const auto wanted = [&](std::int32_t id) {
-    const Request& request = requests_[index(id)];
+    const Request& request = device_.request(id);
     const LinkHop& hop = leg_of(request).hops[request.link];
-    return WantedQueue{fabric_.link_base + hop.link, hop.tag};
+    return WantedQueue{device_.fabric.link_base + hop.link, hop.tag};
   };
   std::int64_t now = 0;
   const auto enter = [&](std::int32_t server, std::int32_t id) {
-    Request& request = requests_[index(id)];
+    Request& request = device_.request(id);
     if (request.in_link >= 0) leave_receive_buffer(request, now);
-    arbiter_of(fabric_, server).add(id, is_control(request));
+    arbiter_of(device_.fabric, server).add(id, is_control(request));
     plan(server, now);
   };
   const auto come = [&](const Arrival& arrival) {
     if (arrival.id < 0) {
-      const std::int32_t server = fabric_.link_base + link_of_credit(arrival);
-      note_credit(arbiter_of(fabric_, server), now);
+      const std::int32_t server = device_.fabric.link_base + link_of_credit(arrival);
+      note_credit(arbiter_of(device_.fabric, server), now);
       plan(server, now);
       return;
     }
-    Request& request = requests_[index(arrival.id)];
+    Request& request = device_.request(arrival.id);
     request.queued_at = now;
     const std::int32_t server = wanted(arrival.id).server;
-    if (request.in_link >= 0 && waits_for_room(fabric_, request.in_link, server, arrival.id))
+    if (request.in_link >= 0 && waits_for_room(device_.fabric, request.in_link, server, arrival.id))
       return;
     enter(server, arrival.id);
   };
@@ -360,12 +363,12 @@ void Line::choose_at_switch(FiniteSwitch& at, Calendar& calendar, std::int64_t r
     }
     for (now = pick; pick == now; pick = first_pick()) {
       const std::int32_t server = at.picks.front().server;
-      Arbiter& queue = arbiter_of(fabric_, server);
+      Arbiter& queue = arbiter_of(device_.fabric, server);
       leave_queue(pick_from(queue), now);
       plan(server, now);
       if (!queue.blocked.empty()) freed.push_back(server);
     }
-    admit(fabric_, freed, wanted, enter);
+    admit(device_.fabric, freed, wanted, enter);
   }
   if (pick == INT64_MAX || std::exchange(at.marked, pick) == pick) return;
   calendar.push(pick_at(pick));
@@ -376,19 +379,19 @@ void Line::choose_at_ports(int rank, std::int64_t round) {
   std::vector<Arrival>& taken = mine().taken;
   if (!take_with_answers(gpu.io_out, round, kFromSlices, kFromSlices + 1, taken)) return;
   forget_picks(taken);
-  const GpuLayout& layout = *fabric_.layout[index(rank)];
+  const GpuLayout& layout = device_.layout(rank);
   std::vector<std::vector<Arrival>>& by_port = mine().by_port;
   by_port.resize(std::max(by_port.size(), index(layout.ports)));
   for (std::vector<Arrival>& arrivals : by_port) arrivals.clear();
   for (const Arrival& arrival : taken)
-    by_port[index(leg_of(requests_[index(arrival.id)]).out_port)].push_back(arrival);
+    by_port[index(leg_of(device_.request(arrival.id)).out_port)].push_back(arrival);
   for (std::int32_t port = 0; port < layout.ports; ++port) {
     const auto serve = [&](std::int32_t id, std::int64_t now) {
-      Request& request = requests_[index(id)];
+      Request& request = device_.request(id);
       request.spent.charge(Reason::io, now - request.queued_at);
-      leave_by_port<true>(rank, gpu, id, now, tally().counters);
+      leave_by_port<true>(rank, gpu, id, now, device_.counters());
     };
-    choose(*queue_of(fabric_.gpu_base[index(rank)] + layout.io_out + port),
+    choose(*queue_of(device_.fabric.gpu_base[index(rank)] + layout.io_out + port),
            gpu.io_out_free[index(port)], by_port[index(port)], gpu.io_out,
            gpu.io_out.begin_of(round + 1), serve);
   }
@@ -400,8 +403,9 @@ void Line::run_ingress(int rank, std::int64_t round) {
   std::vector<Arrival>& taken = mine().taken;
   if (!take_by_tag(gpu.ingress, round, taken)) return;
   for (const Arrival& arrival : taken) {
-    Request& request = requests_[index(arrival.id)];
-    arrive(arrival.id, request, carried(request), leg_of(request), arrival.time, tally().counters);
+    Request& request = device_.request(arrival.id);
+    arrive(arrival.id, request, carried(request), leg_of(request), arrival.time,
+           device_.counters());
   }
 }
 

@@ -19,15 +19,15 @@ bool Line::multicasts(const program::Bound& program) {
 
 // The ways of every simulated rank to its groups, and of their replicas.
 void Line::make_groups_of_switches() {
-  if (!multicasts(program_)) return;
-  std::vector<std::int32_t> stage_at(machine_.nodes.size(), -1);
-  for (std::size_t g = 0; g < program_.groups().size(); ++g) {
-    const std::vector<int>& members = program_.groups()[g];
-    if (machine_.multicast_switches(members).empty()) continue;  // told where it is used
+  if (!multicasts(device_.program)) return;
+  std::vector<std::int32_t> stage_at(device_.machine.nodes.size(), -1);
+  for (std::size_t g = 0; g < device_.program.groups().size(); ++g) {
+    const std::vector<int>& members = device_.program.groups()[g];
+    if (device_.machine.multicast_switches(members).empty()) continue;  // told where it is used
     const auto group = static_cast<std::int32_t>(g);
     for (const int rank : members) {
       first_replication_[pair_key(group, rank)] = static_cast<std::int32_t>(replications_.size());
-      for (const Plane& plane : planes(group, rank)) {
+      for (const MulticastPlane& plane : multicast_.planes(group, rank)) {
         std::int32_t& stage = stage_at[index(plane.node)];
         if (stage < 0) {
           stage = static_cast<std::int32_t>(switches_.size());
@@ -39,14 +39,14 @@ void Line::make_groups_of_switches() {
   }
 }
 
-void Line::add_replication(const Plane& plane, int rank, const std::vector<int>& members,
+void Line::add_replication(const MulticastPlane& plane, int rank, const std::vector<int>& members,
                            std::int32_t stage) {
   const auto port = [&](machine::LinkId link) {
-    return static_cast<std::int16_t>(fabric_.port_of(link));
+    return static_cast<std::int16_t>(device_.fabric.port_of(link));
   };
   const auto way = [&](machine::LinkId there, machine::LinkId from) {
-    return make_way(fabric_.link_leg(there, from),
-                    fabric_.link_leg(fabric_.reverse[index(there)], -1));
+    return make_way(device_.fabric.link_leg(there, from),
+                    device_.fabric.link_leg(device_.fabric.reverse[index(there)], -1));
   };
   Replication made{.way = way(plane.up, -1), .replicas = {}};
   made.way.forward.out_port = made.way.back.in_port = port(plane.up);
@@ -56,7 +56,7 @@ void Line::add_replication(const Plane& plane, int rank, const std::vector<int>&
     const machine::LinkId down = plane.down_to(member);
     made.replicas.push_back({member, down, static_cast<std::int32_t>(replica_ways_.size())});
     Way& replica = replica_ways_.emplace_back(way(down, plane.up));
-    replica.forward.in_port = replica.back.out_port = port(fabric_.reverse[index(down)]);
+    replica.forward.in_port = replica.back.out_port = port(device_.fabric.reverse[index(down)]);
     replica.forward.to = member;
     replica.back.to = at_switch_of(stage);
   }
@@ -69,7 +69,7 @@ void Line::place_switches() {
     std::int64_t offset = 0;
     for (std::size_t l = 0; l < links_.size(); ++l) {
       const std::int32_t merge = links_[l].calendar;  // none: to a GPU outside the job
-      if (machine_.links[l].from != at.node || merge < 0) continue;
+      if (device_.machine.links[l].from != at.node || merge < 0) continue;
       offset = std::max(offset, merges_[index(merge)].begin_of(0));
     }
     at.answers.set(shift_, offset);
@@ -79,9 +79,9 @@ void Line::place_switches() {
 
 void Line::prepare_multicast(Request& request) const {
   request.group = true;
-  request.base =
-      first_replication_.at(pair_key(details_[index(request.detail)].group, request.source)) +
-      request.route;
+  request.base = first_replication_.at(
+                     pair_key(device_.details[index(request.detail)].group, request.source)) +
+                 request.route;
 }
 
 const WayLeg& Line::leg_of_group(const Request& request) const {
@@ -92,16 +92,16 @@ const WayLeg& Line::leg_of_group(const Request& request) const {
 
 // At the switch: a request is replicated at once, a member's answer takes its turn.
 void Line::at_switch(std::int32_t id, const WayLeg& leg, std::int64_t now) {
-  const Request& request = requests_[index(id)];
+  const Request& request = device_.request(id);
   if (request.is_member()) {
     Switch& at = switches_[index(switch_of(leg.to))];
-    push_far(at.worker, at.answers, {now, tag_of_answer(request), id});
+    push_far(at.worker, at.answers, {now, multicast_.tag_of_answer(request), id});
     return;
   }
-  count_multicast(id);
+  multicast_.count_multicast(id);
   for (const Replica& replica : replications_[index(request.base)].replicas) {
-    const std::int32_t child_id = make_replica(id, replica.member, replica.down);
-    Request& child = requests_[index(child_id)];
+    const std::int32_t child_id = multicast_.make_replica(id, replica.member, replica.down);
+    Request& child = device_.request(child_id);
     child.stage = Stage::out;
     child.size = request.size;
     child.link = 0;
@@ -119,12 +119,12 @@ void Line::run_switch(Switch& at, std::int64_t round) {
                 [&](const Arrival& a, const Arrival& b) {
                   if (a.time != b.time) return a.time < b.time;
                   if (a.tag != b.tag) return a.tag < b.tag;
-                  return requests_[index(a.id)].route < requests_[index(b.id)].route;
+                  return device_.request(a.id).route < device_.request(b.id).route;
                 });
   for (const Arrival& arrival : taken) {
-    const Answered answered = take_answer(arrival.id, arrival.time);
+    const Multicast::Answered answered = multicast_.take_answer(arrival.id, arrival.time);
     if (answered.parent < 0) continue;
-    Request& parent = requests_[index(answered.parent)];
+    Request& parent = device_.request(answered.parent);
     parent.stage = Stage::back_out;
     parent.link = 0;
     walk(answered.parent, parent, leg_of(parent), answered.time);

@@ -15,40 +15,40 @@ namespace hemiola::sim {
 void Line::carry_all_or_between_watched(bool all) {
   carries_.assign(links_.size(), all);
   if (all) return;
-  for (const int from : options_.watched) {
-    for (const int to : options_.watched) {
+  for (const int from : device_.options.watched) {
+    for (const int to : device_.options.watched) {
       if (from == to) continue;
-      const Fabric::Paths paths = fabric_.paths(from, to);
+      const Fabric::Paths paths = device_.fabric.paths(from, to);
       for (std::int32_t p = paths.first; p < paths.first + paths.count; ++p) {
-        for (const Leg* leg : {&fabric_.path(p).forward, &fabric_.path(p).reverse})
+        for (const Leg* leg : {&device_.fabric.path(p).forward, &device_.fabric.path(p).reverse})
           for (std::int32_t h = 0; h < leg->count; ++h)
-            carries_[index(leg->hops[h].server - fabric_.link_base)] = true;
+            carries_[index(leg->hops[h].server - device_.fabric.link_base)] = true;
       }
     }
   }
 }
 
 void Line::start_recording() {
-  Profile& profile = *options_.record;
-  profile = {.file = {}, .ranks = program_.ranks(), .at_ports = options_.at_ports};
-  profile.buffers = {{std::string(kWholeMemory), addresses_.end()},
+  Profile& profile = *device_.options.record;
+  profile = {.file = {}, .ranks = device_.program.ranks(), .at_ports = device_.options.at_ports};
+  profile.buffers = {{std::string(kWholeMemory), device_.addresses.end()},
                      {std::string(kSemaphores), 8 * std::max<std::int64_t>(1, semaphore_count())}};
-  carry_all_or_between_watched(options_.at_ports);
-  asked_.resize(index(program_.ranks()));
-  user_of_engine_.assign(engines_.size(), -1);
+  carry_all_or_between_watched(device_.options.at_ports);
+  asked_.resize(index(device_.program.ranks()));
+  user_of_engine_.assign(device_.engines.size(), -1);
   refuse_groups();
 }
 
 // What a switch replicates and reduces is known where it comes in at one rank. On simulated links
 // the switch would have to be simulated, too, and what all members answer it.
 void Line::refuse_groups() const {
-  if (!multicasts(program_)) return;
+  if (!multicasts(device_.program)) return;
   const bool all = std::ranges::find(carries_, true) != carries_.end();
-  if (!all && options_.watched.size() == 1) return;
+  if (!all && device_.options.watched.size() == 1) return;
   throw Failure(
       "a program with multicast groups is recorded and replayed at the ingress of one rank, whose "
       "switches are not simulated",
-      {.file = program_.source()},
+      {.file = device_.program.source()},
       "one rank whose answers were recorded; no --record-at port, --mode fabric, no rows behind "
       "signals");
 }
@@ -57,12 +57,13 @@ void Line::refuse_groups() const {
 void Line::note_engine(std::int32_t engine, int rank) {
   int& user = user_of_engine_[index(engine)];
   if (user < 0) user = rank;
-  if (is_watched(user) == is_watched(rank)) return;
-  const auto [seen, other] = is_watched(user) ? std::pair(user, rank) : std::pair(rank, user);
+  if (device_.is_watched(user) == device_.is_watched(rank)) return;
+  const auto [seen, other] =
+      device_.is_watched(user) ? std::pair(user, rank) : std::pair(rank, user);
   throw Failure("ranks " + std::to_string(seen) + " and " + std::to_string(other) + " share " +
-                    engines_[index(engine)].name + ", and only rank " + std::to_string(seen) +
-                    " is recorded",
-                {.file = program_.source()},
+                    device_.engines[index(engine)].name + ", and only rank " +
+                    std::to_string(seen) + " is recorded",
+                {.file = device_.program.source()},
                 "record all ranks that use it: --record-rank " + std::to_string(seen) + ',' +
                     std::to_string(other));
 }
@@ -70,20 +71,23 @@ void Line::note_engine(std::int32_t engine, int rank) {
 // An engine that reads at a peer is at its slices at once.
 void Line::refuse_pull(const Request& request) const {
   if (request.intent != Intent::burst || !request.reads_source) return;
-  const int rank = descriptors_[index(details_[index(request.detail)].descriptor)].rank;
-  if (rank == request.source || is_watched(rank) == is_watched(request.source)) return;
+  const int rank =
+      device_.descriptors[index(device_.details[index(request.detail)].descriptor)].rank;
+  if (rank == request.source || device_.is_watched(rank) == device_.is_watched(request.source))
+    return;
   throw Failure("an engine of rank " + std::to_string(rank) + " reads memory of rank " +
                     std::to_string(request.source) + ", which a profile cannot tell",
-                {.file = program_.source()}, "record a program whose engines only write to peers");
+                {.file = device_.program.source()},
+                "record a program whose engines only write to peers");
 }
 
 // What a poll of somebody else's memory finds is not in a row.
 void Line::refuse_polls(const Request& request) const {
   if (!is_load(request.intent) || (!request.packet && request.intent != Intent::poll)) return;
-  if (is_watched(request.source) && is_watched(request.target)) return;
+  if (device_.is_watched(request.source) && device_.is_watched(request.target)) return;
   throw Failure("rank " + std::to_string(request.source) + " polls memory of rank " +
                     std::to_string(request.target) + ", which a profile cannot tell",
-                {.file = program_.source()}, "record a program whose waits are local");
+                {.file = device_.program.source()}, "record a program whose waits are local");
 }
 
 // It comes to a link of its way. Recording: what comes from elsewhere is noted. Replay: false where
@@ -91,68 +95,68 @@ void Line::refuse_polls(const Request& request) const {
 bool Line::enters(std::int32_t id, const Request& request, const WayLeg& leg, std::int64_t now) {
   const auto carried = [&](int hop) { return carries_[index(leg.hops[hop].link)]; };
   const bool here = carried(request.link);
-  if (options_.replay != nullptr) {
+  if (device_.options.replay != nullptr) {
     if (!here) drop(id, now);
     return here;
   }
   if (!here) return true;  // with groups always: what a switch sends back comes from no rank
   const bool back = request.stage == Stage::back_out;
   const bool before = request.link > 0 ? carried(request.link - 1)
-                                       : is_watched(back ? request.target : request.source);
+                                       : device_.is_watched(back ? request.target : request.source);
   if (!before) record(id, leg, now, leg.count - request.link);
   return true;
 }
 
 void Line::record(std::int32_t id, const WayLeg& leg, std::int64_t now, int links) {
-  const Request& request = requests_[index(id)];
+  const Request& request = device_.request(id);
   ProfileRow row;
   row.time = {now};
   row.size = request.bytes;
-  if (!options_.at_ports) row.links = links;
+  if (!device_.options.at_ports) row.links = links;
   if (links == 0) row.stream = leg.in_port;
   // Ways of one port may differ in links that others' answers pass.
-  if (links > 0 || (options_.watched.size() > 1 && !request.group))
-    row.path = request.route - fabric_.paths(request.source, request.target).first;
+  if (links > 0 || (device_.options.watched.size() > 1 && !request.group))
+    row.path = request.route - device_.fabric.paths(request.source, request.target).first;
   if (request.stage == Stage::back_out) {
-    row.source = request.group ? (request.source + 1) % program_.ranks() : request.target;
+    row.source = request.group ? (request.source + 1) % device_.program.ranks() : request.target;
     row.destination = request.source;
     row.kind = is_load(request.intent) ? ProfileKind::response : ProfileKind::acknowledgement;
-    if (is_watched(request.source)) row.request = numbers_[index(id)];
+    if (device_.is_watched(request.source)) row.request = numbers_[index(id)];
     if (row.request >= 0 && !asked_at_.empty()) row.took = now - asked_at_[index(id)];
   } else {
     // A switch sends a rank its own requests, too.
-    row.source =
-        request.source != request.target ? request.source : (request.source + 1) % program_.ranks();
+    row.source = request.source != request.target ? request.source
+                                                  : (request.source + 1) % device_.program.ranks();
     row.destination = request.target;
     row.buffer = 0;
-    row.offset = std::int64_t{request.line} << line_shift_;
+    row.offset = std::int64_t{request.line} << device_.lines.shift;
     if (request.intent == Intent::burst) {
       set_recorded_burst(row, request);
     } else if (request.intent == Intent::flag) {
       row.kind = ProfileKind::add;
       row.buffer = 1;
-      row.offset = 8 * std::int64_t{detail(request).semaphore};
-      row.value = detail(request).increment;
+      row.offset = 8 * std::int64_t{device_.detail(request).semaphore};
+      row.value = device_.detail(request).increment;
       row.size = 8;
     } else if (request.packet && !is_load(request.intent)) {
-      const std::uint64_t mask = detail(request).packet_mask;
+      const std::uint64_t mask = device_.detail(request).packet_mask;
       row.kind = ProfileKind::packet;
       row.offset += 8 * std::countr_zero(mask);
       row.size = 8 * std::popcount(mask);
-      row.value = detail(request).packet_flag;
+      row.value = device_.detail(request).packet_flag;
     } else {
       row.kind = is_load(request.intent) ? ProfileKind::read : ProfileKind::write;
       // What stands behind the buffers: flags.
-      if (row.offset >= addresses_.end()) row.offset = 0;
+      if (row.offset >= device_.addresses.end()) row.offset = 0;
     }
-    if (is_watched(request.target)) refuse_polls(request);
+    if (device_.is_watched(request.target)) refuse_polls(request);
   }
-  options_.record->rows.push_back(std::move(row));
+  device_.options.record->rows.push_back(std::move(row));
 }
 
 void Line::set_recorded_burst(ProfileRow& row, const Request& request) const {
-  const Detail& burst = details_[index(request.detail)];
-  const Descriptor& descriptor = descriptors_[index(burst.descriptor)];
+  const Detail& burst = device_.details[index(request.detail)];
+  const Descriptor& descriptor = device_.descriptors[index(burst.descriptor)];
   row.kind = ProfileKind::burst;
   if (request.line < 0) {
     row.buffer = -1;
@@ -167,11 +171,11 @@ void Line::set_recorded_burst(ProfileRow& row, const Request& request) const {
 
 // A request of a watched rank leaves its port for the first link.
 void Line::number_request(std::int32_t id, std::int64_t now) {
-  const Request& request = requests_[index(id)];
+  const Request& request = device_.request(id);
   refuse_polls(request);
   if (index(id) >= numbers_.size()) numbers_.resize(index(id) + 1, -1);
   numbers_[index(id)] = asked_[index(request.source)]++;
-  if (options_.record == nullptr || !multicasts(program_)) return;
+  if (device_.options.record == nullptr || !multicasts(device_.program)) return;
   asked_at_.resize(numbers_.size());
   asked_at_[index(id)] = now;
 }

@@ -24,13 +24,13 @@ void note(Numbers& state, std::int64_t& number, std::int64_t free, std::int64_t 
 
 // Events of progress and requests other than polls count as active, and so are rows to come.
 bool Line::only_polls() const {
-  if (options_.replay == nullptr || options_.table != TableKind::heap) return false;
-  if (timetable_->empty() || !unmatched_.empty() || tallies_.active() != rows_to_come_)
+  if (device_.options.replay == nullptr || device_.options.table != TableKind::heap) return false;
+  if (timetable_->empty() || !unmatched_.empty() || device_.tallies.active() != rows_to_come_)
     return false;
   if (std::ranges::any_of(busy_merges_, [](auto bits) { return bits != 0; })) return false;
   return std::ranges::all_of(simulated_, [&](int rank) {
     const Gpu& gpu = stages_[index(stage_of_[index(rank)])];
-    const std::vector<Cu>& cus = ranks_[index(rank)].cus;
+    const std::vector<Cu>& cus = device_.rank(rank).cus;
     return gpu.filled.empty() &&
            std::ranges::all_of(cus, [](const Cu& cu) { return cu.queue.empty(); });
   });
@@ -42,12 +42,13 @@ void Line::for_each_free(int rank, Visit visit) {
   for (auto* servers :
        {&gpu.cu_out_free, &gpu.cu_in_free, &gpu.slice_free, &gpu.io_out_free, &gpu.io_in_free})
     for (std::int64_t& free : *servers) visit(free);
-  for (Cu& cu : ranks_[index(rank)].cus)
+  for (Cu& cu : device_.rank(rank).cus)
     for (std::int64_t* free : {&cu.issue_free, &cu.peer_in, &cu.peer_out}) visit(*free);
-  const auto first = index(fabric_.gpu_base[index(rank)]);
-  for (std::size_t s = first; s < first + index(fabric_.layout[index(rank)]->servers); ++s)
-    visit(fabric_.servers[s].free);
-  gpus_[index(rank)].flag_lines.for_each([&](std::int64_t, std::int64_t& free) { visit(free); });
+  const auto first = index(device_.fabric.gpu_base[index(rank)]);
+  for (std::size_t s = first; s < first + index(device_.layout(rank).servers); ++s)
+    visit(device_.fabric.servers[s].free);
+  device_.gpus[index(rank)].flag_lines.for_each(
+      [&](std::int64_t, std::int64_t& free) { visit(free); });
 }
 
 /// All that is to come and when servers are free, since the earliest of it, in `times`.
@@ -61,22 +62,22 @@ Numbers Line::state_of_polls(std::pair<std::int64_t, std::int64_t>& times) {
     Gpu& gpu = stage(rank);
     for (const CoreEvent& e : gpu.events) {
       const bool retry = e.kind == kRetry;
-      const Request* const request = retry ? &requests_[index(e.a)] : nullptr;
+      const Request* const request = retry ? &device_.request(e.a) : nullptr;
       const std::int32_t wave = retry ? request->wave : e.a;
       items.push_back({e.time,
                        {rank * 8, e.tag, static_cast<std::int64_t>(e.sequence), wave,
-                        retry ? request->line : -1, e.kind, e.b, waves_[index(wave)].sleep}});
+                        retry ? request->line : -1, e.kind, e.b, device_.wave(wave).sleep}});
     }
     int number = 0;
     for (const Calendar* calendar : gpu.calendars()) {
       ++number;
       calendar->for_each([&](const Arrival& arrival) {
-        const Request& request = requests_[index(arrival.id)];
+        const Request& request = device_.request(arrival.id);
         items.push_back({arrival.time,
                          {rank * 8 + number, arrival.tag, std::int64_t{request.accepted},
                           request.wave, request.line, static_cast<std::int64_t>(request.intent),
                           request.size * 8 + static_cast<int>(request.stage),
-                          waves_[index(request.wave)].sleep}});
+                          device_.wave(request.wave).sleep}});
       });
     }
   }
@@ -117,7 +118,7 @@ void Line::skip_polls() {
   std::pair<std::int64_t, std::int64_t> times;
   const Numbers state = state_of_polls(times);
   if (state.empty()) return;
-  Counters& counters = tally().counters;  // a replay has one worker
+  Counters& counters = device_.counters();  // a replay has one worker
   const auto counts = std::bit_cast<Counts>(counters);
   PollState now{.time = times.first, .counts = {counts.begin(), counts.end()}};
   const auto [found, fresh] = states_.try_emplace(state, now);
@@ -151,7 +152,7 @@ void Line::shift_polls(std::int64_t now, std::int64_t by) {
     Gpu& gpu = stage(rank);
     for (CoreEvent& e : gpu.events) {
       e.time += by;
-      charge(e.kind == kRetry ? requests_[index(e.a)].spent : waves_[index(e.a)].spent);
+      charge(e.kind == kRetry ? device_.request(e.a).spent : device_.wave(e.a).spent);
     }
     for (Calendar* calendar : gpu.calendars()) {
       std::vector<Arrival> arrivals;
@@ -159,7 +160,7 @@ void Line::shift_polls(std::int64_t now, std::int64_t by) {
       calendar->restart(last_round_ + 1);
       for (Arrival& arrival : arrivals) {
         arrival.time += by;
-        charge(requests_[index(arrival.id)].spent);
+        charge(device_.request(arrival.id).spent);
         calendar->push(arrival);
       }
     }

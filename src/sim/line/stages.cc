@@ -31,13 +31,13 @@ bool sent_by_copy(const Request& request) {
 
 void Line::prefetch_whole(const std::vector<Arrival>& arrivals, std::size_t i) const {
   prefetch(arrivals, i);
-  if (i < arrivals.size()) prefetch_line(&requests_[index(arrivals[i].id)].hops);
+  if (i < arrivals.size()) prefetch_line(&device_.request(arrivals[i].id).hops);
 }
 
 void Line::prefetch_detail(const std::vector<Arrival>& arrivals, std::size_t i) const {
   if (i >= arrivals.size()) return;
-  const Request& request = requests_[index(arrivals[i].id)];
-  if (request.takes) prefetch_line(&details_[index(request.detail)]);
+  const Request& request = device_.request(arrivals[i].id);
+  if (request.takes) prefetch_line(&device_.details[index(request.detail)]);
 }
 
 void Line::prefetch_first(const std::vector<Arrival>& arrivals, bool whole) const {
@@ -60,8 +60,8 @@ bool Line::take_with_answers(Calendar& calendar, std::int64_t round, std::uint32
   const auto before = [&](const Arrival& a, const Arrival& b) {
     if (a.time != b.time) return a.time < b.time;
     if (a.tag != b.tag || a.tag < first || a.tag >= last) return a.tag < b.tag;
-    const Request& x = requests_[index(a.id)];
-    const Request& y = requests_[index(b.id)];
+    const Request& x = device_.request(a.id);
+    const Request& y = device_.request(b.id);
     if (sent_by_copy(x) || sent_by_copy(y)) return sent_by_copy(x) && !sent_by_copy(y);
     return earlier(x.accepted, y.accepted);
   };
@@ -91,9 +91,9 @@ void Line::run_cores(int rank, std::int64_t round) {
       prefetch_whole(done, next + kAhead);
       prefetch_detail(done, next + kAhead / 2);
       const Arrival arrival = done[next++];
-      complete(arrival.id, arrival.time);
+      issue_.complete(arrival.id, arrival.time);
     }
-    ++tally().events;
+    ++device_.tally().events;
   }
 }
 
@@ -103,13 +103,13 @@ void Line::depart(std::int32_t id, Request& request, std::int64_t departure) {
   request.stage = Stage::out;
   if (request.takes && request.is_multicast()) [[unlikely]]
     prepare_multicast(request);
-  ++tally().counters.hops;
+  ++device_.counters().hops;
   const std::int64_t out =
       serve_at(gpu.cu_out_free[index(request.cu)], gpu.cu_out_costs[carried(request)], departure);
   const std::uint32_t tag = kFromCu + static_cast<std::uint32_t>(request.cu);
   const std::int64_t time = out + (request.local ? gpu.way(request) : gpu.noc);
   request.spent.charge(Reason::noc, time - departure);
-  if (options_.trace != nullptr) show(request, Reason::noc, departure, out);
+  if (device_.options.trace != nullptr) show(request, Reason::noc, departure, out);
   (request.local ? gpu.slices : gpu.io_out).push({time, tag, id});
 }
 
@@ -146,7 +146,7 @@ void Line::depart(std::int32_t id, Request& request, std::int64_t departure) {
                                                  std::int64_t now, std::int64_t& ready,
                                                  Counters& counters) {
   Gpu& gpu = stage(rank);
-  L2& l2 = gpus_[index(rank)].l2;
+  L2& l2 = device_.gpus[index(rank)].l2;
   const bool writes = request.intent == Intent::store || request.intent == Intent::member_store ||
                       request.intent == Intent::flag || request.intent == Intent::state_store;
   Fill* fill = writes ? nullptr : gpu.fills.find(request.line);
@@ -158,7 +158,7 @@ void Line::depart(std::int32_t id, Request& request, std::int64_t departure) {
       ++counters.l2_hits;
       return true;
     }
-    ready = go_home(request, ready);
+    ready = memory_.go_home(request, ready);
   }
   const Tags::Outcome outcome = l2.access(request.line, request.slice, writes);
   if (outcome.evicted_dirty) write_back(rank, outcome.victim, ready);
@@ -169,7 +169,7 @@ void Line::depart(std::int32_t id, Request& request, std::int64_t departure) {
       if (fill->last < 0)
         fill->first = id;
       else
-        requests_[index(fill->last)].next_pending = id;
+        device_.request(fill->last).next_pending = id;
       fill->last = id;
       return false;
     }
@@ -194,20 +194,20 @@ void Line::run_slices(int rank, std::int64_t round) {
   if (!take_with_answers(gpu.slices, round, kLocalBursts, kLocalBursts + 1, taken)) return;
   prefetch_first(taken);
   forget_fills(gpu, gpu.slices.begin_of(round));
-  GpuState& state = gpus_[index(rank)];
-  Counters& counters = tally().counters;
+  GpuState& state = device_.gpus[index(rank)];
+  Counters& counters = device_.counters();
   gpu.slices_run = true;
   for (std::size_t i = 0; i < taken.size() || !gpu.own.empty();) {
     prefetch(taken, i + kAhead);
     if (i + kAhead / 2 < taken.size()) {
-      const Request& next = requests_[index(taken[i + kAhead / 2].id)];
+      const Request& next = device_.request(taken[i + kAhead / 2].id);
       state.l2.prefetch(next.line, next.near ? next.cu : next.slice);
       gpu.fills.prefetch(next.line);
       if (next.packet) state.packets.prefetch(next.line);
       prefetch_detail(taken, i + kAhead / 2);
     }
     const auto [now, tag, id] = gpu.own.empty() ? taken[i++] : next_at_slices(gpu, taken, i);
-    Request& request = requests_[index(id)];
+    Request& request = device_.request(id);
     if (request.size == kLarge) [[unlikely]] {
       burst_at_slice(rank, id, now);
       continue;
@@ -220,12 +220,12 @@ void Line::run_slices(int rank, std::int64_t round) {
     std::int64_t ready = serve_at(gpu.slice_free[index(request.slice)], service, now) + gpu.l2;
     request.spent.charge(Reason::l2, ready - now);
     request.accepted = ++state.accepted;
-    if (options_.trace != nullptr && !operand && request.intent != Intent::flag)
+    if (device_.options.trace != nullptr && !operand && request.intent != Intent::flag)
       show(request, Reason::l2, now, ready - gpu.l2);
     if (request.takes)
-      take_effect(id, now, ready);
+      memory_.take_effect(id, now, ready);
     else if (!request.local && request.intent == Intent::store)
-      counters.delivered += std::int64_t{request.size} << sector_shift_;
+      counters.delivered += std::int64_t{request.size} << device_.lines.sector_shift;
     if (!state.l2.exists() || request.uncached)
       gpu.memory.push({ready, 0, id});
     else if (look_up(rank, id, request, now, ready, counters))
@@ -235,7 +235,7 @@ void Line::run_slices(int rank, std::int64_t round) {
 }
 
 void Line::write_back(int rank, std::int32_t line, std::int64_t now) {
-  stage(rank).memory.push({now, 0, make_write_back(rank, line)});
+  stage(rank).memory.push({now, 0, memory_.make_write_back(rank, line)});
 }
 
 // Lines that are in the L2 are no longer on their way.
@@ -255,15 +255,15 @@ void Line::run_memory(int rank, std::int64_t round) {
   std::vector<Arrival>& taken = mine().taken;
   if (!take_by_tag(gpu.memory, round, taken)) return;
   prefetch_first(taken, true);
-  const bool cached = gpus_[index(rank)].l2.exists();
+  const bool cached = device_.gpus[index(rank)].l2.exists();
   for (std::size_t i = 0; i < taken.size(); ++i) {
     prefetch_whole(taken, i + kAhead);
     const Arrival& arrival = taken[i];
     const std::int32_t id = arrival.id;
-    Request& request = requests_[index(id)];
-    const std::int64_t time = through_memory(request, arrival.time);
-    if (ends_in_memory(request)) {
-      release(id);
+    Request& request = device_.request(id);
+    const std::int64_t time = memory_.through_memory(request, arrival.time);
+    if (FlagMonitors::ends_in_memory(request)) {
+      device_.release(id);
       continue;
     }
     const bool fills = cached && is_load(request.intent) && !request.uncached;
@@ -274,7 +274,7 @@ void Line::run_memory(int rank, std::int64_t round) {
     fill.time = time;
     gpu.filled.emplace_back(time, line);
     for (std::int32_t other = fill.first; other >= 0;) {
-      Request& waiting = requests_[index(other)];
+      Request& waiting = device_.request(other);
       const std::int32_t following = std::exchange(waiting.next_pending, -1);
       const std::int64_t there = std::max(time, waiting.queued_at);
       waiting.spent.charge(Reason::hbm, there - waiting.queued_at);
@@ -285,15 +285,15 @@ void Line::run_memory(int rank, std::int64_t round) {
 }
 
 void Line::answer_at(std::int32_t id, std::int64_t time) {
-  Request& request = requests_[index(id)];
+  Request& request = device_.request(id);
   request.local = request.target == request.source;
-  answer(home(request.place()), id, request, time);
+  answer(device_.home(request.place()), id, request, time);
 }
 
 void Line::to_memory(std::int32_t id, std::int64_t time) {
-  Request& request = requests_[index(id)];
+  Request& request = device_.request(id);
   request.local = request.target == request.source;
-  stage(home(request.place())).memory.push({time, 0, id});
+  stage(device_.home(request.place())).memory.push({time, 0, id});
 }
 
 // --- Merges on chip.
@@ -306,15 +306,15 @@ void Line::run_cu_in(int rank, std::int64_t round) {
   for (std::size_t i = 0; i < taken.size(); ++i) {
     prefetch(taken, i + kAhead);
     const auto& [now, tag, id] = taken[i];
-    Request& request = requests_[index(id)];
+    Request& request = device_.request(id);
     const std::int64_t way = request.local ? gpu.way(request) : gpu.noc;
     const std::int64_t time =
         serve_at(gpu.cu_in_free[index(request.cu)], gpu.cu_in_costs[request.size], now) + way;
     request.spent.charge(Reason::noc, time - now);
-    if (options_.trace != nullptr) show(request, Reason::noc, now, time - way);
+    if (device_.options.trace != nullptr) show(request, Reason::noc, now, time - way);
     gpu.done.push({time, gpu.home_cu_in + static_cast<std::uint32_t>(request.cu), id});
   }
-  tally().counters.hops += std::ssize(taken);
+  device_.counters().hops += std::ssize(taken);
 }
 
 }  // namespace hemiola::sim

@@ -1,4 +1,4 @@
-// The line engine: what a trace writer is told, as Cores::serve() tells it.
+// The line engine: what a trace writer is told, as Servers::serve() tells it.
 
 #include "sim/line/line.h"
 
@@ -6,8 +6,9 @@ namespace hemiola::sim {
 // A request was at a server, queue and service.
 void Line::show(const Request& request, Reason reason, std::int64_t arrival,
                 std::int64_t departure) const {
-  if (!options_.trace->wants_requests({arrival})) return;
-  options_.trace->request(request.source, name_of(reason), "request", {arrival}, {departure});
+  if (!device_.options.trace->wants_requests({arrival})) return;
+  device_.options.trace->request(request.source, name_of(reason), "request", {arrival},
+                                 {departure});
 }
 
 void Line::show_link(const Request& request, std::int32_t link, std::int64_t service,
@@ -16,8 +17,9 @@ void Line::show_link(const Request& request, std::int32_t link, std::int64_t ser
   const std::int64_t payload = back == is_load(request.intent) ? request.bytes : 0;
   // Requests ahead of it when it came, in units of its own service.
   const std::int64_t ahead = (departure - arrival - 1) / service;
-  options_.trace->link(link, machine_.class_of(link).wire_bytes(payload, packet_of(request)),
-                       static_cast<int>(ahead), {departure - service}, {departure});
+  device_.options.trace->link(
+      link, device_.machine.class_of(link).wire_bytes(payload, packet_of(request)),
+      static_cast<int>(ahead), {departure - service}, {departure});
   show(request, Reason::link, arrival, departure);
 }
 

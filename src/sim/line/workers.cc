@@ -18,13 +18,14 @@ constexpr std::int64_t kFewHops = 2000;
 // A worker has ranks that follow each other, and the links into them; all others are dealt out.
 void Line::divide(const std::vector<std::vector<std::int32_t>>& levels) {
   const std::size_t count =
-      is_watching() ? 1 : std::clamp<std::size_t>(index(options_.threads), 1, simulated_.size());
+      is_watching() ? 1
+                    : std::clamp<std::size_t>(index(device_.options.threads), 1, simulated_.size());
   workers_.resize(count);
-  tallies_.resize(count);
-  requests_.share(static_cast<int>(count));
-  details_.share(static_cast<int>(count));
-  kept_.share(static_cast<int>(count));
-  descriptors_.share(static_cast<int>(count));
+  device_.tallies.resize(count);
+  device_.requests.share(static_cast<int>(count));
+  device_.details.share(static_cast<int>(count));
+  device_.kept.share(static_cast<int>(count));
+  device_.descriptors.share(static_cast<int>(count));
   for (Worker& worker : workers_) {
     for (auto& out : worker.out) out.resize(count);
     for (auto& out : worker.to_engines) out.resize(count);
@@ -44,15 +45,16 @@ void Line::divide(const std::vector<std::vector<std::int32_t>>& levels) {
                                    : static_cast<int>((e - stages_.size()) * count / nics);
   std::size_t dealt = 0;
   const auto worker_of = [&](std::int32_t l) {
-    const int rank = fabric_.rank_of(machine_.links[index(l)].to);
-    if (rank < 0 || rank >= program_.ranks()) return dealt++ % count;
-    return index(stage_of_[index(home(rank))] < 0 ? 0 : stage(home(rank)).worker);
+    const int rank = device_.fabric.rank_of(device_.machine.links[index(l)].to);
+    if (rank < 0 || rank >= device_.program.ranks()) return dealt++ % count;
+    return index(stage_of_[index(device_.home(rank))] < 0 ? 0 : stage(device_.home(rank)).worker);
   };
   // The links of a switch with finite queues are one stage: the first of them stands for all.
-  std::vector<std::int32_t> first_of(machine_.nodes.size(), -1);
+  std::vector<std::int32_t> first_of(device_.machine.nodes.size(), -1);
   const auto shared_by = [&](std::int32_t l) -> std::int32_t* {
-    const machine::NodeId node = machine_.links[index(l)].from;
-    return machine_.nodes[index(node)].switch_model.queue > 0 ? &first_of[index(node)] : nullptr;
+    const machine::NodeId node = device_.machine.links[index(l)].from;
+    return device_.machine.nodes[index(node)].switch_model.queue > 0 ? &first_of[index(node)]
+                                                                     : nullptr;
   };
   std::vector<std::vector<std::vector<std::int32_t>>> shares(count);  // by worker, level
   for (std::size_t level = 0; level < levels.size(); ++level) {
@@ -75,7 +77,7 @@ void Line::divide(const std::vector<std::vector<std::int32_t>>& levels) {
   }
   busy_merges_.resize(worker_of_word_.size());
   merges_.resize(worker_of_word_.size() * 64);
-  if (!fabric_.arbiters.empty()) queued_.resize(merges_.size(), -1);
+  if (!device_.fabric.arbiters.empty()) queued_.resize(merges_.size(), -1);
   for (const std::vector<std::int32_t>& level : levels) {
     for (const std::int32_t l : level) {
       if (link_queue(l) == nullptr) continue;
@@ -180,7 +182,7 @@ void Line::do_round(std::int64_t round) {
       run_io_out(rank, round);
     }
   });
-  if (options_.replay != nullptr) put_in(round);
+  if (device_.options.replay != nullptr) put_in(round);
   const auto run_levels = [&](std::size_t begin, std::size_t end) {
     for (std::size_t level = begin; level < end; ++level)
       by_all([this, level, round](Worker& worker) { run_links(worker, level, round); });
@@ -194,10 +196,10 @@ void Line::do_round(std::int64_t round) {
   }
   run_levels(switches_at_, workers_.front().words.size());
   if (team_ != nullptr) {
-    const std::int64_t hops = tallies_.hops();
+    const std::int64_t hops = device_.tallies.hops();
     few_ = hops - std::exchange(hops_before_, hops) < kFewHops;
   }
-  if (options_.replay == nullptr) return;
+  if (device_.options.replay == nullptr) return;
   put_in(round);  // behind signals that have just come
   for (const int rank : simulated_) run_ingress(rank, round);
 }
@@ -223,25 +225,26 @@ void Line::run_links(Worker& worker, std::size_t level, std::int64_t round) {
 
 void Line::look_behind_round(std::int64_t round) {
   now_ = round << shift_;
-  look_for_progress(tallies_.take_events());
-  if (sampling_ != nullptr) sample((round + 1) << shift_);
+  look_for_progress(device_.tallies.take_events());
+  if (device_.sampling != nullptr) skips_.sample((round + 1) << shift_);
 }
 
 Result Line::run() {
   start();
   constexpr std::uint32_t kRoundsUntilTold = 16;
-  for (std::uint32_t rounds = 1; !all_done(); ++rounds) {
+  for (std::uint32_t rounds = 1; !host_.all_done(); ++rounds) {
     skip_polls();
     const std::int64_t round = next_round();
     if (round == INT64_MAX) report_deadlock();
     if (rounds % kRoundsUntilTold == 0) tell(round << shift_);
     do_round(round);
-    if (!all_done()) look_behind_round(round);
+    if (!host_.all_done()) look_behind_round(round);
   }
   // What nobody waits for is still on its way: it counts, but takes no time.
   for (std::int64_t round = next_round(); round != INT64_MAX; round = next_round()) do_round(round);
   count_links();
-  if (options_.record != nullptr) *options_.record = in_order(std::move(*options_.record));
+  if (device_.options.record != nullptr)
+    *device_.options.record = in_order(std::move(*device_.options.record));
   Result done = result();
   done.visited_hops -= hops_skipped_;
   return done;

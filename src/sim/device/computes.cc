@@ -1,12 +1,14 @@
-// Cores: computes, and the steps of a matrix product that a workgroup has under way.
+#include "sim/device/computes.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "machine/devices/gemm_model.h"
-#include "sim/device/cores.h"
+#include "sim/device/host.h"
+#include "sim/device/wavefronts.h"
 #include "sim/model/compute_time.h"
+#include "sim/sampled/sampling.h"
 
 namespace hemiola::sim {
 namespace {
@@ -15,13 +17,13 @@ using program::Primitive;
 
 }  // namespace
 
-Server& Cores::matrix_units(const Workgroup& group) {
-  return fabric_.servers[index(fabric_.gpu_base[index(group.rank)] +
-                               fabric_.layout[index(group.rank)]->cu_alu + group.cu)];
+Server& Computes::matrix_units(const Workgroup& group) {
+  return device_.server(device_.fabric.gpu_base[index(group.rank)] +
+                        device_.layout(group.rank).cu_alu + group.cu);
 }
 
 /// They take what comes in its order; when they are through with it.
-std::int64_t Cores::use_matrix_units(const Workgroup& group, Time time, std::int64_t now) {
+std::int64_t Computes::use_matrix_units(const Workgroup& group, Time time, std::int64_t now) {
   if (time.fs <= 0) return now;
   Server& alu = matrix_units(group);
   alu.free = std::max(now, alu.free) + time.fs;
@@ -30,39 +32,40 @@ std::int64_t Cores::use_matrix_units(const Workgroup& group, Time time, std::int
 }
 
 // One that the wavefront waits for.
-bool Cores::compute(std::int32_t id, const Primitive& primitive, std::int64_t now) {
-  Wave& wave = waves_[index(id)];
+bool Computes::compute(std::int32_t id, const Primitive& primitive, std::int64_t now) {
+  Wave& wave = device_.wave(id);
   if (wave.step == 1) return false;
   wave.step = 1;
-  const Workgroup& group = groups_[index(wave.workgroup)];
-  const Time time = compute_time(machine_.model(group.rank), primitive, primitive.type);
+  const Workgroup& group = device_.group(wave.workgroup);
+  const Time time = compute_time(device_.model(group.rank), primitive, primitive.type);
   const std::int64_t end = use_matrix_units(group, time, now);
   if (end == now) return false;
   wave.spent.charge(Reason::compute, end - now);
-  push(end, kWave, id, 0, wave.tag);
+  transport_.push(end, kWave, id, 0, wave.tag);
   wave.waiting = Waiting::compute;
   return true;
 }
 
 // --- Steps: operands are posted, then the compute that starts when the last of them is there.
 
-ProductStep& Cores::product_step(Workgroup& group, std::int32_t number) {
+ProductStep& Computes::product_step(Workgroup& group, std::int32_t number) {
   const std::size_t at = index(number - group.first_step);
   if (at >= group.steps.size()) group.steps.resize(at + 1);
   return group.steps[at];
 }
 
-void Cores::post_loads(std::int32_t id, const Step& step, std::int64_t now) {
-  const Wave& wave = waves_[index(id)];
+void Computes::post_loads(std::int32_t id, const Step& step, std::int64_t now) {
+  const Wave& wave = device_.wave(id);
   const Primitive& primitive = step.primitive;
   const Granularity grain = step.grain;
   for (std::int64_t begin = wave.index * grain.wave; begin < primitive.bytes; begin += grain.group)
-    request_memory(id, primitive.src.front(), begin, std::min(begin + grain.wave, primitive.bytes),
-                   Intent::posted_load, false, now);
+    wavefronts_.request_memory(id, primitive.src.front(), begin,
+                               std::min(begin + grain.wave, primitive.bytes), Intent::posted_load,
+                               false, now);
 }
 
-void Cores::operand_loaded(std::int32_t id, const Request& request, std::int64_t now) {
-  Workgroup& group = groups_[index(id)];
+void Computes::operand_loaded(std::int32_t id, const Request& request, std::int64_t now) {
+  Workgroup& group = device_.group(id);
   ProductStep& step = product_step(group, request.epoch);
   if (--step.loads > 0) return;
   step.spent = request.spent;
@@ -70,19 +73,19 @@ void Cores::operand_loaded(std::int32_t id, const Request& request, std::int64_t
 }
 
 // A wavefront goes on while it has not posted more than the workgroup can hold.
-bool Cores::post_compute(std::int32_t id, const Primitive& primitive, std::int64_t now) {
-  Wave& wave = waves_[index(id)];
+bool Computes::post_compute(std::int32_t id, const Primitive& primitive, std::int64_t now) {
+  Wave& wave = device_.wave(id);
   if (wave.step == 1) return false;
   wave.step = 1;
-  Workgroup& group = groups_[index(wave.workgroup)];
+  Workgroup& group = device_.group(wave.workgroup);
   ProductStep& step = product_step(group, wave.product_step++);
   step.spent = wave.spent;
   if (++step.posted == group.movers) {
-    if (sampling_ != nullptr && &step == &group.steps.front())
-      sampling_->begin_steps(wave.workgroup, now);
-    const machine::GpuModel& model = machine_.model(group.rank);
+    if (device_.sampling != nullptr && &step == &group.steps.front())
+      device_.sampling->begin_steps(wave.workgroup, now);
+    const machine::GpuModel& model = device_.model(group.rank);
     step.time = compute_time(model, primitive, primitive.type);
-    const program::Op& op = program_.bodies()[index(group.body)].ops[index(primitive.op)];
+    const program::Op& op = device_.op_of(group, primitive);
     if (!op.dst.empty()) step.time += epilogue_time(model, primitive.product, primitive.type);
     step.sustained = sustained_time(model, primitive, primitive.type);
     start_computes(wave.workgroup, now);
@@ -92,15 +95,15 @@ bool Cores::post_compute(std::int32_t id, const Primitive& primitive, std::int64
   return true;
 }
 
-std::int64_t Cores::stages(const Workgroup& group) const {
-  const std::int32_t own = program_.kernels()[index(kernels_[index(group.kernel)].kernel)].stages;
-  return own > 0 ? own : machine_.model(group.rank).gemm_stages;
+std::int64_t Computes::stages(const Workgroup& group) const {
+  const std::int32_t own = device_.code_of(group).stages;
+  return own > 0 ? own : device_.model(group.rank).gemm_stages;
 }
 
 // In the order of the steps, whichever has its operands first: those that had them before waited
 // for what the first of them waited for.
-void Cores::start_computes(std::int32_t id, std::int64_t now) {
-  Workgroup& group = groups_[index(id)];
+void Computes::start_computes(std::int32_t id, std::int64_t now) {
+  Workgroup& group = device_.group(id);
   std::optional<LatencyBreakdown> until_now;
   for (ProductStep& step : group.steps) {
     if (step.started) continue;
@@ -110,46 +113,48 @@ void Cores::start_computes(std::int32_t id, std::int64_t now) {
     step.spent = *until_now;
     std::int64_t end =
         std::max({now + 1, use_matrix_units(group, step.time, now), limit_power(group, step, now)});
-    if (sampling_ != nullptr) end = sampling_->end_of_step(id, now, end);
+    if (device_.sampling != nullptr) end = device_.sampling->end_of_step(id, now, end);
     step.spent.charge(Reason::compute, end - now);
-    push(end, kComputed, id, 0, waves_[index(group.first_wave)].tag);
+    transport_.push(end, kComputed, id, 0, device_.wave(group.first_wave).tag);
   }
 }
 
 // As in the model of products, the steps of all workgroups do no more than the device sustains once
 // a burst of them is over.
-std::int64_t Cores::limit_power(const Workgroup& group, const ProductStep& step, std::int64_t now) {
+std::int64_t Computes::limit_power(const Workgroup& group, const ProductStep& step,
+                                   std::int64_t now) {
   if (step.sustained.fs <= 0) return now;
-  const std::int64_t through = ranks_[index(group.rank)].power.step(
-      now, step.time.fs, step.sustained.fs, machine_.model(group.rank).gemm_burst_time.fs);
+  const std::int64_t through = device_.rank(group.rank)
+                                   .power.step(now, step.time.fs, step.sustained.fs,
+                                               device_.model(group.rank).gemm_burst_time.fs);
   if (through == now) return now;
   Server& alu = matrix_units(group);
   return alu.free = std::max(alu.free, through);
 }
 
 // The oldest step is through: its place is free, and those who waited for that or for all learn it.
-void Cores::computed(std::int32_t id, std::int64_t now) {
-  Workgroup& group = groups_[index(id)];
+void Computes::computed(std::int32_t id, std::int64_t now) {
+  Workgroup& group = device_.group(id);
   const LatencyBreakdown spent = std::move(group.steps.front().spent);
   group.steps.pop_front();
   ++group.first_step;
-  if (sampling_ != nullptr) sampling_->end_step(id, now, !group.steps.empty());
-  const std::int64_t latency = machine_.model(group.rank).sync_barrier_latency.fs;
+  if (device_.sampling != nullptr) device_.sampling->end_step(id, now, !group.steps.empty());
+  const std::int64_t latency = device_.model(group.rank).sync_barrier_latency.fs;
   for (std::int32_t w = group.first_wave; w < group.first_wave + group.waves; ++w) {
-    Wave& wave = waves_[index(w)];
+    Wave& wave = device_.wave(w);
     if (wave.waiting != Waiting::stage || wave.product_step - group.first_step >= stages(group))
       continue;
     wave.waiting = Waiting::running;
     wave.spent = spent;
     wave.spent.charge(Reason::barrier, latency);
-    push(now + latency, kWave, w, 0, wave.tag);
+    transport_.push(now + latency, kWave, w, 0, wave.tag);
   }
   if (!group.steps.empty()) return;
-  if (group.finished == group.waves) workgroup_done(id, spent, now);
+  if (group.finished == group.waves) host_.workgroup_done(id, spent, now);
   if (group.joining < 0) return;
   const std::int32_t last = std::exchange(group.joining, -1);
-  waves_[index(last)].spent = spent;
-  release_sync(last, *step_of(waves_[index(last)]), now);
+  device_.wave(last).spent = spent;
+  wavefronts_.release_sync(last, *wavefronts_.step_of(device_.wave(last)), now);
 }
 
 }  // namespace hemiola::sim

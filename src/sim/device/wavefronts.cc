@@ -1,11 +1,18 @@
-// Cores: wavefronts interpret the primitives of their workgroup.
+#include "sim/device/wavefronts.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "program/semantics/barrier.h"
 #include "program/semantics/costs.h"
-#include "sim/device/cores.h"
+#include "sim/device/computes.h"
+#include "sim/device/copy_engines.h"
+#include "sim/device/host.h"
+#include "sim/device/issue.h"
+#include "sim/device/skips.h"
+#include "sim/device/sync.h"
+#include "sim/device/tracing.h"
+#include "sim/model/large_code.h"
 
 namespace hemiola::sim {
 namespace {
@@ -20,7 +27,7 @@ using program::Span;
 // --- The window of primitives that a workgroup's wavefronts are at.
 
 // The step at a position behind those in the window; nullptr: the primitives end before it.
-Step* Cores::next_step(Workgroup& group, std::int64_t position) {
+Step* Wavefronts::next_step(Workgroup& group, std::int64_t position) {
   while (position - group.first >= static_cast<std::int64_t>(group.window.size())) {
     if (group.ended) return nullptr;
     Step& step = group.window.add();
@@ -36,14 +43,14 @@ Step* Cores::next_step(Workgroup& group, std::int64_t position) {
     begin(group, step);
     if (step.primitive.kind != PrimitiveKind::move) continue;
     step.grain = granularity(group, step.primitive);
-    if (sampling_ != nullptr) find_kind(group, step);
+    if (device_.sampling != nullptr) skips_.find_kind(group, step);
   }
   return &group.window[index(position - group.first)];
 }
 
 // Moves, posted computes and syncs are of all; the rest is done by the first wavefront, signals by
 // the one that does nothing else where there is one.
-void Cores::begin(const Workgroup& group, Step& step) {
+void Wavefronts::begin(const Workgroup& group, Step& step) {
   const Primitive& primitive = step.primitive;
   step.first_wave = 0;
   step.waves = 1;
@@ -72,9 +79,9 @@ void Cores::begin(const Workgroup& group, Step& step) {
   step.flow = {};
 }
 
-void Cores::expand_barrier(Workgroup& group, Step& step) {
-  auto parts =
-      program::parts_of_barrier(step.primitive, group.rank, barrier_base_, group.barrier_rounds);
+void Wavefronts::expand_barrier(Workgroup& group, Step& step) {
+  auto parts = program::parts_of_barrier(step.primitive, group.rank, device_.barrier_base,
+                                         group.barrier_rounds);
   step.primitive = std::move(parts.front());
   begin(group, step);
   for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -84,7 +91,7 @@ void Cores::expand_barrier(Workgroup& group, Step& step) {
   }
 }
 
-void Cores::pass(Workgroup& group, Wave& wave, Step& step, std::int64_t now) {
+void Wavefronts::pass(Workgroup& group, Wave& wave, Step& step, std::int64_t now) {
   ++wave.position;
   wave.step = 0;
   wave.waiting = Waiting::running;
@@ -92,9 +99,9 @@ void Cores::pass(Workgroup& group, Wave& wave, Step& step, std::int64_t now) {
 }
 
 // What all have passed leaves the window.
-void Cores::drop_passed(Workgroup& group, std::int64_t now) {
+void Wavefronts::drop_passed(Workgroup& group, std::int64_t now) {
   while (!group.window.empty() && group.window.front().left == 0) {
-    if (tracing()) show_step(group, group.window.front(), now);
+    if (device_.tracing()) tracing_.show_step(group, group.window.front(), now);
     group.window.pop_front();
     ++group.first;
   }
@@ -102,9 +109,9 @@ void Cores::drop_passed(Workgroup& group, std::int64_t now) {
 
 // --- One wavefront, until it has to wait.
 
-void Cores::run_wave(std::int32_t id, std::int64_t now) {
-  Wave& wave = waves_[index(id)];
-  Workgroup& group = groups_[index(wave.workgroup)];
+void Wavefronts::run_wave(std::int32_t id, std::int64_t now) {
+  Wave& wave = device_.wave(id);
+  Workgroup& group = device_.group(wave.workgroup);
   for (;;) {
     wave.waiting = Waiting::running;
     Step* step = step_of(wave);
@@ -120,8 +127,8 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
     if (step->begin < 0) step->begin = now;
     const bool starts = wave.step == 0 && program::begins_operation(wave.last_op, primitive);
     if (starts || wave.fetching) {
-      const bool bare = program_.kernels()[index(kernels_[index(group.kernel)].kernel)].bare;
-      const machine::GpuModel& model = machine_.model(group.rank);
+      const bool bare = device_.code_of(group).bare;
+      const machine::GpuModel& model = device_.model(group.rank);
       const std::int64_t own = starts ? program::operation_overhead(model, bare, primitive).fs : 0;
       if (starts) want_code(group, primitive);
       wave.last_op = primitive.op;
@@ -131,7 +138,7 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
       if (overhead > 0 || wave.fetching) {
         wave.spent.charge(Reason::issue, own);
         wave.spent.charge(Reason::software, overhead - own);
-        push(now + overhead, kWave, id, 0, wave.tag);
+        transport_.push(now + overhead, kWave, id, 0, wave.tag);
         return;
       }
     }
@@ -148,19 +155,19 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
         arrive(id, *step, 1, now);
         break;
       case PrimitiveKind::signal:
-        waits = start_signal(id, *step, now);
+        waits = sync_.start_signal(id, *step, now);
         break;
       case PrimitiveKind::wait:
-        waits = start_wait(id, *step, now);
+        waits = sync_.start_wait(id, *step, now);
         break;
       case PrimitiveKind::fence:
       case PrimitiveKind::post: {
-        if (wave.step == 0 && waits_for_stores(id, now)) return;
+        if (wave.step == 0 && sync_.waits_for_stores(id, now)) return;
         if (wave.step == 0) {
           wave.step = 1;
-          if (fence(id, true, now)) return;
+          if (sync_.fence(id, true, now)) return;
         }
-        if (primitive.kind == PrimitiveKind::post) post(id, primitive, now);
+        if (primitive.kind == PrimitiveKind::post) copy_engines_.post(id, primitive, now);
         break;
       }
       case PrimitiveKind::flush:
@@ -171,7 +178,8 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
         }
         break;
       case PrimitiveKind::compute:
-        waits = primitive.posted ? post_compute(id, primitive, now) : compute(id, primitive, now);
+        waits = primitive.posted ? computes_.post_compute(id, primitive, now)
+                                 : computes_.compute(id, primitive, now);
         break;
       case PrimitiveKind::barrier:
         break;  // expanded
@@ -182,7 +190,7 @@ void Cores::run_wave(std::int32_t id, std::int64_t now) {
 }
 
 // Those of a workgroup that go on at the same time, one after the other.
-void Cores::run_waves(std::int32_t first, std::int32_t count, std::int64_t now) {
+void Wavefronts::run_waves(std::int32_t first, std::int32_t count, std::int64_t now) {
   const std::int32_t end = first + count;
   while (first < end) {
     const std::int32_t idle = pass_idle(first, end, now);
@@ -194,15 +202,15 @@ void Cores::run_waves(std::int32_t first, std::int32_t count, std::int64_t now) 
 // Wavefronts behind the first one for which there is nothing to move do the same, and that at once:
 // they go on to the next sync. How many do, from `id` on; 0: it has something else to do. Most
 // wavefronts of a call of few bytes are such.
-std::int32_t Cores::pass_idle(std::int32_t id, std::int32_t end, std::int64_t now) {
-  const Wave& wave = waves_[index(id)];
-  Workgroup& group = groups_[index(wave.workgroup)];
+std::int32_t Wavefronts::pass_idle(std::int32_t id, std::int32_t end, std::int64_t now) {
+  const Wave& wave = device_.wave(id);
+  Workgroup& group = device_.group(wave.workgroup);
   const std::int32_t count = std::min(end, group.first_wave + group.movers) - id;
   if (wave.index == 0 || count < 2 || wave.fetching || now < group.code_ready ||
       group.code_pieces > 0)
     return 0;
-  const program::Kernel& kernel = program_.kernels()[index(kernels_[index(group.kernel)].kernel)];
-  const bool bare = kernel.bare || machine_.model(group.rank).sync_op_overhead.fs <= 1;
+  const program::Kernel& kernel = device_.code_of(group);
+  const bool bare = kernel.bare || device_.model(group.rank).sync_op_overhead.fs <= 1;
   const std::int64_t from = std::max(wave.position, group.first);
   std::int32_t op = wave.last_op;
   std::int64_t position = from;
@@ -222,7 +230,7 @@ std::int32_t Cores::pass_idle(std::int32_t id, std::int32_t end, std::int64_t no
     if (!bare || (!group.fetched && kernel.large_code > 0)) return 0;
   }
   for (std::int32_t w = id; w < id + count; ++w) {
-    Wave& other = waves_[index(w)];
+    Wave& other = device_.wave(w);
     other.position = position;
     other.last_op = op;
     other.step = 1;
@@ -242,10 +250,10 @@ std::int32_t Cores::pass_idle(std::int32_t id, std::int32_t end, std::int64_t no
 
 // `count` wavefronts are at a sync, `id` came last. The last one to arrive releases all, once the
 // computes that they posted have ended.
-void Cores::arrive(std::int32_t id, Step& step, std::int32_t count, std::int64_t now) {
+void Wavefronts::arrive(std::int32_t id, Step& step, std::int32_t count, std::int64_t now) {
   step.arrived += count;
   if (step.arrived < step.waves) return;
-  Workgroup& group = groups_[index(waves_[index(id)].workgroup)];
+  Workgroup& group = device_.group(device_.wave(id).workgroup);
   if (group.steps.empty())
     release_sync(id, step, now);
   else
@@ -254,16 +262,16 @@ void Cores::arrive(std::int32_t id, Step& step, std::int32_t count, std::int64_t
 
 // Stores after a sync of movers only are not those that a signal is still waiting for, nor need it
 // wait for more: the epoch ends with a sync of all.
-void Cores::release_sync(std::int32_t id, const Step& step, std::int64_t now) {
-  Wave& wave = waves_[index(id)];
-  Workgroup& group = groups_[index(wave.workgroup)];
-  const std::int64_t latency = machine_.model(group.rank).sync_barrier_latency.fs;
+void Wavefronts::release_sync(std::int32_t id, const Step& step, std::int64_t now) {
+  Wave& wave = device_.wave(id);
+  Workgroup& group = device_.group(wave.workgroup);
+  const std::int64_t latency = device_.model(group.rank).sync_barrier_latency.fs;
   LatencyBreakdown spent = wave.spent;
   spent.charge(Reason::barrier, latency);
-  unacknowledged(group, wave.epoch);
+  Issue::unacknowledged(group, wave.epoch);
   const std::int32_t count = step.waves;
   for (std::int32_t w = group.first_wave; w < group.first_wave + count; ++w) {
-    Wave& other = waves_[index(w)];
+    Wave& other = device_.wave(w);
     other.spent = spent;
     if (count == group.waves) {
       ++other.epoch;
@@ -277,29 +285,60 @@ void Cores::release_sync(std::int32_t id, const Step& step, std::int64_t now) {
   }
 }
 
+// --- Code of large kernels.
+
+// The first wavefront that comes to an operation that needs it asks for the code, for all.
+void Wavefronts::want_code(Workgroup& group, const program::Primitive& primitive) {
+  const KernelRun& run = device_.kernel(group.kernel);
+  const program::Kernel& kernel = device_.program.kernels()[index(run.kernel)];
+  const program::Op& op = device_.op_of(group, primitive);
+  if (group.fetched || !needs_large_code(*device_.program.frame(run.frame).program, kernel, op))
+    return;
+  group.fetched = true;
+  const machine::GpuModel& model = device_.model(group.rank);
+  if ((model.cu_code_fetch + model.cu_code_fetch_interval).fs > 1)
+    group.code_pieces = kernel.large_code * kCodePieces;
+}
+
+// The next piece of it, once the last one is there. The pieces of workgroups that fetch at the same
+// time alternate, so that these end together.
+void Wavefronts::fetch_code(Workgroup& group, std::int64_t now) {
+  const machine::GpuModel& model = device_.model(group.rank);
+  while (group.code_pieces > 0 && group.code_ready <= now) {
+    const std::int64_t piece = --group.code_pieces % kCodePieces;
+    const auto share = [&](Time all) {
+      return all.fs * (piece + 1) / kCodePieces - all.fs * piece / kCodePieces;
+    };
+    std::int64_t& free = device_.rank(group.rank).code_fetches;
+    free = std::max(free, now) + share(model.cu_code_fetch_interval);
+    group.code_ready = free + share(model.cu_code_fetch);
+  }
+}
+
 // --- Moves: thread t owns the bytes g (t + k T); g is 16 B, less where packets carry flags.
 
-Granularity Cores::granularity(const Workgroup& group, const Primitive& primitive) const {
-  const std::int64_t grain = program_.kernels()[index(kernels_[index(group.kernel)].kernel)].grain;
+Granularity Wavefronts::granularity(const Workgroup& group, const Primitive& primitive) const {
+  const std::int64_t grain = device_.code_of(group).grain;
   const std::int64_t wave =
-      program::data_per_thread(primitive, grain) * machine_.model(group.rank).cu_wavefront_size;
+      program::data_per_thread(primitive, grain) * device_.model(group.rank).cu_wavefront_size;
   return {wave, wave * group.movers};
 }
 
-std::int64_t Cores::unroll(const Workgroup& group) const {
-  const std::int32_t own = program_.kernels()[index(kernels_[index(group.kernel)].kernel)].unroll;
-  return std::max<std::int64_t>(1, own > 0 ? own : machine_.model(group.rank).cu_unroll);
+std::int64_t Wavefronts::unroll(const Workgroup& group) const {
+  const std::int32_t own = device_.code_of(group).unroll;
+  return std::max<std::int64_t>(1, own > 0 ? own : device_.model(group.rank).cu_unroll);
 }
 
 // Steps: 0 start, 1 loads in flight, 2 reducing, 3 stores being issued, 5 batches passed over,
 // 4 LL128 lines loaded again:
 // the threads that see flags poll for all, which then load what has arrived (NCCL's prims_ll128.h).
-bool Cores::move(std::int32_t id, const Step& step, std::int64_t now) {
-  Wave& wave = waves_[index(id)];
+bool Wavefronts::move(std::int32_t id, const Step& step, std::int64_t now) {
+  Wave& wave = device_.wave(id);
   const Primitive& primitive = step.primitive;
   const Granularity grain = step.grain;
   if (primitive.posted) {
-    if (sampling_ == nullptr || !skip_loads(id, step, now)) post_loads(id, step, now);
+    if (device_.sampling == nullptr || !skips_.skip_loads(id, step, now))
+      computes_.post_loads(id, step, now);
     return false;
   }
   if (wave.step == 0) wave.next = wave.index * grain.wave;
@@ -308,18 +347,19 @@ bool Cores::move(std::int32_t id, const Step& step, std::int64_t now) {
     return true;
   }
   if (wave.step == 3)  // the last store of the batch has been issued
-    wave.next += grain.group * unroll(groups_[index(wave.workgroup)]);
-  if (sampling_ != nullptr && step.kind >= 0 && sample_batch(id, step, now)) return true;
+    wave.next += grain.group * unroll(device_.group(wave.workgroup));
+  if (device_.sampling != nullptr && step.kind >= 0 && skips_.sample_batch(id, step, now))
+    return true;
   if (wave.next >= primitive.bytes) return false;
   wave.step = 1;
   issue_loads(id, step, now);
   return true;
 }
 
-void Cores::issue_loads(std::int32_t id, const Step& step, std::int64_t now) {
+void Wavefronts::issue_loads(std::int32_t id, const Step& step, std::int64_t now) {
   const Primitive& primitive = step.primitive;
-  Wave& wave = waves_[index(id)];
-  const Workgroup& group = groups_[index(wave.workgroup)];
+  Wave& wave = device_.wave(id);
+  const Workgroup& group = device_.group(wave.workgroup);
   const Granularity grain = step.grain;
   const std::int64_t unroll = this->unroll(group);
   wave.waiting = Waiting::loads;
@@ -338,9 +378,9 @@ void Cores::issue_loads(std::int32_t id, const Step& step, std::int64_t now) {
   if (--wave.in_flight == 0) after_loads(id, now);
 }
 
-void Cores::after_loads(std::int32_t id, std::int64_t now) {
-  Wave& wave = waves_[index(id)];
-  const Workgroup& group = groups_[index(wave.workgroup)];
+void Wavefronts::after_loads(std::int32_t id, std::int64_t now) {
+  Wave& wave = device_.wave(id);
+  const Workgroup& group = device_.group(wave.workgroup);
   const Step& step = *step_of(wave);
   const Primitive& primitive = step.primitive;
   const bool polled = wave.step == 1 && std::ranges::any_of(primitive.src, [](const Span& s) {
@@ -353,33 +393,33 @@ void Cores::after_loads(std::int32_t id, std::int64_t now) {
   }
   if (primitive.src.size() > 1) {
     const Granularity grain = step.grain;
-    const machine::GpuModel& model = machine_.model(group.rank);
+    const machine::GpuModel& model = device_.model(group.rank);
     const std::int64_t unroll = this->unroll(group);
     std::int64_t bytes = 0;
     for (std::int64_t u = 0; u < unroll; ++u) {
       const std::int64_t begin = wave.next + u * grain.group;
       bytes += std::max<std::int64_t>(0, std::min(begin + grain.wave, primitive.bytes) - begin);
     }
-    Server& alu = matrix_units(group);
+    Server& alu = computes_.matrix_units(group);
     const std::int64_t service =
         program::reduce_time(model, primitive.type, bytes, std::ssize(primitive.src)).fs;
     alu.free = std::max(now, alu.free) + service;
     alu.busy += service;
     ++alu.requests;
-    ++tally().counters.hops;
+    ++device_.counters().hops;
     wave.spent.charge(Reason::compute, alu.free - now);
     wave.waiting = Waiting::compute;
     wave.step = 2;
-    push(alu.free, kWave, id, 0, wave.tag);
+    transport_.push(alu.free, kWave, id, 0, wave.tag);
     return;
   }
   issue_stores(id, step, now);
 }
 
-void Cores::issue_stores(std::int32_t id, const Step& step, std::int64_t now) {
+void Wavefronts::issue_stores(std::int32_t id, const Step& step, std::int64_t now) {
   const Primitive& primitive = step.primitive;
-  Wave& wave = waves_[index(id)];
-  const Workgroup& group = groups_[index(wave.workgroup)];
+  Wave& wave = device_.wave(id);
+  const Workgroup& group = device_.group(wave.workgroup);
   const Granularity grain = step.grain;
   const std::int64_t unroll = this->unroll(group);
   wave.step = 3;
@@ -404,30 +444,30 @@ void Cores::issue_stores(std::int32_t id, const Step& step, std::int64_t now) {
 
 // The requests of one instruction: one per line that data bytes [begin, end) of the span touch, row
 // by row.
-void Cores::request_memory(std::int32_t id, const Span& span, std::int64_t begin, std::int64_t end,
-                           Intent intent, bool last, std::int64_t now) {
-  const std::int64_t start = addresses_.start_of(span);
+void Wavefronts::request_memory(std::int32_t id, const Span& span, std::int64_t begin,
+                                std::int64_t end, Intent intent, bool last, std::int64_t now) {
+  const std::int64_t start = device_.addresses.start_of(span);
   if (span.access == Access::ll128) {
-    request_bytes(id, span, start + begin / 120 * 128, start + (end + 119) / 120 * 128, intent,
-                  last, now);
+    issue_.request_bytes(id, span, start + begin / 120 * 128, start + (end + 119) / 120 * 128,
+                         intent, last, now);
   } else if (is_packet(span.access)) {
-    request_bytes(id, span, start + program::memory_offset(begin, span.access),
-                  start + program::memory_offset(end, span.access), intent, last, now);
+    issue_.request_bytes(id, span, start + program::memory_offset(begin, span.access),
+                         start + program::memory_offset(end, span.access), intent, last, now);
   } else {
     const std::int64_t moved = start - span.offset;
     span.each_part(begin, end, [&](std::int64_t offset, std::int64_t data, std::int64_t bytes) {
-      request_bytes(id, span, moved + offset, moved + offset + bytes, intent,
-                    last && data + bytes == end, now);
+      issue_.request_bytes(id, span, moved + offset, moved + offset + bytes, intent,
+                           last && data + bytes == end, now);
     });
   }
 }
 
-void Cores::finish_wave(std::int32_t id, std::int64_t now) {
-  Wave& wave = waves_[index(id)];
+void Wavefronts::finish_wave(std::int32_t id, std::int64_t now) {
+  Wave& wave = device_.wave(id);
   wave.waiting = Waiting::finished;
-  Workgroup& group = groups_[index(wave.workgroup)];
+  Workgroup& group = device_.group(wave.workgroup);
   if (++group.finished == group.waves && group.steps.empty())
-    workgroup_done(wave.workgroup, wave.spent, now);
+    host_.workgroup_done(wave.workgroup, wave.spent, now);
 }
 
 }  // namespace hemiola::sim

@@ -1,15 +1,10 @@
-// Cores: queues of copies that a host stream gives to the copy engines of its rank
-// (StreamItem::Kind::engine). A queue does one item after the other: a submission of copies until
-// all of them are complete, a flag behind the copies before it, a wait until the flags are there.
-//
-// The phases of a submission (docs/model.md): control by a host thread, schedule, the copies, sync.
-// What was prelaunched has the first two behind it. With Options::one_host one thread does the
-// control phases of all ranks one after the other, and sees one completion after the other.
+#include "sim/device/copy_queues.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "sim/device/cores.h"
+#include "sim/device/copy_engines.h"
+#include "sim/device/host.h"
 #include "sim/model/host_streams.h"
 #include "sim/result/trace.h"
 
@@ -39,33 +34,35 @@ void add_legs(std::vector<CopyLeg>& legs, const Primitive& copy) {
                     .beside = d > 0});
 }
 
-void Cores::make_queue(int rank, std::int32_t stream, const program::StreamItem& item) {
+std::int32_t CopyQueues::make_queue(int rank, std::int32_t stream,
+                                    const program::StreamItem& item) {
   CopyQueue& queue = queues_.emplace_back();
   queue.rank = rank;
   queue.stream = stream;
   queue.body = item.index;
   queue.frame = item.frame;
   queue.prelaunched = item.prelaunched;
-  if (program_.linked() == nullptr)
-    queue.cursor = std::make_unique<program::Cursor>(program_, rank, item.index);
+  if (device_.program.linked() == nullptr)
+    queue.cursor = std::make_unique<program::Cursor>(device_.program, rank, item.index);
+  return static_cast<std::int32_t>(queues_.size()) - 1;
 }
 
-void Cores::start_queue(std::int32_t id, std::int64_t now, const LatencyBreakdown& spent) {
+void CopyQueues::start_queue(std::int32_t id, std::int64_t now, const LatencyBreakdown& spent) {
   CopyQueue& queue = queues_[index(id)];
-  begin_walk(queue.cursor, program_, ranks_[index(queue.rank)], queue.rank, queue.body,
+  begin_walk(queue.cursor, device_.program, device_.rank(queue.rank), queue.rank, queue.body,
              queue.frame);
   queue.spent = spent;
   queue.held = queue.copied = false;
   if (!queue.prelaunched) return next_of_queue(id, now);
   // The poll that its turn ends.
   const std::int64_t interval =
-      std::max<std::int64_t>(1, machine_.model(queue.rank).sync_poll_interval.fs);
+      std::max<std::int64_t>(1, device_.model(queue.rank).sync_poll_interval.fs);
   queue.spent.charge(Reason::poll, interval);
-  push(now + interval, kQueue, id);
+  transport_.push(now + interval, kQueue, id);
 }
 
 /// Does what takes no time and starts what does.
-void Cores::next_of_queue(std::int32_t id, std::int64_t now) {
+void CopyQueues::next_of_queue(std::int32_t id, std::int64_t now) {
   CopyQueue& queue = queues_[index(id)];
   while (std::exchange(queue.held, false) || queue.cursor->next(queue.primitive)) {
     const bool copies = queue.primitive.kind == PrimitiveKind::move && !queue.primitive.remote;
@@ -94,26 +91,27 @@ void Cores::next_of_queue(std::int32_t id, std::int64_t now) {
   }
   if (!queue.legs.empty()) return submit(id, now);
   queue.primitive.semaphores.clear();
-  end_walk(queue.cursor, program_, ranks_[index(queue.rank)]);
-  if (!options_.one_host || !queue.copied)
-    return come_to(HostStep::finished, queue.rank, queue.stream, now, queue.spent);
+  end_walk(queue.cursor, device_.program, device_.rank(queue.rank));
+  if (!device_.options.one_host || !queue.copied)
+    return host_.come_to(HostStep::finished, queue.rank, queue.stream, now, queue.spent);
   const std::int64_t seen =
-      by_host(now, machine_.model(queue.rank).dma_completion_time.fs, queue.spent);
-  push(seen, kStreamNext, queue.rank, keep(queue.spent), static_cast<std::uint32_t>(queue.stream));
+      by_host(now, device_.model(queue.rank).dma_completion_time.fs, queue.spent);
+  transport_.push(seen, kStreamNext, queue.rank, device_.keep(queue.spent),
+                  static_cast<std::uint32_t>(queue.stream));
 }
 
 /// The one host thread works for `time`, as soon as it may: when it is through.
-std::int64_t Cores::by_host(std::int64_t now, std::int64_t time, LatencyBreakdown& spent) {
+std::int64_t CopyQueues::by_host(std::int64_t now, std::int64_t time, LatencyBreakdown& spent) {
   host_free_ = std::max(now, host_free_) + time;
   spent.charge(Reason::dma, host_free_ - now);
   return host_free_;
 }
 
 /// What the queue has gathered goes to the engine of its first copy.
-void Cores::submit(std::int32_t id, std::int64_t now) {
+void CopyQueues::submit(std::int32_t id, std::int64_t now) {
   CopyQueue& queue = queues_[index(id)];
-  const std::int32_t descriptor_id = descriptors_.take();
-  Descriptor& descriptor = descriptors_[index(descriptor_id)];
+  const std::int32_t descriptor_id = device_.descriptors.take();
+  Descriptor& descriptor = device_.descriptors[index(descriptor_id)];
   descriptor.rank = queue.rank;
   descriptor.queue = id;
   descriptor.src = queue.legs.front().src;
@@ -123,10 +121,10 @@ void Cores::submit(std::int32_t id, std::int64_t now) {
   if (queue.legs.size() > 1) descriptor.legs = queue.legs;
   queue.legs.clear();
   queue.copied = true;
-  const machine::GpuModel& model = machine_.model(queue.rank);
+  const machine::GpuModel& model = device_.model(queue.rank);
   std::int64_t handed_over = now + 1;
   descriptor.start_latency = queue.prelaunched ? 0 : model.dma_schedule_latency.fs;
-  if (!queue.prelaunched && options_.one_host) {
+  if (!queue.prelaunched && device_.options.one_host) {
     handed_over =
         by_host(now, std::max<std::int64_t>(1, model.dma_control_latency.fs), queue.spent);
   } else {
@@ -135,16 +133,16 @@ void Cores::submit(std::int32_t id, std::int64_t now) {
   }
   descriptor.spent = queue.spent;
   descriptor.flow.released_by = std::exchange(queue.released_by, 0);
-  push(handed_over, kEngine, engine_for(descriptor), descriptor_id,
-       static_cast<std::uint32_t>(queue.rank & 0xffff));
+  transport_.push(handed_over, kEngine, copy_engines_.engine_for(descriptor), descriptor_id,
+                  static_cast<std::uint32_t>(queue.rank & 0xffff));
 }
 
 /// What crosses a NIC.
-void Cores::queue_post(std::int32_t id, std::int64_t now) {
+void CopyQueues::queue_post(std::int32_t id, std::int64_t now) {
   CopyQueue& queue = queues_[index(id)];
   const Primitive& primitive = queue.primitive;
-  const std::int32_t descriptor_id = descriptors_.take();
-  Descriptor& descriptor = descriptors_[index(descriptor_id)];
+  const std::int32_t descriptor_id = device_.descriptors.take();
+  Descriptor& descriptor = device_.descriptors[index(descriptor_id)];
   descriptor.rank = queue.rank;
   descriptor.queue = id;
   if (primitive.bytes > 0) {
@@ -158,54 +156,63 @@ void Cores::queue_post(std::int32_t id, std::int64_t now) {
       primitive.bytes > 0 ? primitive.dst.front().rank : primitive.semaphores.front().rank;
   descriptor.spent = queue.spent;
   descriptor.flow.released_by = std::exchange(queue.released_by, 0);
-  const std::int32_t engine = engine_for(descriptor);
+  const std::int32_t engine = copy_engines_.engine_for(descriptor);
   const std::int64_t latency =
-      engines_[index(engine)].pipelined ? engines_[index(engine)].start_latency : 1;
-  descriptor.spent.charge(engines_[index(engine)].reason, latency);
-  push(now + latency, kEngine, engine, descriptor_id,
-       static_cast<std::uint32_t>(queue.rank & 0xffff));
+      device_.engines[index(engine)].pipelined ? device_.engines[index(engine)].start_latency : 1;
+  descriptor.spent.charge(device_.engines[index(engine)].reason, latency);
+  transport_.push(now + latency, kEngine, engine, descriptor_id,
+                  static_cast<std::uint32_t>(queue.rank & 0xffff));
 }
 
-void Cores::queue_flag(const CopyQueue& queue, program::SemaphoreId semaphore, std::int64_t now) {
+void CopyQueues::queue_flag(const CopyQueue& queue, program::SemaphoreId semaphore,
+                            std::int64_t now) {
   Descriptor descriptor;
   descriptor.rank = queue.rank;
   descriptor.flow.span = queue.span;
   descriptor.spent = queue.spent;
-  flag_of_copy(descriptor, queue.spent, semaphore, now);
+  copy_engines_.flag_of_copy(descriptor, queue.spent, semaphore, now);
+}
+
+void CopyQueues::copies_done(std::int32_t id, SpanId span, const LatencyBreakdown& spent,
+                             std::int64_t now) {
+  CopyQueue& queue = queues_[index(id)];
+  queue.span = span;
+  queue.spent = spent;
+  next_of_queue(id, now);
 }
 
 /// Whether all flags of the present wait are there; else the queue is told of the first that is
 /// not.
-bool Cores::queue_may_go_on(std::int32_t id) {
+bool CopyQueues::queue_may_go_on(std::int32_t id) {
   const Primitive& wait = queues_[index(id)].primitive;
   for (std::size_t s = 0; s < wait.semaphores.size(); ++s) {
     SemaphoreState& state =
-        gpu(wait.semaphores[s].rank).semaphores[index(wait.semaphores[s].index)];
+        device_.gpu(wait.semaphores[s].rank).semaphores[index(wait.semaphores[s].index)];
     if (state.value >= wait.values[s]) continue;
     state.queues.push_back(id);
     return false;
   }
   for (std::size_t s = 0; s < wait.semaphores.size(); ++s) {
     if (wait.consume)
-      gpu(wait.semaphores[s].rank).semaphores[index(wait.semaphores[s].index)].value -=
+      device_.gpu(wait.semaphores[s].rank).semaphores[index(wait.semaphores[s].index)].value -=
           wait.values[s];
   }
   return true;
 }
 
 /// A flag changed that queues wait for: the front end sees it with its next look.
-void Cores::wake_queues(SemaphoreState& semaphore, const LatencyBreakdown& cause, SpanId by,
-                        std::int64_t now) {
+void CopyQueues::wake_queues(SemaphoreState& semaphore, const LatencyBreakdown& cause, SpanId by,
+                             std::int64_t now) {
   for (const std::int32_t id : std::exchange(semaphore.queues, {})) {
     if (!queue_may_go_on(id)) continue;
     CopyQueue& queue = queues_[index(id)];
     const std::int64_t interval =
-        std::max<std::int64_t>(1, machine_.model(queue.rank).sync_poll_interval.fs);
+        std::max<std::int64_t>(1, device_.model(queue.rank).sync_poll_interval.fs);
     queue.spent = cause;
     queue.released_by = by;
     queue.spent.charge(Reason::poll, interval);
     queue.primitive.semaphores.clear();
-    push(now + interval, kQueue, id);
+    transport_.push(now + interval, kQueue, id);
   }
 }
 

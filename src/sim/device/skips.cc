@@ -1,15 +1,11 @@
-// Cores: what is passed over between the windows of a sampled run (sampling.h).
-//
-// Data are passed over, everything else goes on being simulated: signals, waits, barriers,
-// launches, dispatch, matrix units and the power limit. So a run that skips does all its
-// operations, in an order that its synchronisation allows.
+#include "sim/device/skips.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
 
-#include "sim/device/cores.h"
+#include "sim/device/wavefronts.h"
 #include "sim/result/period_shares.h"
 
 namespace hemiola::sim {
@@ -24,7 +20,7 @@ constexpr std::int64_t kLongMove = 16 << 10;
 }  // namespace
 
 // Which links are between a rank and its memory says how fast moves can be.
-void Cores::find_kind(const Workgroup& group, Step& step) {
+void Skips::find_kind(const Workgroup& group, Step& step) {
   const Primitive& primitive = step.primitive;
   step.kind = -1;
   step.way = Sampling::kOwn;
@@ -33,12 +29,12 @@ void Cores::find_kind(const Workgroup& group, Step& step) {
     if (is_multicast(span.access)) return 1;
     if (span.rank == group.rank) return 2;
     std::int32_t way = 3;
-    for (const machine::LinkId link : machine_.routes(group.rank, span.rank).path(0))
-      way = (way * kPrime + machine_.links[index(link)].link_class) & 0xFFFF;
+    for (const machine::LinkId link : device_.machine.routes(group.rank, span.rank).path(0))
+      way = (way * kPrime + device_.machine.links[index(link)].link_class) & 0xFFFF;
     return way;
   };
   bool remote = false;
-  MoveKind kind{kernels_[index(group.kernel)].kernel, primitive.posted ? 1 : 0, 0, 0};
+  MoveKind kind{device_.kernel(group.kernel).kernel, primitive.posted ? 1 : 0, 0, 0};
   for (const auto& [spans, at] : {std::pair(&primitive.src, 2), std::pair(&primitive.dst, 3)}) {
     for (const Span& span : *spans) {
       if (is_packet(span.access)) return;  // others wait for what is in the data
@@ -50,25 +46,25 @@ void Cores::find_kind(const Workgroup& group, Step& step) {
       kind[index(at)] = (kind[index(at)] * kPrime + place(span)) & 0xFFFFFF;
     }
   }
-  step.kind = sampling_->number_of(kind, remote);
+  step.kind = device_.sampling->number_of(kind, remote);
 }
 
 // Loads come over the last link of their way, stores go over the first: of several, any one stands
 // for all of them.
-std::int32_t Cores::way_of(int rank, const Span& span, bool write) {
+std::int32_t Skips::way_of(int rank, const Span& span, bool write) {
   if (is_multicast(span.access)) return Sampling::kEverywhere;
   const machine::Routes& routes =
-      write ? machine_.routes(rank, span.rank) : machine_.routes(span.rank, rank);
+      write ? device_.machine.routes(rank, span.rank) : device_.machine.routes(span.rank, rank);
   machine::LinkId least = INT32_MAX;
   for (std::int32_t p = 0; p < routes.count; ++p)
     least = std::min(least, write ? routes.path(p).front() : routes.path(p).back());
-  return sampling_->way_over(rank, least);
+  return device_.sampling->way_over(rank, least);
 }
 
 // Data bytes of a wavefront in `batches` of them, from `from` on.
-std::int64_t Cores::bytes_of_batches(const Workgroup& group, const Step& step, std::int64_t from,
+std::int64_t Skips::bytes_of_batches(const Workgroup& group, const Step& step, std::int64_t from,
                                      std::int64_t batches) const {
-  const std::int64_t rows = batches * unroll(group);
+  const std::int64_t rows = batches * wavefronts_.unroll(group);
   const Granularity grain = step.grain;
   const std::int64_t left = step.primitive.bytes - from;
   if (left <= 0) return 0;
@@ -78,32 +74,33 @@ std::int64_t Cores::bytes_of_batches(const Workgroup& group, const Step& step, s
 }
 
 // At the begin of a batch, and at the end of the last one. True: the wavefront passes over some.
-bool Cores::sample_batch(std::int32_t id, const Step& step, std::int64_t now) {
-  Wave& wave = waves_[index(id)];
-  const Workgroup& group = groups_[index(wave.workgroup)];
+bool Skips::sample_batch(std::int32_t id, const Step& step, std::int64_t now) {
+  Wave& wave = device_.wave(id);
+  const Workgroup& group = device_.group(wave.workgroup);
   const Sampling::Mover mover{id, wave.workgroup, group.rank, step.kind, step.way};
   if (wave.step == 0 && wave.next < step.primitive.bytes) {
-    const std::int64_t hold = sampling_->hold(mover, now);
+    const std::int64_t hold = device_.sampling->hold(mover, now);
     if (hold > now) {
       wave.waiting = Waiting::stores;
       wave.spent.charge(Reason::link, hold - now);
-      push(hold, kWave, id, 0, wave.tag);
+      transport_.push(hold, kWave, id, 0, wave.tag);
       return true;
     }
   }
   std::int32_t left = -1;  // where it has moved until now
-  if (wave.step == 5) sampling_->charge(id, now, wave.spent);
+  if (wave.step == 5) device_.sampling->charge(id, now, wave.spent);
   if (wave.step == 3 || wave.step == 5) {
-    left = sampling_->place_of(id);
-    sampling_->end_batch(id, now, wave.spent);
+    left = device_.sampling->place_of(id);
+    device_.sampling->end_batch(id, now, wave.spent);
   }
   bool skipped = false;
   if (wave.next < step.primitive.bytes) {
-    skipped = sampling_->skips(now) && skip_batches(mover, step, now);
+    skipped = device_.sampling->skips(now) && skip_batches(mover, step, now);
     if (!skipped)
-      sampling_->begin_batch(mover, now, bytes_of_batches(group, step, wave.next, 1), wave.spent);
+      device_.sampling->begin_batch(mover, now, bytes_of_batches(group, step, wave.next, 1),
+                                    wave.spent);
   }
-  const std::int32_t place = sampling_->place_of(mover);
+  const std::int32_t place = device_.sampling->place_of(mover);
   look_for_naps(place, now);
   look_for_naps(Sampling::free_place(group.rank), now);
   if (left >= 0 && left != place) look_for_naps(left, now);
@@ -111,29 +108,34 @@ bool Cores::sample_batch(std::int32_t id, const Step& step, std::int64_t now) {
 }
 
 // Somebody has come or gone: those that pass over may be through at another time.
-void Cores::look_for_naps(std::int32_t place, std::int64_t now) {
-  const std::int64_t time = sampling_->next_wake(place, now);
-  if (time != INT64_MAX) push(time, kNap, place);
+void Skips::look_for_naps(std::int32_t place, std::int64_t now) {
+  const std::int64_t time = device_.sampling->next_wake(place, now);
+  if (time != INT64_MAX) transport_.push(time, kNap, place);
 }
 
-void Cores::wake_naps(std::int32_t place, std::int64_t now) {
-  for (std::int32_t wave = 0; (wave = sampling_->woken(place, now)) >= 0;) run_wave(wave, now);
+void Skips::wake_naps(std::int32_t place, std::int64_t now) {
+  for (std::int32_t wave = 0; (wave = device_.sampling->woken(place, now)) >= 0;)
+    wavefronts_.run_wave(wave, now);
   look_for_naps(place, now);
 }
 
-bool Cores::skip_batches(const Sampling::Mover& mover, const Step& step, std::int64_t now) {
-  Wave& wave = waves_[index(mover.wave)];
-  const Workgroup& group = groups_[index(wave.workgroup)];
+bool Skips::skip_batches(const Sampling::Mover& mover, const Step& step, std::int64_t now) {
+  Wave& wave = device_.wave(mover.wave);
+  const Workgroup& group = device_.group(wave.workgroup);
   const Primitive& primitive = step.primitive;
-  const std::int64_t stride = step.grain.group * unroll(group);
+  const std::int64_t stride = step.grain.group * wavefronts_.unroll(group);
   const std::int64_t left = (primitive.bytes - wave.next + stride - 1) / stride;
-  if (!sampling_->knows(mover)) {
-    if (bytes_of_batches(group, step, wave.next, left) >= kLongMove) sampling_->end_skip(now);
+  if (!device_.sampling->knows(mover)) {
+    if (bytes_of_batches(group, step, wave.next, left) >= kLongMove)
+      device_.sampling->end_skip(now);
     return false;
   }
-  const auto time_of = [&](std::int64_t bytes) { return sampling_->move_time(mover, bytes); };
-  const std::int64_t each = time_of(step.grain.wave * unroll(group));
-  const std::int64_t most = std::min(sampling_->skip_end() - now, sampling_->longest());
+  const auto time_of = [&](std::int64_t bytes) {
+    return device_.sampling->move_time(mover, bytes);
+  };
+  const std::int64_t each = time_of(step.grain.wave * wavefronts_.unroll(group));
+  const std::int64_t most =
+      std::min(device_.sampling->skip_end() - now, device_.sampling->longest());
   const std::int64_t batches = std::clamp<std::int64_t>((most + each - 1) / each, 1, left);
   const std::int64_t bytes = bytes_of_batches(group, step, wave.next, batches);
   struct Side {
@@ -145,8 +147,8 @@ bool Cores::skip_batches(const Sampling::Mover& mover, const Step& step, std::in
   for (const Span& span : primitive.src) sides.push_back({&span, false});
   for (const Span& span : primitive.dst) sides.push_back({&span, true});
   for (std::int64_t b = 0; b < batches; ++b) {
-    const bool warms = sampling_->warms(now + b * each);
-    for (std::int64_t u = 0; u < unroll(group); ++u) {
+    const bool warms = device_.sampling->warms(now + b * each);
+    for (std::int64_t u = 0; u < wavefronts_.unroll(group); ++u) {
       const std::int64_t begin = wave.next + b * stride + u * step.grain.group;
       const std::int64_t end = std::min(begin + step.grain.wave, primitive.bytes);
       if (begin >= end) break;
@@ -157,23 +159,24 @@ bool Cores::skip_batches(const Sampling::Mover& mover, const Step& step, std::in
   wave.next += batches * stride;
   wave.step = 5;
   wave.waiting = Waiting::stores;
-  sampling_->skip_batches(mover, now, bytes);
+  device_.sampling->skip_batches(mover, now, bytes);
   for (const Side& side : sides) leave_out(group.rank, *side.span, side.write, side.left_out);
-  sampling_->leave_nothing_to_drain(wave.workgroup);
+  device_.sampling->leave_nothing_to_drain(wave.workgroup);
   return true;
 }
 
 // An instruction for data bytes [begin, end) of the span: the requests that request_memory() would
 // make, and what they leave in caches if it `warms` them.
-void Cores::pass_over(const Span& span, std::int64_t begin, std::int64_t end, bool write,
+void Skips::pass_over(const Span& span, std::int64_t begin, std::int64_t end, bool write,
                       std::int32_t cu, bool warms, LeftOut& out) {
-  const std::int64_t moved = addresses_.start_of(span) - span.offset;
+  const std::int64_t moved = device_.addresses.start_of(span) - span.offset;
   span.each_part(begin, end, [&](std::int64_t offset, std::int64_t, std::int64_t bytes) {
     const std::int64_t to = moved + offset + bytes;
     for (std::int64_t from = moved + offset; from < to;) {
-      const std::int64_t high = std::min(to, (line_of(from) + std::int64_t{1}) << line_shift_);
-      const std::int64_t size = in_sectors(from, high);
-      ++out.by_sectors[index(size >> sector_shift_)];
+      const std::int64_t high =
+          std::min(to, (device_.lines.of(from) + std::int64_t{1}) << device_.lines.shift);
+      const std::int64_t size = device_.lines.in_sectors(from, high);
+      ++out.by_sectors[index(size >> device_.lines.sector_shift)];
       out.bytes += size;
       from = high;
     }
@@ -182,21 +185,21 @@ void Cores::pass_over(const Span& span, std::int64_t begin, std::int64_t end, bo
       touch_lines(span.rank, moved + offset, to, write, cu);
       return;
     }
-    for (const int member : program_.groups()[index(span.group)])
+    for (const int member : device_.program.groups()[index(span.group)])
       touch_lines(member, moved + offset, to, write, -1);
   });
 }
 
 // Counted, as if they had been.
-void Cores::leave_out(int rank, const Span& span, bool write, const LeftOut& requests) {
-  Counters& counters = tally().counters;
+void Skips::leave_out(int rank, const Span& span, bool write, const LeftOut& requests) {
+  Counters& counters = device_.counters();
   const std::int64_t count = requests.count(), bytes = requests.bytes;
   const bool group = is_multicast(span.access), remote = group || span.rank != rank;
   counters.moved += bytes;
-  sampling_->leave_out(bytes);
+  device_.sampling->leave_out(bytes);
   (write ? counters.stores : counters.loads) += count;
   if (group) {
-    const auto members = std::ssize(program_.groups()[index(span.group)]);
+    const auto members = std::ssize(device_.program.groups()[index(span.group)]);
     counters.multicasts += count;
     if (!write) {
       counters.multicast_loads += count;
@@ -211,23 +214,24 @@ void Cores::leave_out(int rank, const Span& span, bool write, const LeftOut& req
     if (write) counters.delivered += bytes;
   }
   if (remote)
-    carry({.rank = rank,
-           .target = span.rank,
-           .group = group ? span.group : -1,
-           .write = write,
-           .requests = requests});
+    transport_.carry({.rank = rank,
+                      .target = span.rank,
+                      .group = group ? span.group : -1,
+                      .write = write,
+                      .requests = requests});
 }
 
 // Operands of a step that nobody loads: start_computes() keeps to the pace of steps.
-bool Cores::skip_loads(std::int32_t id, const Step& step, std::int64_t now) {
-  const Wave& wave = waves_[index(id)];
-  const Workgroup& group = groups_[index(wave.workgroup)];
-  if (step.kind < 0 || !sampling_->skips(now) || !sampling_->steps(wave.workgroup).known())
+bool Skips::skip_loads(std::int32_t id, const Step& step, std::int64_t now) {
+  const Wave& wave = device_.wave(id);
+  const Workgroup& group = device_.group(wave.workgroup);
+  if (step.kind < 0 || !device_.sampling->skips(now) ||
+      !device_.sampling->steps(wave.workgroup).known())
     return false;
   const Primitive& primitive = step.primitive;
   const Granularity grain = step.grain;
   LeftOut left_out;
-  const bool warms = sampling_->warms(now);
+  const bool warms = device_.sampling->warms(now);
   for (std::int64_t begin = wave.index * grain.wave; begin < primitive.bytes;
        begin += grain.group) {
     const std::int64_t end = std::min(begin + grain.wave, primitive.bytes);
@@ -239,11 +243,12 @@ bool Cores::skip_loads(std::int32_t id, const Step& step, std::int64_t now) {
 
 // A poll has found too little. Whether those that would follow it are passed over: nobody but
 // add_to_semaphore() can end the wait.
-bool Cores::dozes(std::int32_t id, std::int64_t accepted_at, std::int64_t now,
+bool Skips::dozes(std::int32_t id, std::int64_t accepted_at, std::int64_t now,
                   std::int64_t interval) {
-  Wave& wave = waves_[index(id)];
-  const int rank = groups_[index(wave.workgroup)].rank;
-  if (!sampling_->skips_polls(now) || uncached_ || policy(rank) != machine::WaitPolicy::spin)
+  Wave& wave = device_.wave(id);
+  const int rank = device_.group(wave.workgroup).rank;
+  if (!device_.sampling->skips_polls(now) || device_.uncached ||
+      device_.model(rank).sync_wait != machine::WaitPolicy::spin)
     return false;
   for (const Watched& watched : wave.watched)
     if (!watched.satisfied && (!watched.expected || watched.id.rank != rank)) return false;
@@ -258,31 +263,31 @@ bool Cores::dozes(std::int32_t id, std::int64_t accepted_at, std::int64_t now,
 
 // The first poll that would come to the slice behind `now` is made. It begins when it would, or as
 // soon as wavefronts of this engine may.
-void Cores::end_doze(std::int32_t id, std::int64_t now) {
-  Wave& wave = waves_[index(id)];
+void Skips::end_doze(std::int32_t id, std::int64_t now) {
+  Wave& wave = device_.wave(id);
   Doze& doze = wave.doze;
   doze.on = false;
   const std::int64_t late = std::max<std::int64_t>(0, now - doze.way - doze.next);
   const std::int64_t passed = (late + doze.period() - 1) / doze.period();
-  const std::int64_t begin = std::max(doze.next + passed * doze.period(), open_from());
+  const std::int64_t begin = std::max(doze.next + passed * doze.period(), transport_.open_from());
   wave.spent.charge(Reason::poll, begin - doze.returned);
   const auto lines = std::ranges::count_if(
       wave.watched, [](const Watched& watched) { return watched.missing > 0; });
   polls_passed_ += passed * lines;
-  push(begin, kWave, id, 1, wave.tag);
+  transport_.push(begin, kWave, id, 1, wave.tag);
 }
 
 // In the order in which they are passed.
-void Cores::touch_lines(int rank, std::int64_t from, std::int64_t to, bool write, std::int32_t cu) {
-  GpuState& gpu = this->gpu(rank);
+void Skips::touch_lines(int rank, std::int64_t from, std::int64_t to, bool write, std::int32_t cu) {
+  GpuState& gpu = device_.gpu(rank);
   if (!gpu.l2.exists()) return;
-  const Modulo& slices = fabric_.layout[index(home(rank))]->slice_of;
+  const Modulo& slices = device_.layout(device_.home(rank)).slice_of;
   constexpr std::int32_t kAhead = 6;
-  for (std::int32_t line = line_of(from); line < line_of(from) + kAhead; ++line)
-    gpu.l2.prefetch(line, slice_of(slices, line));
-  for (std::int32_t line = line_of(from); line <= line_of(to - 1); ++line) {
-    const std::int32_t slice = slice_of(slices, line);
-    gpu.l2.prefetch(line + kAhead, slice_of(slices, line + kAhead));
+  for (std::int32_t line = device_.lines.of(from); line < device_.lines.of(from) + kAhead; ++line)
+    gpu.l2.prefetch(line, device_.slice_of(slices, line));
+  for (std::int32_t line = device_.lines.of(from); line <= device_.lines.of(to - 1); ++line) {
+    const std::int32_t slice = device_.slice_of(slices, line);
+    gpu.l2.prefetch(line + kAhead, device_.slice_of(slices, line + kAhead));
     if (cu >= 0 && !write && gpu.l2.may_copy(cu, slice) && gpu.l2.copy(line, cu).hit) continue;
     const Tags::Outcome outcome = gpu.l2.access(line, slice, write);
     if (!gpu.msc.exists()) continue;
@@ -292,53 +297,54 @@ void Cores::touch_lines(int rank, std::int64_t from, std::int64_t to, bool write
 }
 
 // Between rounds: everything before `now` has happened.
-void Cores::sample(std::int64_t now) {
-  const Counters counted = tallies_.counters();
-  sampling_->advance(now, counted.moved, (counted.l2_hits + counted.l2_misses) / fold_.period);
-  if (dozing_.empty() || sampling_->skips(now)) return;
+void Skips::sample(std::int64_t now) {
+  const Counters counted = device_.tallies.counters();
+  device_.sampling->advance(now, counted.moved,
+                            (counted.l2_hits + counted.l2_misses) / device_.fold.period);
+  if (dozing_.empty() || device_.sampling->skips(now)) return;
   for (const std::int32_t id : std::exchange(dozing_, {})) {
-    Doze& doze = waves_[index(id)].doze;
+    Doze& doze = device_.wave(id).doze;
     doze.listed = false;
     if (doze.on) end_doze(id, now + doze.way);
   }
 }
 
 // The run is over: what its windows say of the whole.
-Sampled Cores::end_sampling() {
+Sampled Skips::end_sampling() {
   std::int64_t end = 0;
-  for (const RankState& rank : ranks_) end = std::max(end, rank.end);
-  sampling_->finish(end);
-  return sampling_->summary(end, tallies_.counters().moved);
+  for (const RankState& rank : device_.ranks) end = std::max(end, rank.end);
+  device_.sampling->finish(end);
+  return device_.sampling->summary(end, device_.tallies.counters().moved);
 }
 
 // Visits of servers, if nothing were left out.
-std::int64_t Cores::estimate_hops(const Counters& counted) const {
+std::int64_t Skips::estimate_hops(const Counters& counted) const {
   constexpr std::int64_t kHopsOfPoll = 5;
   return std::llround(static_cast<double>(counted.hops) /
-                      sampling_->share_of_lines(counted.moved)) +
-         sampling_->trains().hops() + kHopsOfPoll * polls_passed_;
+                      device_.sampling->share_of_lines(counted.moved)) +
+         device_.sampling->trains().hops() + kHopsOfPoll * polls_passed_;
 }
 
-void Cores::count_left_out(const Counters& counted, Result& result) const {
-  scale_caches(result, sampling_->share_of_lines(counted.moved));
-  const BurstLookUps& passed = sampling_->trains().passed();
+void Skips::count_left_out(const Counters& counted, Result& result) const {
+  scale_caches(result, device_.sampling->share_of_lines(counted.moved));
+  const BurstLookUps& passed = device_.sampling->trains().passed();
   for (const char* reads : {"requests.polls", "reads.flag.cu", "reads.poll.cu", "reads.flag.l2",
                             "reads.poll.l2", "l2.hits"})
     result.counters[reads] += polls_passed_;
   result.counters["l2.hits"] += passed.hits;
   result.counters["l2.misses"] += passed.lines - passed.hits;
   result.counters["l2.write_backs"] += passed.evicted;
-  result.counters["hbm.written_bytes"] += passed.evicted * line_size_;
+  result.counters["hbm.written_bytes"] += passed.evicted * device_.lines.size;
 }
 
-std::int64_t Cores::estimate(std::int64_t time) const {
-  return sampling_ == nullptr ? time : sampling_->estimate(time);
+std::int64_t Skips::estimate(std::int64_t time) const {
+  return device_.sampling == nullptr ? time : device_.sampling->estimate(time);
 }
 
 // An attribution is made to sum to the estimate: what depends on lines gives or takes, in
 // proportion.
-void Cores::stretch(Attribution& spent, std::int64_t to) const {
-  if (sampling_ == nullptr) return;
+void Skips::stretch(Attribution& spent, std::int64_t to) const {
+  if (device_.sampling == nullptr) return;
   constexpr std::array kFixed{Reason::launch, Reason::dispatch, Reason::software, Reason::skew,
                               Reason::finished};
   Attribution scaled = spent;
