@@ -61,7 +61,6 @@ void CopyQueues::start_queue(std::int32_t id, std::int64_t now, const LatencyBre
   transport_.push(now + interval, kQueue, id);
 }
 
-/// Does what takes no time and starts what does.
 void CopyQueues::next_of_queue(std::int32_t id, std::int64_t now) {
   CopyQueue& queue = queues_[index(id)];
   while (std::exchange(queue.held, false) || queue.cursor->next(queue.primitive)) {
@@ -200,7 +199,6 @@ bool CopyQueues::queue_may_go_on(std::int32_t id) {
   return true;
 }
 
-/// A flag changed that queues wait for: the front end sees it with its next look.
 void CopyQueues::wake_queues(SemaphoreState& semaphore, const LatencyBreakdown& cause, SpanId by,
                              std::int64_t now) {
   for (const std::int32_t id : std::exchange(semaphore.queues, {})) {

@@ -40,7 +40,6 @@ std::int64_t FlagMonitors::serve_flag_line(Request& request, std::int64_t now) {
   return done;
 }
 
-// A new entry. False: the table is full, and there is no log.
 bool FlagMonitors::watch(const Request& request, std::int64_t done) {
   Monitors& monitors = monitors_for(request);
   Watcher watcher{.wave = request.wave,

@@ -74,7 +74,6 @@ void Issue::find_paths(Queued& wanted, int from) {
   wanted.paths = paths.count;
 }
 
-// An instruction, lines in order.
 void Issue::request_bytes(std::int32_t id, const Span& span, std::int64_t from, std::int64_t to,
                           Intent intent, bool last, std::int64_t now) {
   Wave& wave = device_.wave(id);
@@ -115,7 +114,6 @@ void Issue::request_bytes(std::int32_t id, const Span& span, std::int64_t from, 
 
 // --- Issue: one request after the other, in order, while the CU has slots.
 
-/// How many of an epoch's stores are.
 std::int32_t& Issue::unacknowledged(Workgroup& group, std::int32_t epoch) {
   const std::size_t at = index(epoch - group.first_epoch);
   if (at >= group.stores.size()) group.stores.resize(at + 1);
@@ -274,7 +272,6 @@ void Issue::issue_lines(Queued& instruction, Cu& cu, const LatencyBreakdown& spe
   }
 }
 
-// A request that exists already: a flag, a poll, a packet load that is repeated.
 void Issue::issue(std::int32_t id, std::int64_t now) {
   Request& request = device_.request(id);
   Cu& cu = device_.rank(request.source).cus[index(request.cu)];
@@ -381,7 +378,6 @@ void Issue::complete(std::int32_t id, std::int64_t now) {
   device_.give_back(id, request, tally);
 }
 
-// From a slice's acceptance of a poll to its return: the look-up, the rest is the way back.
 void Issue::charge_return(LatencyBreakdown& spent, int rank, std::int64_t fs) const {
   const std::int64_t l2 = std::min(fs, device_.model(rank).l2_latency.fs);
   spent.charge(Reason::l2, l2);
@@ -418,8 +414,6 @@ void Issue::acknowledged(Request& request, std::int64_t now) {
   if (left == 0) host_.kernel_maybe_done(group.kernel, request.spent, now);
 }
 
-// What a release waits for: stores of the whole workgroup before its last sync, and the wavefront's
-// own.
 bool Issue::drained(const Wave& wave) const {
   if (wave.own_stores > 0) return false;
   const Workgroup& group = device_.group(wave.workgroup);

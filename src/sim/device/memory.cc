@@ -48,7 +48,6 @@ std::int64_t Memory::flag_time(int rank) const {
   return std::max<std::int64_t>(1, device_.model(rank).l2_atomic_time.fs);
 }
 
-// A slice takes a request. When its look-up is done.
 std::int64_t Memory::accept(std::int32_t id, std::int64_t now) {
   Request& request = device_.request(id);
   const int rank = request.place();

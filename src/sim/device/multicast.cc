@@ -11,7 +11,6 @@ std::int32_t Multicast::source_port(const Request& request) {
   return device_.fabric.port_of(plane_of(request).up);
 }
 
-// A request for a group is at its switch.
 void Multicast::count_multicast(std::int32_t id) {
   const Request& request = device_.request(id);
   const auto members = static_cast<std::int32_t>(
@@ -51,7 +50,6 @@ std::int32_t Multicast::make_replica(std::int32_t id, int member, machine::LinkI
   return child;
 }
 
-// Order tag with which a member's answer comes to the switch.
 std::uint32_t Multicast::tag_of_answer(const Request& answer) const {
   return static_cast<std::uint32_t>((answer.target - answer.source + device_.machine.ranks()) %
                                     device_.machine.ranks());

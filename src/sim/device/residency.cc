@@ -31,7 +31,6 @@ bool Residency::is_idle(const Workgroup& group) const {
   return sleeps;
 }
 
-// A line of one of its wavefronts did.
 void Residency::fell_asleep(std::int32_t id, std::int64_t now) {
   const Workgroup& group = device_.group(id);
   if (device_.model(group.rank).sync_wait != machine::WaitPolicy::syncmon || !is_idle(group))
@@ -40,7 +39,6 @@ void Residency::fell_asleep(std::int32_t id, std::int64_t now) {
   make_room(group.rank, now);
 }
 
-// For workgroups that have no place: those that sleep leave, who has slept longest first.
 void Residency::make_room(int rank, std::int64_t now) {
   RankState& state = device_.rank(rank);
   while (!state.idle.empty() &&
@@ -86,7 +84,6 @@ std::deque<std::int32_t>::iterator Residency::first_to_get_room(RankState& state
   return best;
 }
 
-// Somebody has left a CU.
 void Residency::give_room(int rank, const LatencyBreakdown& spent, bool newcomers_first,
                           std::int64_t now) {
   RankState& state = device_.rank(rank);
@@ -150,7 +147,6 @@ void Residency::state_moved(std::int32_t id, const LatencyBreakdown& spent, std:
   }
 }
 
-// It was woken while it is not on a CU.
 void Residency::want(std::int32_t id, std::int64_t now) {
   Workgroup& group = device_.group(id);
   if (group.place == Place::returning || std::exchange(group.wanted, true)) return;

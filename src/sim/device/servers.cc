@@ -38,7 +38,6 @@ std::int64_t Servers::serve(std::int32_t id, Request& request, std::int64_t arri
   return departure;
 }
 
-// Which of what waits at a server is served next; it waits no longer.
 std::int32_t Servers::take_next(Arbiter& arbiter) const {
   bool take_data = arbiter.control.empty();
   if (!arbiter.control.empty() && !arbiter.data.empty()) {

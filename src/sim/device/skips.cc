@@ -296,7 +296,6 @@ void Skips::touch_lines(int rank, std::int64_t from, std::int64_t to, bool write
   }
 }
 
-// Between rounds: everything before `now` has happened.
 void Skips::sample(std::int64_t now) {
   const Counters counted = device_.tallies.counters();
   device_.sampling->advance(now, counted.moved,

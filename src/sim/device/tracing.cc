@@ -38,4 +38,11 @@ void Tracing::show_stream(int rank, std::int32_t stream, std::string_view name, 
     device_.options.trace->stream(rank, stream, name, {begin}, {end});
 }
 
+void Tracing::show_request(const Request& request, Reason reason, std::int64_t arrival,
+                           std::int64_t departure) const {
+  if (!device_.options.trace->wants_requests({arrival})) return;
+  device_.options.trace->request(request.source, name_of(reason), "request", {arrival},
+                                 {departure});
+}
+
 }  // namespace hemiola::sim

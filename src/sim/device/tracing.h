@@ -23,6 +23,9 @@ class Tracing {
   void show_step(const Workgroup& group, const Step& step, std::int64_t now) const;
   void show_stream(int rank, std::int32_t stream, std::string_view name, std::int64_t begin,
                    std::int64_t end) const;
+  /// A request was at a server, queue and service.
+  void show_request(const Request& request, Reason reason, std::int64_t arrival,
+                    std::int64_t departure) const;
 
  private:
   Device& device_;

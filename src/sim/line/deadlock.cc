@@ -1,21 +1,22 @@
-// The line engine: a wait of a replay that cannot end: which row should have come.
+// A wait of a replay that cannot end: which row should have come.
 
 #include <algorithm>
 #include <string>
 
-#include "sim/line/line.h"
+#include "sim/line/recorder.h"
+#include "sim/line/replayer.h"
 #include "sim/result/profile.h"
 
 namespace hemiola::sim {
 
-bool Line::waits_in_vain(std::int32_t wave) const {
+bool Replayer::waits_in_vain(std::int32_t wave) const {
   if (timetable_ == nullptr || !timetable_->empty() || !unmatched_.empty()) return false;
   return std::ranges::any_of(
       under_way_, [&](const auto& asked) { return device_.request(asked.second).wave == wave; });
 }
 
 // Of a burst that has come: what the flag of its message waits for.
-std::string Line::why_no_flag(const ProfileRow& row) const {
+std::string Replayer::why_no_flag(const ProfileRow& row) const {
   if (row.message < 0) return {};
   const auto& flows = device_.gpu(row.destination).flows;
   const auto found = flows.find(pair_key(row.source, row.destination));
@@ -31,7 +32,7 @@ std::string Line::why_no_flag(const ProfileRow& row) const {
 }
 
 // Of rows that write what somebody waits for: the first that has not come, and why.
-std::string Line::why_no_row(const std::vector<std::int32_t>& writers) const {
+std::string Replayer::why_no_row(const std::vector<std::int32_t>& writers) const {
   const Profile& profile = *device_.options.replay;
   std::int64_t came = 0;
   for (const std::int32_t r : writers) {
@@ -58,8 +59,8 @@ std::string Line::why_no_row(const std::vector<std::int32_t>& writers) const {
   return {};
 }
 
-std::string Line::why_not(program::SemaphoreId id) const {
-  if (timetable_ == nullptr || !device_.is_watched(id.rank)) return Cores::why_not(id);
+std::string Replayer::why_not(program::SemaphoreId id) const {
+  if (timetable_ == nullptr || !device_.is_watched(id.rank)) return {};
   const Profile& profile = *device_.options.replay;
   std::vector<std::int32_t> writers;
   for (std::size_t r = 0; r < used_.size(); ++r) {
@@ -76,8 +77,8 @@ std::string Line::why_not(program::SemaphoreId id) const {
 }
 
 // A wavefront waits for packets, or for answers from others.
-std::string Line::why_not(std::int32_t wave) const {
-  if (timetable_ == nullptr) return Cores::why_not(wave);
+std::string Replayer::why_not(std::int32_t wave) const {
+  if (timetable_ == nullptr) return {};
   for (const auto& [key, id] : under_way_) {
     if (device_.request(id).wave == wave)
       return " waits for an answer of rank " + std::to_string(device_.request(id).target) +
@@ -90,7 +91,7 @@ std::string Line::why_not(std::int32_t wave) const {
     for (const std::int32_t id : packet.watches)
       if (device_.request(id).wave == wave && (first < 0 || line < first)) first = line;
   });
-  if (first < 0) return Cores::why_not(wave);
+  if (first < 0) return {};
   const std::int64_t begin = first << device_.lines.shift, end = begin + device_.lines.size;
   std::vector<std::int32_t> writers;
   for (std::size_t r = 0; r < used_.size(); ++r) {
@@ -105,14 +106,14 @@ std::string Line::why_not(std::int32_t wave) const {
 }
 
 // Requests that nobody answers hold up fences and the ends of kernels.
-void Line::add_reasons(Diagnostics& diagnostics) const {
+void Replayer::add_reasons(Diagnostics& diagnostics) const {
   if (under_way_.empty()) return;
   const auto first =
       std::ranges::min_element(under_way_, {}, [](const auto& one) { return one.first; });
   const Request& request = device_.request(first->second);
   diagnostics.error("no row answers " + std::to_string(under_way_.size()) +
                         " requests; the first is request " +
-                        std::to_string(numbers_[index(first->second)]) + " of rank " +
+                        std::to_string(recorder_.number(first->second)) + " of rank " +
                         std::to_string(request.source) + ", a " +
                         (is_load(request.intent) ? "load from" : "store to") + " rank " +
                         std::to_string(request.target),

@@ -1,7 +1,10 @@
-// The line engine: a poll that has found too little, of a wavefront whose compute unit does nothing
-// else, goes round without visiting the stages between: nobody meets it there.
+// A poll that has found too little, of a wavefront whose compute unit does nothing else, goes round
+// without visiting the stages between: nobody meets it there.
 
-#include "sim/line/line.h"
+#include "sim/device/sync.h"
+#include "sim/line/chip.h"
+#include "sim/line/stages.h"
+#include "sim/sampled/sampling.h"
 
 namespace hemiola::sim {
 
@@ -9,7 +12,7 @@ namespace hemiola::sim {
 // that nothing happens at its CU but acknowledgements, which take no server and free nobody: the
 // others of its workgroup, alone there, are at a sync with it, and what comes next on its stream
 // waits for it.
-bool Line::is_alone(Wave& wave, std::int32_t first) const {
+bool Chip::is_alone(Wave& wave, std::int32_t first) const {
   if (wave.alone == wave.wait) return true;
   const Workgroup& group = device_.group(wave.workgroup);
   const RankState& rank = device_.rank(group.rank);
@@ -31,8 +34,8 @@ bool Line::is_alone(Wave& wave, std::int32_t first) const {
 
 // What it finds is known at `now`, behind the slice or the memory: if too little, it comes back to
 // its CU, the wavefront polls again, and the same request is at the slice once more.
-bool Line::poll_again(int rank, std::int32_t id, std::int64_t now) {
-  if (device_.monitors || device_.uncached || is_watching() ||
+bool Chip::poll_again(int rank, std::int32_t id, std::int64_t now) {
+  if (device_.monitors || device_.uncached || stages_.is_watching() ||
       device_.model(rank).sync_wait != machine::WaitPolicy::spin)
     return false;
   if (device_.sampling != nullptr && device_.sampling->skips_polls(now))
@@ -42,7 +45,7 @@ bool Line::poll_again(int rank, std::int32_t id, std::int64_t now) {
   if (wave.in_flight != 1 || wave.watched[index(request.epoch)].missing == 0 ||
       !is_alone(wave, request.epoch))
     return false;
-  Gpu& gpu = stage(rank);
+  GpuStages& gpu = stages_.of(rank);
   Cu& cu = device_.rank(rank).cus[index(request.cu)];
   const std::size_t at = index(request.cu);
   std::int64_t in = gpu.cu_in_free[at], issue = cu.issue_free, out = gpu.cu_out_free[at];

@@ -1,19 +1,20 @@
-// The line engine: what others do to the GPUs of watched ranks is recorded (docs/replay.md).
+#include "sim/line/recorder.h"
 
 #include <algorithm>
 #include <bit>
 #include <string>
 #include <utility>
 
-#include "sim/line/line.h"
+#include "sim/line/arrivals.h"
+#include "sim/line/replayer.h"
+#include "sim/line/way_table.h"
 #include "sim/result/profile.h"
 
 namespace hemiola::sim {
 
-// Which links see only what watched ranks send and what is noted, or put in, where it enters them:
-// all, or those on the ways between watched ranks.
-void Line::carry_all_or_between_watched(bool all) {
-  carries_.assign(links_.size(), all);
+void Recorder::carry_all_or_between_watched(bool all) {
+  carries_.assign(device_.machine.links.size(), all);
+  asked_.resize(index(device_.program.ranks()));
   if (all) return;
   for (const int from : device_.options.watched) {
     for (const int to : device_.options.watched) {
@@ -28,21 +29,20 @@ void Line::carry_all_or_between_watched(bool all) {
   }
 }
 
-void Line::start_recording() {
+void Recorder::start_recording() {
   Profile& profile = *device_.options.record;
   profile = {.file = {}, .ranks = device_.program.ranks(), .at_ports = device_.options.at_ports};
   profile.buffers = {{std::string(kWholeMemory), device_.addresses.end()},
                      {std::string(kSemaphores), 8 * std::max<std::int64_t>(1, semaphore_count())}};
   carry_all_or_between_watched(device_.options.at_ports);
-  asked_.resize(index(device_.program.ranks()));
   user_of_engine_.assign(device_.engines.size(), -1);
   refuse_groups();
 }
 
 // What a switch replicates and reduces is known where it comes in at one rank. On simulated links
 // the switch would have to be simulated, too, and what all members answer it.
-void Line::refuse_groups() const {
-  if (!multicasts(device_.program)) return;
+void Recorder::refuse_groups() const {
+  if (!WayTable::multicasts(device_.program)) return;
   const bool all = std::ranges::find(carries_, true) != carries_.end();
   if (!all && device_.options.watched.size() == 1) return;
   throw Failure(
@@ -54,7 +54,7 @@ void Line::refuse_groups() const {
 }
 
 // Whoever shares a NIC, or an engine, with a watched rank is in its way there.
-void Line::note_engine(std::int32_t engine, int rank) {
+void Recorder::note_engine(std::int32_t engine, int rank) {
   int& user = user_of_engine_[index(engine)];
   if (user < 0) user = rank;
   if (device_.is_watched(user) == device_.is_watched(rank)) return;
@@ -69,7 +69,7 @@ void Line::note_engine(std::int32_t engine, int rank) {
 }
 
 // An engine that reads at a peer is at its slices at once.
-void Line::refuse_pull(const Request& request) const {
+void Recorder::refuse_pull(const Request& request) const {
   if (request.intent != Intent::burst || !request.reads_source) return;
   const int rank =
       device_.descriptors[index(device_.details[index(request.detail)].descriptor)].rank;
@@ -82,7 +82,7 @@ void Line::refuse_pull(const Request& request) const {
 }
 
 // What a poll of somebody else's memory finds is not in a row.
-void Line::refuse_polls(const Request& request) const {
+void Recorder::refuse_polls(const Request& request) const {
   if (!is_load(request.intent) || (!request.packet && request.intent != Intent::poll)) return;
   if (device_.is_watched(request.source) && device_.is_watched(request.target)) return;
   throw Failure("rank " + std::to_string(request.source) + " polls memory of rank " +
@@ -90,13 +90,12 @@ void Line::refuse_polls(const Request& request) const {
                 {.file = device_.program.source()}, "record a program whose waits are local");
 }
 
-// It comes to a link of its way. Recording: what comes from elsewhere is noted. Replay: false where
-// the link is not simulated, and so the end of the way.
-bool Line::enters(std::int32_t id, const Request& request, const WayLeg& leg, std::int64_t now) {
+bool Recorder::enters(std::int32_t id, const Request& request, const WayLeg& leg,
+                      std::int64_t now) {
   const auto carried = [&](int hop) { return carries_[index(leg.hops[hop].link)]; };
   const bool here = carried(request.link);
   if (device_.options.replay != nullptr) {
-    if (!here) drop(id, now);
+    if (!here) replayer_.drop(id, now);
     return here;
   }
   if (!here) return true;  // with groups always: what a switch sends back comes from no rank
@@ -107,7 +106,7 @@ bool Line::enters(std::int32_t id, const Request& request, const WayLeg& leg, st
   return true;
 }
 
-void Line::record(std::int32_t id, const WayLeg& leg, std::int64_t now, int links) {
+void Recorder::record(std::int32_t id, const WayLeg& leg, std::int64_t now, int links) {
   const Request& request = device_.request(id);
   ProfileRow row;
   row.time = {now};
@@ -154,7 +153,7 @@ void Line::record(std::int32_t id, const WayLeg& leg, std::int64_t now, int link
   device_.options.record->rows.push_back(std::move(row));
 }
 
-void Line::set_recorded_burst(ProfileRow& row, const Request& request) const {
+void Recorder::set_recorded_burst(ProfileRow& row, const Request& request) const {
   const Detail& burst = device_.details[index(request.detail)];
   const Descriptor& descriptor = device_.descriptors[index(burst.descriptor)];
   row.kind = ProfileKind::burst;
@@ -169,13 +168,12 @@ void Line::set_recorded_burst(ProfileRow& row, const Request& request) const {
     row.flag = 8 * std::int64_t{descriptor.semaphores.front().index};
 }
 
-// A request of a watched rank leaves its port for the first link.
-void Line::number_request(std::int32_t id, std::int64_t now) {
+void Recorder::number_request(std::int32_t id, std::int64_t now) {
   const Request& request = device_.request(id);
   refuse_polls(request);
   if (index(id) >= numbers_.size()) numbers_.resize(index(id) + 1, -1);
   numbers_[index(id)] = asked_[index(request.source)]++;
-  if (device_.options.record == nullptr || !multicasts(device_.program)) return;
+  if (device_.options.record == nullptr || !WayTable::multicasts(device_.program)) return;
   asked_at_.resize(numbers_.size());
   asked_at_[index(id)] = now;
 }

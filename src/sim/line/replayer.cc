@@ -1,10 +1,17 @@
-// The line engine: rows of a profile are put in where they enter links, or come in at a GPU
-// (docs/replay.md).
+#include "sim/line/replayer.h"
 
 #include <algorithm>
 #include <string>
 
-#include "sim/line/line.h"
+#include "sim/device/copy_engines.h"
+#include "sim/device/host.h"
+#include "sim/device/memory.h"
+#include "sim/device/sync.h"
+#include "sim/line/engine_stages.h"
+#include "sim/line/links.h"
+#include "sim/line/recorder.h"
+#include "sim/line/stages.h"
+#include "sim/line/way_table.h"
 #include "sim/replay/recorded_run.h"
 #include "sim/result/profile.h"
 
@@ -37,7 +44,7 @@ std::string valid_buffers(const std::string& wanted, const program::Bound& progr
 
 // --- What is replayed.
 
-void Line::start_replay() {
+void Replayer::start_replay() {
   const Profile& profile = *device_.options.replay;
   match_buffers();
   at_ports_ = device_.options.at_ports || profile.at_ports;
@@ -45,7 +52,6 @@ void Line::start_replay() {
       1'000'000'000'000'000 / device_.model(device_.options.watched.front()).cu_clock.hertz;
   timetable_ =
       std::make_unique<Timetable>(profile, make_write_table(device_.options.table, Time{cycle}));
-  asked_.resize(index(device_.program.ranks()));
   // Answers at ingress say nothing of links: where these are simulated, others answer by
   // themselves; and so where no row does.
   answered_by_rows_.resize(index(device_.program.ranks()));
@@ -60,8 +66,8 @@ void Line::start_replay() {
     if (signal >= 0) all = true;
   }
   for (const int rank : device_.options.watched) all = all || !answered_by_rows_[index(rank)];
-  carry_all_or_between_watched(all);
-  refuse_groups();
+  recorder_.carry_all_or_between_watched(all);
+  recorder_.refuse_groups();
   for (std::size_t r = 0; r < profile.rows.size(); ++r) {
     used_[r] = is_used(profile.rows[r]) &&
                (!device_.is_watched(profile.rows[r].source) || !all);  // these do it themselves
@@ -76,7 +82,7 @@ void Line::start_replay() {
 }
 
 // Buffers are the program's.
-void Line::match_buffers() {
+void Replayer::match_buffers() {
   const Profile& profile = *device_.options.replay;
   for (const ProfileBuffer& buffer : profile.buffers) {
     std::int32_t found = -1;
@@ -87,7 +93,7 @@ void Line::match_buffers() {
                     valid_buffers(buffer.name, device_.program));
     const std::int64_t there =
         found >= 0 ? device_.program.memory_bytes(found, device_.options.watched.front())
-        : buffer.name == kSemaphores ? 8 * std::max<std::int64_t>(1, semaphore_count())
+        : buffer.name == kSemaphores ? 8 * std::max<std::int64_t>(1, recorder_.semaphore_count())
                                      : device_.addresses.end();
     if (buffer.bytes > there)
       throw Failure("buffer '" + buffer.name + "' has " + std::to_string(buffer.bytes) +
@@ -99,13 +105,13 @@ void Line::match_buffers() {
 }
 
 // What comes in at a watched rank, and what takes room on links that are simulated.
-bool Line::is_used(const ProfileRow& row) const {
+bool Replayer::is_used(const ProfileRow& row) const {
   if (!device_.is_watched(row.destination)) return at_ports_ || row.links > 0;
   if (device_.is_watched(row.source)) return false;  // it does that itself
   return !row.is_answer() || answered_by_rows_[index(row.destination)];
 }
 
-void Line::check_row(std::int32_t r) const {
+void Replayer::check_row(std::int32_t r) const {
   const Profile& profile = *device_.options.replay;
   const ProfileRow& row = profile.rows[index(r)];
   const auto fail = [&](const std::string& message, const std::string& hint = {}) {
@@ -114,10 +120,10 @@ void Line::check_row(std::int32_t r) const {
   if (row.is_answer()) {
     if (row.request < 0 && device_.is_watched(row.destination)) fail("answers no request");
   } else if (row.kind == ProfileKind::burst) {
-    if (row.flag >= 0 && (row.flag % 8 != 0 || row.flag / 8 >= semaphore_count()))
+    if (row.flag >= 0 && (row.flag % 8 != 0 || row.flag / 8 >= recorder_.semaphore_count()))
       fail("has flag " + std::to_string(row.flag) + ", where no semaphore is",
-           "the program has " + std::to_string(semaphore_count()) + " semaphores of 8 B each in '" +
-               std::string(kSemaphores) + "'");
+           "the program has " + std::to_string(recorder_.semaphore_count()) +
+               " semaphores of 8 B each in '" + std::string(kSemaphores) + "'");
     if (row.buffer >= 0 && profile.buffers[index(row.buffer)].name == kSemaphores)
       fail("is for a semaphore", "the last burst of a message names it as its flag");
   } else {
@@ -139,7 +145,7 @@ void Line::check_row(std::int32_t r) const {
          "the rank that is simulated is the destination of the row");
 }
 
-void Line::expect(std::int32_t r) {
+void Replayer::expect(std::int32_t r) {
   const std::int32_t signal = timetable_->signal_of(r);
   if (signal >= 0) {
     timetable_->expect(r, place_of_signal(device_.options.replay->rows[index(signal)]));
@@ -152,7 +158,7 @@ void Line::expect(std::int32_t r) {
 
 // --- Places.
 
-std::int64_t Line::address_of(std::int32_t buffer, std::int64_t offset, int rank) const {
+std::int64_t Replayer::address_of(std::int32_t buffer, std::int64_t offset, int rank) const {
   const std::int32_t own = replayed_buffers_[index(buffer)];
   if (own < 0 && device_.options.replay->buffers[index(buffer)].name == kSemaphores)
     return device_.addresses.end() + offset;
@@ -161,7 +167,7 @@ std::int64_t Line::address_of(std::int32_t buffer, std::int64_t offset, int rank
 }
 
 // Of what the destination of a row signals to its source.
-std::uint64_t Line::place_of_signal(const ProfileRow& row) const {
+std::uint64_t Replayer::place_of_signal(const ProfileRow& row) const {
   if (device_.options.replay->buffers[index(row.after_buffer)].name == kSemaphores)
     return key_of(row.source, row.after_offset / 8);
   const std::int64_t address = address_of(row.after_buffer, row.after_offset, row.source);
@@ -169,7 +175,7 @@ std::uint64_t Line::place_of_signal(const ProfileRow& row) const {
 }
 
 // A flag, or packets, of a simulated rank have come to one that is not.
-void Line::signal(const Request& request, std::int64_t now) {
+void Replayer::signal(const Request& request, std::int64_t now) {
   std::int64_t fired = 0;
   if (request.intent == Intent::flag) {
     const std::uint64_t place = key_of(request.target, device_.detail(request).semaphore);
@@ -200,16 +206,17 @@ void Line::signal(const Request& request, std::int64_t now) {
 
 // Every row is put in before the stage at which it begins comes to its round: what it answers was
 // sent in an earlier one, since an answer passes stages of other GPUs that stand before links.
-void Line::put_in(std::int64_t round) {
+void Replayer::put_in(std::int64_t round) {
   if (host_.all_done()) return;  // what comes later is no part of the replay
   std::erase_if(unmatched_, [&](const auto& late) { return put_in_answer(late.first, round); });
-  const std::int64_t end = ((round + 1) << shift_) + latest_offset_;
+  const std::int64_t end = ((round + 1) << stages_.shift) + stages_.latest_offset;
   for (std::int32_t r = timetable_->take(end); r >= 0; r = timetable_->take(end)) {
     const ProfileRow& row = device_.options.replay->rows[index(r)];
     --rows_to_come_;
     if (row.is_answer() && device_.is_watched(row.destination)) {
       if (!put_in_answer(r, round))
-        unmatched_.emplace_back(r, (timetable_->due(r) - entry_of(row).begin_of(0)) >> shift_);
+        unmatched_.emplace_back(r,
+                                (timetable_->due(r) - entry_of(row).begin_of(0)) >> stages_.shift);
       continue;
     }
     --device_.tally().active;
@@ -220,27 +227,26 @@ void Line::put_in(std::int64_t round) {
   }
 }
 
-// When something of the profile is to be put in; INT64_MAX: there is nothing left.
-std::int64_t Line::round_of_rows() const {
+std::int64_t Replayer::round_of_rows() const {
   if (timetable_ == nullptr || host_.all_done()) return INT64_MAX;
   std::int64_t next = INT64_MAX;
   for (const auto& [row, round] : unmatched_) next = std::min(next, round);
-  if (!timetable_->empty()) next = std::min(next, (timetable_->next() - latest_offset_) >> shift_);
-  return std::max(last_round_ + 1, next);
+  if (!timetable_->empty())
+    next = std::min(next, (timetable_->next() - stages_.latest_offset) >> stages_.shift);
+  return std::max(stages_.last_round + 1, next);
 }
 
 /// The stage at which an answer begins.
-const Calendar& Line::entry_of(const ProfileRow& row) {
+const Calendar& Replayer::entry_of(const ProfileRow& row) {
   const Fabric::Paths paths = device_.fabric.paths(row.destination, row.source);
   const std::int32_t route = paths.first + std::clamp(row.path, 0, paths.count - 1);
-  if (route >= ways_made_.load(std::memory_order_relaxed)) add_ways(route);
-  const WayLeg& leg = ways_[index(route)].back;
+  const WayLeg& leg = ways_.of(route).back;
   const int hop = at_ports_ ? 0 : std::max(0, leg.count - row.links);
-  if (hop >= leg.count) return stage(row.destination).ingress;
-  return merges_[index(links_[index(leg.hops[hop].link)].calendar)];
+  if (hop >= leg.count) return stages_.of(row.destination).ingress;
+  return stages_.merges[index(stages_.links[index(leg.hops[hop].link)].calendar)];
 }
 
-bool Line::put_in_answer(std::int32_t r, std::int64_t round) {
+bool Replayer::put_in_answer(std::int32_t r, std::int64_t round) {
   const ProfileRow& row = device_.options.replay->rows[index(r)];
   const auto found = under_way_.find(key_of(row.destination, row.request));
   if (found == under_way_.end()) {
@@ -266,7 +272,7 @@ bool Line::put_in_answer(std::int32_t r, std::int64_t round) {
 }
 
 // What somebody asks of a watched rank: a request for every line, one behind the other.
-void Line::put_in_requests(std::int32_t r) {
+void Replayer::put_in_requests(std::int32_t r) {
   const ProfileRow& row = device_.options.replay->rows[index(r)];
   if (row.kind == ProfileKind::burst) {
     const std::int64_t at =
@@ -285,7 +291,7 @@ void Line::put_in_requests(std::int32_t r) {
 }
 
 // An answer from one of the others to another one, which takes room on links.
-void Line::put_in_passing(std::int32_t r) {
+void Replayer::put_in_passing(std::int32_t r) {
   const ProfileRow& row = device_.options.replay->rows[index(r)];
   const std::int32_t id = request_of_other();
   Request& request = device_.request(id);
@@ -294,7 +300,7 @@ void Line::put_in_passing(std::int32_t r) {
   request.stage = Stage::back_out;
   request.local = false;
   request.intent = row.kind == ProfileKind::response ? Intent::load : Intent::store;
-  request.size = static_cast<std::uint8_t>(sectors(static_cast<std::int32_t>(
+  request.size = static_cast<std::uint8_t>(stages_.sectors(static_cast<std::int32_t>(
       std::min(row.size + device_.lines.sector - 1, device_.lines.size))));
   const Fabric::Paths paths = device_.fabric.paths(request.source, request.target);
   request.route = paths.first + std::clamp(row.path, 0, paths.count - 1);
@@ -302,36 +308,36 @@ void Line::put_in_passing(std::int32_t r) {
 }
 
 // At a link of its way, or where it comes in.
-void Line::enter(std::int32_t id, std::int32_t r) {
+void Replayer::enter(std::int32_t id, std::int32_t r) {
   const ProfileRow& row = device_.options.replay->rows[index(r)];
   const std::int64_t now = timetable_->due(r);
   Request& request = device_.request(id);
-  const WayLeg& leg = leg_of(request);
+  const WayLeg& leg = ways_.leg_of(request);
   if (row.links > leg.count)
     throw Failure("the " + device_.options.replay->describe(r) + " is to pass " +
                       std::to_string(row.links) + " links, its way has " +
                       std::to_string(leg.count),
                   {.file = device_.options.replay->file}, "was it recorded on this machine?");
   request.link = static_cast<std::uint8_t>(at_ports_ ? 0 : leg.count - row.links);
-  if (has_number(id))
+  if (recorder_.has_number(id))
     sync_.peer_waits().answers(request.spent, r, now);
   else
     PeerWaits::comes(request.spent, r, now);
   if (request.link == leg.count)
     come_in(id, request, leg, now);
   else
-    walk(id, request, leg, now);
+    links_.walk(id, request, leg, now);
 }
 
 /// It has no number.
-std::int32_t Line::request_of_other() {
+std::int32_t Replayer::request_of_other() {
   const std::int32_t id = device_.allocate(false);
-  if (index(id) < numbers_.size()) numbers_[index(id)] = -1;
+  recorder_.set_number(id, -1);
   return id;
 }
 
 // For the bytes [address, end) of one line, or of a burst.
-std::int32_t Line::request_of(const ProfileRow& row, std::int64_t address, std::int64_t end) {
+std::int32_t Replayer::request_of(const ProfileRow& row, std::int64_t address, std::int64_t end) {
   const std::int32_t id = request_of_other();
   Request& request = device_.request(id);
   request.source = static_cast<std::int16_t>(row.source);
@@ -365,7 +371,7 @@ std::int32_t Line::request_of(const ProfileRow& row, std::int64_t address, std::
          granule <= last % device_.lines.size / 8; ++granule)
       packet.packet_mask |= std::uint64_t{1} << granule;
   }
-  request.size = static_cast<std::uint8_t>(sectors(request.bytes));
+  request.size = static_cast<std::uint8_t>(stages_.sectors(request.bytes));
   if (device_.is_watched(row.destination))
     request.slice = static_cast<std::int16_t>(device_.slice_of(row.destination, request.line));
   request.route = route_of(row, request.line);
@@ -373,7 +379,7 @@ std::int32_t Line::request_of(const ProfileRow& row, std::int64_t address, std::
 }
 
 /// `address` < 0: without data. Its descriptor is its own, and is given back with it.
-void Line::make_burst(Request& request, const ProfileRow& row, std::int64_t address) {
+void Replayer::make_burst(Request& request, const ProfileRow& row, std::int64_t address) {
   request.intent = Intent::burst;
   request.bytes = static_cast<std::int32_t>(row.size);
   request.line = address < 0 ? -1 : device_.lines.of(address);
@@ -384,7 +390,7 @@ void Line::make_burst(Request& request, const ProfileRow& row, std::int64_t addr
   Detail& burst = device_.add_detail(request);
   burst.packets = row.packets;
   burst.descriptor = device_.descriptors.take();
-  set_size(request);
+  engine_stages_.set_size(request);
   Descriptor& descriptor = device_.descriptors[index(burst.descriptor)];
   descriptor.rank = row.source;
   descriptor.target = row.destination;
@@ -403,7 +409,7 @@ void Line::make_burst(Request& request, const ProfileRow& row, std::int64_t addr
   }
 }
 
-std::int32_t Line::route_of(const ProfileRow& row, std::int32_t line) {
+std::int32_t Replayer::route_of(const ProfileRow& row, std::int32_t line) {
   const Fabric::Paths paths = device_.fabric.paths(row.source, row.destination);
   if (row.path >= paths.count)
     throw Failure("there is no path " + std::to_string(row.path) + " from rank " +
@@ -422,12 +428,12 @@ std::int32_t Line::route_of(const ProfileRow& row, std::int32_t line) {
 
 // --- Ends of ways.
 
-void Line::come_in(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now) {
+void Replayer::come_in(std::int32_t id, Request& request, const WayLeg& leg, std::int64_t now) {
   if (device_.is_watched(leg.to)) {
-    stage(leg.to).ingress.push({now, static_cast<std::uint32_t>(leg.in_port), id});
+    stages_.of(leg.to).ingress.push({now, static_cast<std::uint32_t>(leg.in_port), id});
     return;
   }
-  const bool asks = request.stage == Stage::out && has_number(id);
+  const bool asks = request.stage == Stage::out && recorder_.has_number(id);
   if (asks) signal(request, now);
   if (asks && !answered_by_rows_[index(request.source)])
     answer_from_afar(id, now);
@@ -435,11 +441,10 @@ void Line::come_in(std::int32_t id, Request& request, const WayLeg& leg, std::in
     drop(id, now);
 }
 
-// It leaves what is simulated. A request of a watched rank waits for the row that answers it.
-void Line::drop(std::int32_t id, std::int64_t now) {
+void Replayer::drop(std::int32_t id, std::int64_t now) {
   const Request& request = device_.request(id);
-  if (request.stage == Stage::back_out || !has_number(id)) {
-    if (request.intent == Intent::burst && request.detail >= 0 && !has_number(id))
+  if (request.stage == Stage::back_out || !recorder_.has_number(id)) {
+    if (request.intent == Intent::burst && request.detail >= 0 && !recorder_.has_number(id))
       device_.descriptors.give_back(device_.detail(request).descriptor);
     device_.release(id);
     return;
@@ -452,24 +457,24 @@ void Line::drop(std::int32_t id, std::int64_t now) {
       throw AnswersDoNotFit("rank " + std::to_string(request.source) + " asks rank " +
                                 std::to_string(source) + " for more than it did in the recording",
                             {.file = device_.options.replay->file}, kOtherRun);
-    numbers_[index(id)] = device_.options.replay->rows[index(r)].request;
+    recorder_.set_number(id, device_.options.replay->rows[index(r)].request);
     timetable_->expect_at(r, now + device_.options.replay->rows[index(r)].took);
     ++rows_to_come_;
     ++device_.tally().active;
   }
-  under_way_[key_of(request.source, numbers_[index(id)])] = id;
+  under_way_[key_of(request.source, recorder_.number(id))] = id;
   --device_.tally().active;  // the row that answers it is counted
 }
 
 // Memory of others is never late: port, slice and port, each alone.
-void Line::answer_from_afar(std::int32_t id, std::int64_t now) {
+void Replayer::answer_from_afar(std::int32_t id, std::int64_t now) {
   Request& request = device_.request(id);
   const machine::GpuModel& model = device_.model(request.target);
   const auto on_chip = [&](bool data) {
     return data ? std::int64_t{request.bytes} : model.noc_control_size.count;
   };
   const bool load = is_load(request.intent);
-  const Rate port = device_.layout(request.target).port_rates[index(leg_of(request).in_port)];
+  const Rate port = device_.layout(request.target).port_rates[index(ways_.leg_of(request).in_port)];
   const std::int64_t io = port.time_for(on_chip(!load)).fs + port.time_for(on_chip(load)).fs +
                           2 * model.noc_io_latency.fs;
   const bool empty = request.intent == Intent::burst && request.line < 0;
@@ -484,7 +489,7 @@ void Line::answer_from_afar(std::int32_t id, std::int64_t now) {
     device_.counters().delivered += request.bytes;
   request.stage = Stage::back_out;
   request.link = 0;
-  walk(id, request, leg_of(request), now + io + slice);
+  links_.walk(id, request, ways_.leg_of(request), now + io + slice);
 }
 
 }  // namespace hemiola::sim
