@@ -77,7 +77,7 @@ struct Step {  ///< a primitive that some wavefront has not passed yet
   FlowEnds flow{};  ///< of a trace
   bool has(std::int32_t wave) const { return wave >= first_wave && wave < first_wave + waves; }
 };
-struct ProductStep {        ///< operands under way, then a compute; cores_compute.cc
+struct ProductStep {        ///< operands under way, then a compute; computes.cc
   Time time{};              ///< of the compute
   Time sustained{};         ///< of all compute units together, under the power limit
   std::int32_t posted = 0;  ///< wavefronts whose loads are posted

@@ -1,23 +1,24 @@
-// The line engine: a wait of a replay that cannot end: which row should have come.
+// A wait of a replay that cannot end: which row should have come.
 
 #include <algorithm>
 #include <string>
 
-#include "sim/line/line.h"
+#include "sim/line/recorder.h"
+#include "sim/line/replayer.h"
 #include "sim/result/profile.h"
 
 namespace hemiola::sim {
 
-bool Line::waits_in_vain(std::int32_t wave) const {
+bool Replayer::waits_in_vain(std::int32_t wave) const {
   if (timetable_ == nullptr || !timetable_->empty() || !unmatched_.empty()) return false;
   return std::ranges::any_of(
-      under_way_, [&](const auto& asked) { return requests_[index(asked.second)].wave == wave; });
+      under_way_, [&](const auto& asked) { return device_.request(asked.second).wave == wave; });
 }
 
 // Of a burst that has come: what the flag of its message waits for.
-std::string Line::why_no_flag(const ProfileRow& row) const {
+std::string Replayer::why_no_flag(const ProfileRow& row) const {
   if (row.message < 0) return {};
-  const auto& flows = gpu(row.destination).flows;
+  const auto& flows = device_.gpu(row.destination).flows;
   const auto found = flows.find(pair_key(row.source, row.destination));
   if (found == flows.end() || row.message < found->second.next) return {};
   const Flow& flow = found->second;
@@ -31,8 +32,8 @@ std::string Line::why_no_flag(const ProfileRow& row) const {
 }
 
 // Of rows that write what somebody waits for: the first that has not come, and why.
-std::string Line::why_no_row(const std::vector<std::int32_t>& writers) const {
-  const Profile& profile = *options_.replay;
+std::string Replayer::why_no_row(const std::vector<std::int32_t>& writers) const {
+  const Profile& profile = *device_.options.replay;
   std::int64_t came = 0;
   for (const std::int32_t r : writers) {
     if (timetable_->due(r) != INT64_MAX) {
@@ -58,9 +59,9 @@ std::string Line::why_no_row(const std::vector<std::int32_t>& writers) const {
   return {};
 }
 
-std::string Line::why_not(program::SemaphoreId id) const {
-  if (timetable_ == nullptr || !is_watched(id.rank)) return Cores::why_not(id);
-  const Profile& profile = *options_.replay;
+std::string Replayer::why_not(program::SemaphoreId id) const {
+  if (timetable_ == nullptr || !device_.is_watched(id.rank)) return {};
+  const Profile& profile = *device_.options.replay;
   std::vector<std::int32_t> writers;
   for (std::size_t r = 0; r < used_.size(); ++r) {
     const ProfileRow& row = profile.rows[r];
@@ -76,22 +77,22 @@ std::string Line::why_not(program::SemaphoreId id) const {
 }
 
 // A wavefront waits for packets, or for answers from others.
-std::string Line::why_not(std::int32_t wave) const {
-  if (timetable_ == nullptr) return Cores::why_not(wave);
+std::string Replayer::why_not(std::int32_t wave) const {
+  if (timetable_ == nullptr) return {};
   for (const auto& [key, id] : under_way_) {
-    if (requests_[index(id)].wave == wave)
-      return " waits for an answer of rank " + std::to_string(requests_[index(id)].target) +
+    if (device_.request(id).wave == wave)
+      return " waits for an answer of rank " + std::to_string(device_.request(id).target) +
              ", which no row gives";
   }
-  const Profile& profile = *options_.replay;
-  const int rank = groups_[index(waves_[index(wave)].workgroup)].rank;
+  const Profile& profile = *device_.options.replay;
+  const int rank = device_.group(device_.wave(wave).workgroup).rank;
   std::int64_t first = -1;
-  gpu(rank).packets.for_each([&](std::int64_t line, const PacketLine& packet) {
+  device_.gpu(rank).packets.for_each([&](std::int64_t line, const PacketLine& packet) {
     for (const std::int32_t id : packet.watches)
-      if (requests_[index(id)].wave == wave && (first < 0 || line < first)) first = line;
+      if (device_.request(id).wave == wave && (first < 0 || line < first)) first = line;
   });
-  if (first < 0) return Cores::why_not(wave);
-  const std::int64_t begin = first << line_shift_, end = begin + line_size_;
+  if (first < 0) return {};
+  const std::int64_t begin = first << device_.lines.shift, end = begin + device_.lines.size;
   std::vector<std::int32_t> writers;
   for (std::size_t r = 0; r < used_.size(); ++r) {
     const ProfileRow& row = profile.rows[r];
@@ -105,18 +106,18 @@ std::string Line::why_not(std::int32_t wave) const {
 }
 
 // Requests that nobody answers hold up fences and the ends of kernels.
-void Line::add_reasons(Diagnostics& diagnostics) const {
+void Replayer::add_reasons(Diagnostics& diagnostics) const {
   if (under_way_.empty()) return;
   const auto first =
       std::ranges::min_element(under_way_, {}, [](const auto& one) { return one.first; });
-  const Request& request = requests_[index(first->second)];
+  const Request& request = device_.request(first->second);
   diagnostics.error("no row answers " + std::to_string(under_way_.size()) +
                         " requests; the first is request " +
-                        std::to_string(numbers_[index(first->second)]) + " of rank " +
+                        std::to_string(recorder_.number(first->second)) + " of rank " +
                         std::to_string(request.source) + ", a " +
                         (is_load(request.intent) ? "load from" : "store to") + " rank " +
                         std::to_string(request.target),
-                    {.file = options_.replay->file});
+                    {.file = device_.options.replay->file});
 }
 
 }  // namespace hemiola::sim

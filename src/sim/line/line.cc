@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "sim/line/arrivals.h"
+
 namespace hemiola::sim {
 std::string Line::refuses(const machine::Machine& machine, const program::Bound& program,
                           const Options& options) {
   const bool watched = options.record != nullptr || options.replay != nullptr;
-  if (multicasts(program)) {
+  if (WayTable::multicasts(program)) {
     const auto forwards = [](const machine::GpuModel& model) { return model.forwards; };
     if (std::ranges::any_of(machine.models, forwards)) return "multicast";
   }
@@ -34,41 +36,33 @@ std::string Line::refuses(const machine::Machine& machine, const program::Bound&
 }
 
 Line::Line(const machine::Machine& machine, const program::Bound& program, const Options& options)
-    : Cores(machine, program, options),
-      stage_of_(index(program.ranks()), -1),
-      stage_of_engine_(engines_.size(), -1),
-      links_(machine.links.size()) {
-  for (int rank = 0; rank < fold_.period; ++rank) {
-    if (!is_simulated(rank)) continue;
-    stage_of_[index(rank)] = static_cast<std::int32_t>(simulated_.size());
-    simulated_.push_back(rank);
-  }
-  stages_.resize(simulated_.size());
+    : Cores(machine, program, options) {
   make_tables();
-  make_engine_stages();
-  make_groups_of_switches();
+  engine_stages_.make();
+  ways_.make_groups();
   choose_rounds();
   if (options.engine == Engine::sampled) {
     const machine::GpuModel& model = machine.model(0);
-    sampling_ = std::make_unique<Sampling>(index(fold_.period), groups_.size(), waves_.size());
-    sampling_->set_caches((model.l2_size + model.msc_size).count / line_size_);
+    device_.sampling = std::make_unique<Sampling>(index(device_.fold.period), device_.groups.size(),
+                                                  device_.waves.size());
+    device_.sampling->set_caches((model.l2_size + model.msc_size).count / device_.lines.size);
   }
-  if (options.record != nullptr) start_recording();
-  if (options.replay != nullptr) start_replay();
+  if (options.record != nullptr) recorder_.start_recording();
+  if (options.replay != nullptr) replayer_.start_replay();
 }
 
 // What depends on a machine's parameters only, worked out once: times by size, latencies, tags.
 void Line::make_tables() {
-  const auto sizes = line_size_ >> sector_shift_;
+  const auto sizes = device_.lines.size >> device_.lines.sector_shift;
   const auto costs = [&](Rate rate, const auto& bytes_of) {
-    Costs table{};
+    SizeCosts table{};
     for (std::int64_t s = 0; s <= sizes; ++s)
-      table[index(s)] = rate.time_for(bytes_of(s << sector_shift_)).fs;
+      table[index(s)] = rate.time_for(bytes_of(s << device_.lines.sector_shift)).fs;
     return table;
   };
-  for (const int rank : simulated_) {
-    Gpu& gpu = stage(rank);
-    const GpuLayout& layout = *fabric_.layout[index(rank)];
+  for (const int rank : stages_.simulated) {
+    GpuStages& gpu = stages_.of(rank);
+    const GpuLayout& layout = device_.layout(rank);
     const machine::GpuModel& model = layout.model;
     const auto on_chip = [&](std::int64_t bytes) {
       return bytes > 0 ? bytes : model.noc_control_size.count;
@@ -79,9 +73,9 @@ void Line::make_tables() {
     for (std::int32_t p = 0; p < layout.ports; ++p)
       gpu.io[index(p)] = costs(layout.port_rates[index(p)], on_chip);
     gpu.slice = costs(model.l2_slice_rate, on_chip);
-    gpu.flag_cost = flag_time(rank);
+    gpu.flag_cost = memory_.flag_time(rank);
     for (std::int64_t s = 0; s <= sizes; ++s)
-      gpu.operand[index(s)] = operand_time(rank, s << sector_shift_);
+      gpu.operand[index(s)] = memory_.operand_time(rank, s << device_.lines.sector_shift);
     gpu.noc = model.noc_latency.fs;
     gpu.io_latency = model.noc_io_latency.fs;
     gpu.l2 = model.l2_latency.fs;
@@ -95,68 +89,31 @@ void Line::make_tables() {
       gpu.partition_of_cu.push_back(static_cast<std::uint8_t>(c % model.noc_partitions));
     for (std::int32_t s = 0; s < layout.slices; ++s)
       gpu.partition_of_slice.push_back(static_cast<std::uint8_t>(s % model.noc_partitions));
-    gpu.home_cu_in = complete_tag(rank, Return::cu_in, 0);
-    gpu.home_slices = complete_tag(rank, Return::slices, 0);
-    gpu.home_port = complete_tag(rank, Return::port, 0);
+    gpu.home_cu_in = servers_.complete_tag(rank, Servers::Return::cu_in, 0);
+    gpu.home_slices = servers_.complete_tag(rank, Servers::Return::slices, 0);
+    gpu.home_port = servers_.complete_tag(rank, Servers::Return::port, 0);
   }
-  for (const machine::LinkClass& c : machine_.link_classes)
-    link_costs_.push_back(
+  for (const machine::LinkClass& c : device_.machine.link_classes)
+    stages_.link_costs.push_back(
         costs(c.bandwidth, [&](std::int64_t bytes) { return c.wire_bytes(bytes, 0); }));
-  for (std::size_t l = 0; l < links_.size(); ++l)
-    links_[l].costs = &link_costs_[index(machine_.links[l].link_class)];
-}
-
-void Line::add_ways(std::int32_t route) {
-  const std::lock_guard lock(making_ways_);
-  for (std::int32_t r = ways_made_.load(std::memory_order_relaxed); r <= route; ++r) {
-    const Path& path = fabric_.path(r);
-    const auto end = [&](machine::NodeId node) {
-      const int rank = fabric_.rank_of(node);
-      return options_.replay == nullptr ? home(rank) : rank;
-    };
-    ways_.reserve(index(r));
-    Way& way = ways_[index(r)] = make_way(path.forward, path.reverse);
-    way.forward.out_port = way.back.in_port = static_cast<std::int16_t>(path.source_port);
-    way.forward.in_port = way.back.out_port = static_cast<std::int16_t>(path.destination_port);
-    way.back.to = end(machine_.links[index(path.links.front())].from);
-    way.forward.to = end(machine_.links[index(path.links.back())].to);
-    ways_made_.store(r + 1, std::memory_order_release);
-  }
-}
-
-Way Line::make_way(const Leg& forward, const Leg& back) const {
-  Way way;
-  way.hops = std::make_unique<LinkHop[]>(index(forward.count + back.count));
-  LinkHop* hops = way.hops.get();
-  for (auto [leg, made] : {std::pair(&forward, &way.forward), std::pair(&back, &way.back)}) {
-    made->hops = hops;
-    made->count = static_cast<std::int16_t>(leg->count);
-    for (std::int32_t h = 0; h < leg->count; ++h) {
-      const Hop& hop = leg->hops[h];
-      *hops++ = {.link = hop.server - fabric_.link_base,
-                 .tag = hop.tag,
-                 .reason = hop.node_reason,
-                 .latency = hop.latency,
-                 .node_latency = hop.node_latency};
-    }
-  }
-  return way;
+  for (std::size_t l = 0; l < stages_.links.size(); ++l)
+    stages_.links[l].costs = &stages_.link_costs[index(device_.machine.links[l].link_class)];
 }
 
 // What links carried, for the result.
 void Line::count_links() {
-  for (std::size_t l = 0; l < links_.size(); ++l) {
-    const LinkState& link = links_[l];
-    Server& server = fabric_.servers[index(fabric_.link_base) + l];
+  for (std::size_t l = 0; l < stages_.links.size(); ++l) {
+    const LinkState& link = stages_.links[l];
+    Server& server = device_.fabric.servers[index(device_.fabric.link_base) + l];
     server.max_wait = link.max_wait;
     for (std::size_t s = 0; s < link.requests.size(); ++s) {
       const std::int64_t count = link.requests[s];
-      const auto payload = static_cast<std::int64_t>(s << sector_shift_);
+      const auto payload = static_cast<std::int64_t>(s << device_.lines.sector_shift);
       if (count == 0) continue;
       server.requests += static_cast<std::int32_t>(count);
       server.payload += count * payload;
       server.wire +=
-          count * machine_.class_of(static_cast<machine::LinkId>(l)).wire_bytes(payload, 0);
+          count * device_.machine.class_of(static_cast<machine::LinkId>(l)).wire_bytes(payload, 0);
       server.busy += count * (*link.costs)[s];
     }
   }
@@ -174,7 +131,7 @@ void Line::carry(const Passage& passage) {
       return static_cast<std::uint32_t>(of * (place + 1) / parts - of * place / parts);
     };
     for (const LinkHop* hop = leg.hops; hop != leg.hops + leg.count; ++hop) {
-      auto& requests = links_[index(hop->link)].requests;
+      auto& requests = stages_.links[index(hop->link)].requests;
       if (!data) requests[0] += share(count);
       for (std::size_t s = 0; s < requests.size() && data; ++s)
         requests[s] += share(all.by_sectors[s]);
@@ -185,21 +142,18 @@ void Line::carry(const Passage& passage) {
     add(way.back, !passage.write, part, parts);
   };
   if (passage.group >= 0) {
-    const auto planes = std::ssize(this->planes(passage.group, passage.rank));
-    const std::int32_t first = first_replication_.at(pair_key(passage.group, passage.rank));
+    const auto planes =
+        static_cast<std::int32_t>(multicast_.planes(passage.group, passage.rank).size());
     for (std::int32_t p = 0; p < planes; ++p) {
-      const Replication& replication = replications_[index(first + p)];
-      add_way(replication.way, p, planes);
-      for (const Replica& replica : replication.replicas)
-        add_way(replica_ways_[index(replica.way)], p, planes);
+      const WayTable::Replication& made = ways_.replication(passage.group, passage.rank, p);
+      add_way(made.way, p, planes);
+      for (const WayTable::Replica& replica : made.replicas)
+        add_way(ways_.replica(replica.way), p, planes);
     }
     return;
   }
-  const Fabric::Paths paths = fabric_.paths(passage.rank, passage.target);
-  for (std::int32_t p = 0; p < paths.count; ++p) {
-    if (paths.first + p >= ways_made_.load(std::memory_order_relaxed)) add_ways(paths.first + p);
-    add_way(ways_[index(paths.first + p)], p, paths.count);
-  }
+  const Fabric::Paths paths = device_.fabric.paths(passage.rank, passage.target);
+  for (std::int32_t p = 0; p < paths.count; ++p) add_way(ways_.of(paths.first + p), p, paths.count);
 }
 
 // In round k a stage is at [k W + o, (k + 1) W + o): rounds last W, and stages have offsets o. From
@@ -208,24 +162,25 @@ void Line::carry(const Passage& passage) {
 // + o_u - o_v.
 void Line::choose_rounds() {
   // Engines are between CUs and slices: what they send is there at once.
-  const EngineLatencies engines = engine_latencies();
-  engine_offset_ = 0;
-  for (int rank = 0; rank < fold_.period; ++rank)
-    engine_offset_ = std::max(engine_offset_, machine_.model(rank).noc_latency.fs);
-  engine_offset_ = std::clamp<std::int64_t>(engine_offset_, 1, engines.from_host);
+  const EngineStages::Latencies engines = engine_stages_.latencies();
+  stages_.engine_offset = 0;
+  for (int rank = 0; rank < device_.fold.period; ++rank)
+    stages_.engine_offset = std::max(stages_.engine_offset, device_.model(rank).noc_latency.fs);
+  stages_.engine_offset = std::clamp<std::int64_t>(stages_.engine_offset, 1, engines.from_host);
   const auto after_cus = [&](const machine::GpuModel& model) {
-    return has_engines() ? std::min(model.noc_latency.fs, engine_offset_) : model.noc_latency.fs;
+    return stages_.has_engines() ? std::min(model.noc_latency.fs, stages_.engine_offset)
+                                 : model.noc_latency.fs;
   };
   std::int64_t out = INT64_MAX;  // from a CU, at 0, to a link
-  for (int rank = 0; rank < fold_.period; ++rank) {
-    const machine::GpuModel& model = machine_.model(rank);
+  for (int rank = 0; rank < device_.fold.period; ++rank) {
+    const machine::GpuModel& model = device_.model(rank);
     out = std::min(out, after_cus(model) + 1 + model.noc_io_latency.fs);
   }
   const LinkOrder links = place_links(out);
   std::int64_t most = links.window;
-  if (has_engines()) most = std::min(most, engines.to_host + engine_offset_);
-  for (int rank = 0; rank < fold_.period; ++rank) {
-    const machine::GpuModel& model = machine_.model(rank);
+  if (stages_.has_engines()) most = std::min(most, engines.to_host + stages_.engine_offset);
+  for (int rank = 0; rank < device_.fold.period; ++rank) {
+    const machine::GpuModel& model = device_.model(rank);
     const std::int64_t noc = model.noc_latency.fs, l2 = model.l2_latency.fs;
     const std::int64_t fill =
         model.msc_size.count > 0 ? model.msc_latency.fs : model.hbm_latency.fs;
@@ -239,10 +194,11 @@ void Line::choose_rounds() {
     // A fill meets the requests that wait for it.
     most = std::min(most, memory + 1 + fill - slices);
     most = std::min({most, arrive - slices, arrive + noc, arrive - cu_in});
-    if (has_engines()) most = std::min(most, arrive + noc - engine_offset_);
-    if (copies_) most = std::min(most, slices + 1 + l2 - engine_offset_);  // inside the GPU
-    if (stage_of_[index(rank)] < 0) continue;
-    Gpu& gpu = stage(rank);
+    if (stages_.has_engines()) most = std::min(most, arrive + noc - stages_.engine_offset);
+    if (stages_.copies)
+      most = std::min(most, slices + 1 + l2 - stages_.engine_offset);  // inside the GPU
+    if (stages_.gpu_of[index(rank)] < 0) continue;
+    GpuStages& gpu = stages_.of(rank);
     gpu.done.set(0, 0);
     gpu.ingress.set(0, links.at_gpu);
     gpu.slices.set(0, slices);
@@ -250,39 +206,39 @@ void Line::choose_rounds() {
     gpu.cu_in.set(0, cu_in);
     gpu.io_out.set(0, io_out);
   }
-  shift_ = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(most))) - 1;
-  for (Gpu& gpu : stages_) {
+  stages_.shift = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(most))) - 1;
+  for (GpuStages& gpu : stages_.gpus) {
     for (Calendar* stage : gpu.calendars()) {
-      stage->set(shift_, stage->begin_of(0));
-      stage->use(workers_[index(gpu.worker)].spare);
+      stage->set(stages_.shift, stage->begin_of(0));
+      stage->use(stages_.workers[index(gpu.worker)].spare);
     }
   }
-  latest_offset_ = links.at_gpu;
-  for (std::size_t m = 0; m < merges_.size(); ++m) {
-    Calendar& merge = merges_[m];
-    merge.set(shift_, merge.begin_of(0));
-    merge.use(workers_[index(worker_of_word_[m / 64])].spare);
-    latest_offset_ = std::max(latest_offset_, merge.begin_of(0));
+  stages_.latest_offset = links.at_gpu;
+  for (std::size_t m = 0; m < stages_.merges.size(); ++m) {
+    Calendar& merge = stages_.merges[m];
+    merge.set(stages_.shift, merge.begin_of(0));
+    merge.use(stages_.workers[index(stages_.worker_of_word[m / 64])].spare);
+    stages_.latest_offset = std::max(stages_.latest_offset, merge.begin_of(0));
   }
-  place_switches();
-  last_round_ = (-latest_offset_ >> shift_) - 1;
+  links_.place_switches();
+  stages_.last_round = (-stages_.latest_offset >> stages_.shift) - 1;
 }
 
 LinkOrder Line::place_links(std::int64_t out) {
-  LinkOrderRequest request{.machine = machine_,
-                           .fabric = fabric_,
+  LinkOrderRequest request{.machine = device_.machine,
+                           .fabric = device_.fabric,
                            .out = out,
-                           .nics = nics_,
+                           .nics = stages_.nics,
                            .own = {},
-                           .answers = options_.replay != nullptr};
+                           .answers = device_.options.replay != nullptr};
   // A GPU's own link has one input, that of its port, unless links of others lead on to it. What
   // others of a replay send is put in there. Where requests wait in queues it has rounds of its
   // own.
-  for (std::int32_t l = 0; l < static_cast<std::int32_t>(machine_.links.size()); ++l) {
-    const int rank = fabric_.rank_of(machine_.links[index(l)].from);
-    request.own.push_back(rank >= 0 && !machine_.model(rank).forwards &&
-                          (rank >= program_.ranks() || is_simulated(rank)) &&
-                          link_queue(l) == nullptr);
+  for (std::int32_t l = 0; l < static_cast<std::int32_t>(device_.machine.links.size()); ++l) {
+    const int rank = device_.fabric.rank_of(device_.machine.links[index(l)].from);
+    request.own.push_back(rank >= 0 && !device_.model(rank).forwards &&
+                          (rank >= device_.program.ranks() || device_.is_simulated(rank)) &&
+                          stages_.link_queue(l) == nullptr);
   }
   LinkOrder order = order_links(request);
   // Switches of multicast groups are next to GPUs, whose own links come before them.
@@ -290,7 +246,7 @@ LinkOrder Line::place_links(std::int64_t out) {
   divide(order.levels);
   for (const std::vector<std::int32_t>& level : order.levels)
     for (const std::int32_t l : level)
-      merges_[index(links_[index(l)].calendar)].set(0, order.offset[index(l)]);
+      stages_.merges[index(stages_.links[index(l)].calendar)].set(0, order.offset[index(l)]);
   return order;
 }
 
@@ -299,19 +255,19 @@ int Line::rank_of(EventKind kind, std::int32_t a) const {
   switch (kind) {
     case kWave:
     case kWaves:
-      return groups_[index(waves_[index(a)].workgroup)].rank;
+      return device_.group(device_.wave(a).workgroup).rank;
     case kDispatch:
-      return kernels_[index(a)].rank;
+      return device_.kernel(a).rank;
     case kComputed:
     case kPosted:
-      return groups_[index(a)].rank;
+      return device_.group(a).rank;
     case kNap:
       return Sampling::rank_of(a);
     case kProxy:
-      return descriptors_[index(a)].rank;
+      return device_.descriptors[index(a)].rank;
     case kRetry:
     case kComplete:
-      return requests_[index(a)].source;
+      return device_.request(a).source;
     default:
       return a;
   }
@@ -320,40 +276,74 @@ int Line::rank_of(EventKind kind, std::int32_t a) const {
 void Line::push(std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b,
                 std::uint32_t tag) {
   if (kind == kLegEnd) {
-    if (!asked_.empty()) refuse_pull(requests_[index(a)]);
-    to_slices(a, time, tag);
+    if (recorder_.carries_some()) recorder_.refuse_pull(device_.request(a));
+    engine_stages_.to_slices(a, time, tag);
     return;
   }
-  if (is_progress(kind, b)) ++tally().active;
+  if (is_progress(kind, b)) ++device_.tally().active;
   if (kind == kEngine || kind == kEngineDone) {
-    if (kind == kEngine && b >= 0 && options_.record != nullptr)
-      note_engine(a, descriptors_[index(b)].rank);
-    push_engine(engine_stage_of(a), {time, 0, tag, kind, a, b});
+    if (kind == kEngine && b >= 0 && device_.options.record != nullptr)
+      recorder_.note_engine(a, device_.descriptors[index(b)].rank);
+    engine_stages_.push_engine(engine_stages_.stage_of(a), {time, 0, tag, kind, a, b});
     return;
   }
   if (kind == kPosted) {
-    mine().posted.push_back({mine().engine_at, time, a, b});
+    stages_.mine().posted.push_back({stages_.mine().engine_at, time, a, b});
     return;
   }
-  push_event(stage(rank_of(kind, a)), time, kind, a, b, tag);
-}
-
-void Line::push_event(Gpu& gpu, std::int64_t time, EventKind kind, std::int32_t a, std::int32_t b,
-                      std::uint32_t tag) {
-  gpu.events.push_back({time, gpu.next_sequence++, tag, kind, a, b});
-  std::push_heap(gpu.events.begin(), gpu.events.end(), Later{});
+  stages_.of(rank_of(kind, a)).push(time, kind, a, b, tag);
 }
 
 // The first of a heap.
 void Line::happen(std::vector<CoreEvent>& events) {
-  std::pop_heap(events.begin(), events.end(), Later{});
+  std::pop_heap(events.begin(), events.end(), CoreEvent::Later{});
   const CoreEvent now = events.back();
   events.pop_back();
-  if (is_progress(now.kind, now.b)) --tally().active;
+  if (is_progress(now.kind, now.b)) --device_.tally().active;
   if (now.kind == kComplete)
-    complete(now.a, now.time);
+    issue_.complete(now.a, now.time);
   else
     handle_core(now.kind, now.time, now.a, now.b, now.tag);
+}
+
+// A request leaves its CU.
+void Line::depart(std::int32_t id, Request& request, std::int64_t departure) {
+  GpuStages& gpu = stages_.of(request.source);
+  request.stage = Stage::out;
+  if (request.takes && request.is_multicast()) [[unlikely]]
+    ways_.prepare_multicast(request);
+  ++device_.counters().hops;
+  const std::int64_t out =
+      serve_at(gpu.cu_out_free[index(request.cu)], gpu.cu_out_costs[carried(request)], departure);
+  const std::uint32_t tag = kFromCu + static_cast<std::uint32_t>(request.cu);
+  const std::int64_t time = out + (request.local ? gpu.way(request) : gpu.noc);
+  request.spent.charge(Reason::noc, time - departure);
+  if (device_.options.trace != nullptr) tracing_.show_request(request, Reason::noc, departure, out);
+  (request.local ? gpu.slices : gpu.io_out).push({time, tag, id});
+}
+
+// A flag of a copy engine goes out.
+void Line::leave(std::int32_t id, std::int64_t now) {
+  Request& request = device_.request(id);
+  engine_stages_.set_size(request);
+  request.stage = Stage::out;
+  stages_.of(request.source).io_out.push({now, kFromSlices, id});
+}
+
+void Line::to_memory(std::int32_t id, std::int64_t time) {
+  Request& request = device_.request(id);
+  request.local = request.target == request.source;
+  stages_.of(device_.home(request.place())).memory.push({time, 0, id});
+}
+
+std::string Line::why_not(program::SemaphoreId id) const {
+  const std::string why = replayer_.why_not(id);
+  return why.empty() ? Cores::why_not(id) : why;
+}
+
+std::string Line::why_not(std::int32_t wave) const {
+  const std::string why = replayer_.why_not(wave);
+  return why.empty() ? Cores::why_not(wave) : why;
 }
 
 }  // namespace hemiola::sim

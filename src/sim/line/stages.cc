@@ -1,10 +1,8 @@
-// The line engine: what the stages do with the arrivals of a round.
+#include "sim/line/stages.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "sim/line/arrivals.h"
-#include "sim/line/line.h"
 
 namespace hemiola::sim {
 namespace {
@@ -18,10 +16,6 @@ bool earlier(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int32_t>(a - b) < 0;
 }
 
-bool is_of_engine(const Request& request) {
-  return request.intent == Intent::burst || (request.intent == Intent::flag && request.wave < 0);
-}
-
 /// A flag that a copy engine sends to another rank: it is at the ports before answers are.
 bool sent_by_copy(const Request& request) {
   return request.stage == Stage::out && request.intent == Intent::flag;
@@ -29,292 +23,41 @@ bool sent_by_copy(const Request& request) {
 
 }  // namespace
 
-void Line::prefetch_whole(const std::vector<Arrival>& arrivals, std::size_t i) const {
-  prefetch(arrivals, i);
-  if (i < arrivals.size()) prefetch_line(&requests_[index(arrivals[i].id)].hops);
-}
-
-void Line::prefetch_detail(const std::vector<Arrival>& arrivals, std::size_t i) const {
-  if (i >= arrivals.size()) return;
-  const Request& request = requests_[index(arrivals[i].id)];
-  if (request.takes) prefetch_line(&details_[index(request.detail)]);
-}
-
-void Line::prefetch_first(const std::vector<Arrival>& arrivals, bool whole) const {
-  for (std::size_t i = 0; i < std::min(kAhead, arrivals.size()); ++i)
-    whole ? prefetch_whole(arrivals, i) : prefetch(arrivals, i);
+Stages::Stages(Device& device)
+    : device(device),
+      gpu_of(index(device.program.ranks()), -1),
+      stage_of_engine(device.engines.size(), -1),
+      links(device.machine.links.size()) {
+  for (int rank = 0; rank < device.fold.period; ++rank) {
+    if (!device.is_simulated(rank)) continue;
+    gpu_of[index(rank)] = static_cast<std::int32_t>(simulated.size());
+    simulated.push_back(rank);
+  }
+  gpus.resize(simulated.size());
 }
 
 // --- What comes to a stage in a round, in the order in which it accepts. False: nothing.
 
-bool Line::take_by_tag(Calendar& calendar, std::int64_t round, std::vector<Arrival>& taken) {
+bool Stages::take_by_tag(Calendar& calendar, std::int64_t round, std::vector<Arrival>& taken) {
   if (!calendar.take(round, taken)) return false;
-  sort_arrivals(taken, mine().scratch, calendar.begin_of(round), shift_, kByTag);
+  sort_arrivals(taken, mine().scratch, calendar.begin_of(round), shift, kByTag);
   return true;
 }
 
 // What the slices answer has the tags [first, last) and is in the order of their acceptance.
-bool Line::take_with_answers(Calendar& calendar, std::int64_t round, std::uint32_t first,
-                             std::uint32_t last, std::vector<Arrival>& taken) {
+bool Stages::take_with_answers(Calendar& calendar, std::int64_t round, std::uint32_t first,
+                               std::uint32_t last, std::vector<Arrival>& taken) {
   if (!calendar.take(round, taken)) return false;
   const auto before = [&](const Arrival& a, const Arrival& b) {
     if (a.time != b.time) return a.time < b.time;
     if (a.tag != b.tag || a.tag < first || a.tag >= last) return a.tag < b.tag;
-    const Request& x = requests_[index(a.id)];
-    const Request& y = requests_[index(b.id)];
+    const Request& x = device.request(a.id);
+    const Request& y = device.request(b.id);
     if (sent_by_copy(x) || sent_by_copy(y)) return sent_by_copy(x) && !sent_by_copy(y);
     return earlier(x.accepted, y.accepted);
   };
-  sort_arrivals(taken, mine().scratch, calendar.begin_of(round), shift_, before);
+  sort_arrivals(taken, mine().scratch, calendar.begin_of(round), shift, before);
   return true;
-}
-
-// --- The CUs and the host of a rank: completions and events, in the order of time.
-
-void Line::run_cores(int rank, std::int64_t round) {
-  Gpu& gpu = stage(rank);
-  std::vector<Arrival>& done = mine().done;
-  done.clear();
-  take_with_answers(gpu.done, round, gpu.home_slices, gpu.home_port, done);
-  const std::int64_t end = gpu.done.begin_of(round + 1);
-  prefetch_first(done, true);
-  std::size_t next = 0;
-  for (;;) {
-    const bool completes = next < done.size();
-    const CoreEvent* event =
-        gpu.events.empty() || gpu.events.front().time >= end ? nullptr : &gpu.events.front();
-    if (event == nullptr && !completes) return;
-    if (event != nullptr && (!completes || event->time < done[next].time ||
-                             (event->time == done[next].time && event->tag <= done[next].tag))) {
-      happen(gpu.events);
-    } else {
-      prefetch_whole(done, next + kAhead);
-      prefetch_detail(done, next + kAhead / 2);
-      const Arrival arrival = done[next++];
-      complete(arrival.id, arrival.time);
-    }
-    ++tally().events;
-  }
-}
-
-// A request leaves its CU.
-void Line::depart(std::int32_t id, Request& request, std::int64_t departure) {
-  Gpu& gpu = stage(request.source);
-  request.stage = Stage::out;
-  if (request.takes && request.is_multicast()) [[unlikely]]
-    prepare_multicast(request);
-  ++tally().counters.hops;
-  const std::int64_t out =
-      serve_at(gpu.cu_out_free[index(request.cu)], gpu.cu_out_costs[carried(request)], departure);
-  const std::uint32_t tag = kFromCu + static_cast<std::uint32_t>(request.cu);
-  const std::int64_t time = out + (request.local ? gpu.way(request) : gpu.noc);
-  request.spent.charge(Reason::noc, time - departure);
-  if (options_.trace != nullptr) show(request, Reason::noc, departure, out);
-  (request.local ? gpu.slices : gpu.io_out).push({time, tag, id});
-}
-
-// --- Slices: look-ups in the order of acceptance.
-
-// Data or an acknowledgement goes back.
-[[gnu::always_inline]] inline void Line::answer(int rank, std::int32_t id, Request& request,
-                                                std::int64_t now) {
-  if (request.takes && is_of_engine(request)) [[unlikely]] {
-    answer_engine(rank, id, now);
-    return;
-  }
-  Gpu& gpu = stage(rank);
-  request.stage = Stage::back_out;
-  Calendar* next = &gpu.io_out;
-  std::uint32_t tag = kFromSlices;
-  if (request.local) {
-    next = &gpu.cu_in;
-    if (!is_load(request.intent)) {
-      const std::int64_t latency = gpu.way(request);
-      request.spent.charge(Reason::noc, latency);
-      now += latency;
-      next = &gpu.done;
-      tag = gpu.home_slices + static_cast<std::uint32_t>(request.cu);
-    } else if (request.intent == Intent::poll && poll_again(rank, id, now)) {
-      return;
-    }
-  }
-  next->push({now, tag, id});
-}
-
-// True: it is answered at `ready`; else memory will do that, or a fill that is on its way.
-[[gnu::always_inline]] inline bool Line::look_up(int rank, std::int32_t id, Request& request,
-                                                 std::int64_t now, std::int64_t& ready,
-                                                 Counters& counters) {
-  Gpu& gpu = stage(rank);
-  L2& l2 = gpus_[index(rank)].l2;
-  const bool writes = request.intent == Intent::store || request.intent == Intent::member_store ||
-                      request.intent == Intent::flag || request.intent == Intent::state_store;
-  Fill* fill = writes ? nullptr : gpu.fills.find(request.line);
-  if (fill != nullptr && fill->time >= 0 && fill->time <= now) fill = nullptr;  // it is there
-  if (request.near) {
-    const Tags::Outcome copy = l2.copy(request.line, request.cu);
-    if (copy.evicted_dirty) write_back(rank, copy.victim, ready);
-    if (copy.hit && fill == nullptr) {
-      ++counters.l2_hits;
-      return true;
-    }
-    ready = go_home(request, ready);
-  }
-  const Tags::Outcome outcome = l2.access(request.line, request.slice, writes);
-  if (outcome.evicted_dirty) write_back(rank, outcome.victim, ready);
-  if (fill != nullptr) {  // on its way: a hit that waits
-    ++counters.l2_hits;
-    request.queued_at = ready;
-    if (fill->time < 0) {
-      if (fill->last < 0)
-        fill->first = id;
-      else
-        requests_[index(fill->last)].next_pending = id;
-      fill->last = id;
-      return false;
-    }
-    const std::int64_t time = std::max(fill->time, ready);
-    request.spent.charge(Reason::hbm, time - ready);
-    ready = time;
-    return true;
-  }
-  if (outcome.hit || writes) {
-    ++(outcome.hit ? counters.l2_hits : counters.l2_misses);
-    return true;
-  }
-  ++counters.l2_misses;
-  gpu.fills[request.line] = Fill{};
-  gpu.memory.push({ready, 0, id});
-  return false;
-}
-
-void Line::run_slices(int rank, std::int64_t round) {
-  Gpu& gpu = stage(rank);
-  std::vector<Arrival>& taken = mine().taken;
-  if (!take_with_answers(gpu.slices, round, kLocalBursts, kLocalBursts + 1, taken)) return;
-  prefetch_first(taken);
-  forget_fills(gpu, gpu.slices.begin_of(round));
-  GpuState& state = gpus_[index(rank)];
-  Counters& counters = tally().counters;
-  gpu.slices_run = true;
-  for (std::size_t i = 0; i < taken.size() || !gpu.own.empty();) {
-    prefetch(taken, i + kAhead);
-    if (i + kAhead / 2 < taken.size()) {
-      const Request& next = requests_[index(taken[i + kAhead / 2].id)];
-      state.l2.prefetch(next.line, next.near ? next.cu : next.slice);
-      gpu.fills.prefetch(next.line);
-      if (next.packet) state.packets.prefetch(next.line);
-      prefetch_detail(taken, i + kAhead / 2);
-    }
-    const auto [now, tag, id] = gpu.own.empty() ? taken[i++] : next_at_slices(gpu, taken, i);
-    Request& request = requests_[index(id)];
-    if (request.size == kLarge) [[unlikely]] {
-      burst_at_slice(rank, id, now);
-      continue;
-    }
-    ++counters.hops;
-    const bool operand = request.intent == Intent::posted_load && request.local;
-    const std::int64_t service = request.intent == Intent::flag ? gpu.flag_cost
-                                 : operand                      ? gpu.operand[request.size]
-                                                                : gpu.slice[request.size];
-    std::int64_t ready = serve_at(gpu.slice_free[index(request.slice)], service, now) + gpu.l2;
-    request.spent.charge(Reason::l2, ready - now);
-    request.accepted = ++state.accepted;
-    if (options_.trace != nullptr && !operand && request.intent != Intent::flag)
-      show(request, Reason::l2, now, ready - gpu.l2);
-    if (request.takes)
-      take_effect(id, now, ready);
-    else if (!request.local && request.intent == Intent::store)
-      counters.delivered += std::int64_t{request.size} << sector_shift_;
-    if (!state.l2.exists() || request.uncached)
-      gpu.memory.push({ready, 0, id});
-    else if (look_up(rank, id, request, now, ready, counters))
-      answer(rank, id, request, ready);
-  }
-  gpu.slices_run = false;
-}
-
-void Line::write_back(int rank, std::int32_t line, std::int64_t now) {
-  stage(rank).memory.push({now, 0, make_write_back(rank, line)});
-}
-
-// Lines that are in the L2 are no longer on their way.
-void Line::forget_fills(Gpu& gpu, std::int64_t before) {
-  std::erase_if(gpu.filled, [&](const auto& filled) {
-    if (filled.first >= before) return false;
-    const Fill* fill = gpu.fills.find(filled.second);
-    if (fill != nullptr && fill->time == filled.first) gpu.fills.erase(filled.second);
-    return true;
-  });
-}
-
-// --- Behind the slices.
-
-void Line::run_memory(int rank, std::int64_t round) {
-  Gpu& gpu = stage(rank);
-  std::vector<Arrival>& taken = mine().taken;
-  if (!take_by_tag(gpu.memory, round, taken)) return;
-  prefetch_first(taken, true);
-  const bool cached = gpus_[index(rank)].l2.exists();
-  for (std::size_t i = 0; i < taken.size(); ++i) {
-    prefetch_whole(taken, i + kAhead);
-    const Arrival& arrival = taken[i];
-    const std::int32_t id = arrival.id;
-    Request& request = requests_[index(id)];
-    const std::int64_t time = through_memory(request, arrival.time);
-    if (ends_in_memory(request)) {
-      release(id);
-      continue;
-    }
-    const bool fills = cached && is_load(request.intent) && !request.uncached;
-    const std::int32_t line = request.line;
-    answer(rank, id, request, time);
-    if (!fills) continue;
-    Fill& fill = *gpu.fills.find(line);
-    fill.time = time;
-    gpu.filled.emplace_back(time, line);
-    for (std::int32_t other = fill.first; other >= 0;) {
-      Request& waiting = requests_[index(other)];
-      const std::int32_t following = std::exchange(waiting.next_pending, -1);
-      const std::int64_t there = std::max(time, waiting.queued_at);
-      waiting.spent.charge(Reason::hbm, there - waiting.queued_at);
-      answer(rank, other, waiting, there);
-      other = following;
-    }
-  }
-}
-
-void Line::answer_at(std::int32_t id, std::int64_t time) {
-  Request& request = requests_[index(id)];
-  request.local = request.target == request.source;
-  answer(home(request.place()), id, request, time);
-}
-
-void Line::to_memory(std::int32_t id, std::int64_t time) {
-  Request& request = requests_[index(id)];
-  request.local = request.target == request.source;
-  stage(home(request.place())).memory.push({time, 0, id});
-}
-
-// --- Merges on chip.
-
-void Line::run_cu_in(int rank, std::int64_t round) {
-  Gpu& gpu = stage(rank);
-  std::vector<Arrival>& taken = mine().taken;
-  if (!take_with_answers(gpu.cu_in, round, kFromSlices, kFromSlices + 1, taken)) return;
-  prefetch_first(taken);
-  for (std::size_t i = 0; i < taken.size(); ++i) {
-    prefetch(taken, i + kAhead);
-    const auto& [now, tag, id] = taken[i];
-    Request& request = requests_[index(id)];
-    const std::int64_t way = request.local ? gpu.way(request) : gpu.noc;
-    const std::int64_t time =
-        serve_at(gpu.cu_in_free[index(request.cu)], gpu.cu_in_costs[request.size], now) + way;
-    request.spent.charge(Reason::noc, time - now);
-    if (options_.trace != nullptr) show(request, Reason::noc, now, time - way);
-    gpu.done.push({time, gpu.home_cu_in + static_cast<std::uint32_t>(request.cu), id});
-  }
-  tally().counters.hops += std::ssize(taken);
 }
 
 }  // namespace hemiola::sim

@@ -21,7 +21,7 @@ struct WayLeg {
   const LinkHop* hops = nullptr;
   std::int16_t count = 0;                  ///< of them
   std::int16_t out_port = 0, in_port = 0;  ///< of the GPU it leaves, and of the other one
-  std::int32_t to = 0;  ///< what stands for the GPU at its end; below 0: Line::at_switch_of()
+  std::int32_t to = 0;  ///< what stands for the GPU at its end; below 0: WayTable::at_switch_of()
 };
 /// There and back.
 struct Way {

@@ -8,23 +8,23 @@
 namespace hemiola::sim {
 // A slice accepts a request: its tags change here, in the order of acceptance.
 void Reference::at_slice(std::int32_t id, std::int64_t now) {
-  Request& request = requests_[index(id)];
+  Request& request = device_.request(id);
   if (request.intent == Intent::burst && request.line < 0) {
-    pass_empty(request, now);
+    copy_engines_.pass_empty(request, now);
     reply(id, now);
     return;
   }
-  const std::int64_t ready = accept(id, now);
+  const std::int64_t ready = memory_.accept(id, now);
   if (request.intent == Intent::burst)
-    look_up_burst(id, ready);
+    copy_engines_.look_up_burst(id, ready);
   else
     look_up(id, ready);
 }
 
 void Reference::look_up(std::int32_t id, std::int64_t ready) {
-  Request& request = requests_[index(id)];
-  GpuState& gpu = this->gpu(request.target);
-  LineMap<Pending>& on_their_way = pending_[index(home(request.target))];
+  Request& request = device_.request(id);
+  GpuState& gpu = device_.gpu(request.target);
+  LineMap<Pending>& on_their_way = pending_[index(device_.home(request.target))];
   const bool writes = request.intent == Intent::store || request.intent == Intent::member_store ||
                       request.intent == Intent::flag || request.intent == Intent::state_store;
   if (!gpu.l2.exists() || request.uncached) {
@@ -36,20 +36,20 @@ void Reference::look_up(std::int32_t id, std::int64_t ready) {
     const Tags::Outcome copy = gpu.l2.copy(request.line, request.cu);
     if (copy.evicted_dirty) write_back(request.target, copy.victim, ready);
     if (copy.hit && pending == nullptr) {
-      ++tally().counters.l2_hits;
+      ++device_.counters().l2_hits;
       reply(id, ready);
       return;
     }
-    ready = go_home(request, ready);
+    ready = memory_.go_home(request, ready);
   }
   if (!writes) {
     if (pending != nullptr) {  // a hit on a line that is on its way waits
-      ++tally().counters.l2_hits;
+      ++device_.counters().l2_hits;
       const Tags::Outcome again =
           gpu.l2.access(request.line, request.slice, false);  // now the most recent one
       if (again.evicted_dirty) write_back(request.target, again.victim, ready);
       request.queued_at = ready;
-      requests_[index(pending->last)].next_pending = id;
+      device_.request(pending->last).next_pending = id;
       pending->last = id;
       return;
     }
@@ -58,30 +58,30 @@ void Reference::look_up(std::int32_t id, std::int64_t ready) {
   if (outcome.evicted_dirty) write_back(request.target, outcome.victim, ready);
   if (outcome.hit || writes) {
     // Stores of whole sectors fetch nothing, and are acknowledged by the slice.
-    ++(outcome.hit ? tally().counters.l2_hits : tally().counters.l2_misses);
+    ++(outcome.hit ? device_.counters().l2_hits : device_.counters().l2_misses);
     reply(id, ready);
     return;
   }
-  ++tally().counters.l2_misses;
+  ++device_.counters().l2_misses;
   on_their_way[request.line] = {id, id};
   request.queued_at = ready;
   push(ready, kMemory, id);
 }
 
 void Reference::write_back(int rank, std::int32_t line, std::int64_t now) {
-  push(now, kMemory, make_write_back(rank, line));
+  push(now, kMemory, memory_.make_write_back(rank, line));
 }
 
 // Behind the L2: the memory-side cache of the channel where there is one, then the channel itself.
 void Reference::at_memory(std::int32_t id, std::int64_t now) {
-  Request& request = requests_[index(id)];
+  Request& request = device_.request(id);
   const int rank = request.place();
   const bool read = is_load(request.intent) || request.reads_source;
-  const std::int64_t time = through_memory(request, now);
-  if (ends_in_memory(request))
-    release(id);
+  const std::int64_t time = memory_.through_memory(request, now);
+  if (FlagMonitors::ends_in_memory(request))
+    device_.release(id);
   else if (read && request.intent != Intent::burst && !request.uncached &&
-           this->gpu(rank).l2.exists())
+           device_.gpu(rank).l2.exists())
     push(time, kFill, id);
   else
     reply(id, time);
@@ -89,12 +89,12 @@ void Reference::at_memory(std::int32_t id, std::int64_t now) {
 
 // The line is in the L2: everybody who waited for it goes on, in the order of acceptance.
 void Reference::filled(std::int32_t id, std::int64_t now) {
-  LineMap<Pending>& pending = pending_[index(home(requests_[index(id)].target))];
-  const std::int64_t line = requests_[index(id)].line;
+  LineMap<Pending>& pending = pending_[index(device_.home(device_.request(id).target))];
+  const std::int64_t line = device_.request(id).line;
   std::int32_t other = pending.find(line)->first;
   pending.erase(line);
   while (other >= 0) {
-    Request& request = requests_[index(other)];
+    Request& request = device_.request(other);
     const std::int32_t next = std::exchange(request.next_pending, -1);
     std::int64_t time = now;
     if (other != id) {
@@ -108,33 +108,33 @@ void Reference::filled(std::int32_t id, std::int64_t now) {
 
 // Memory has done its part at `now`: data or an acknowledgement goes back.
 void Reference::reply(std::int32_t id, std::int64_t now) {
-  Request& request = requests_[index(id)];
+  Request& request = device_.request(id);
   if (request.reads_source) {
     const std::int32_t source_slice = request.slice;
-    turn_to_destination(request);
+    copy_engines_.turn_to_destination(request);
     if (request.target == request.source) {
       request.stage = Stage::in;
       request.follow({}, 0);
       push_answer(now, id, kLegEnd, kLocalBursts);
       return;
     }
-    const Path& path = fabric_.path(request.route);
+    const Path& path = device_.fabric.path(request.route);
     begin_leg(id, Stage::out,
-              fabric_.layout[index(request.source)]->slice_to_port(source_slice, path.source_port),
-              fabric_.gpu_base[index(request.source)], now, request.bytes);
+              device_.layout(request.source).slice_to_port(source_slice, path.source_port),
+              device_.fabric.gpu_base[index(request.source)], now, request.bytes);
     return;
   }
-  const GpuLayout& layout = *fabric_.layout[index(request.target)];
+  const GpuLayout& layout = device_.layout(request.target);
   const bool load = is_load(request.intent);
-  const std::int32_t base = fabric_.gpu_base[index(request.target)];
+  const std::int32_t base = device_.fabric.gpu_base[index(request.target)];
   if (request.is_member()) {
-    const std::int32_t port = fabric_.port_of(fabric_.reverse[index(request.route)]);
+    const std::int32_t port = device_.fabric.port_of(device_.fabric.reverse[index(request.route)]);
     begin_leg(id, Stage::back_out, layout.slice_to_port(request.slice, port), base, now,
               load ? request.bytes : 0);
     return;
   }
   if (request.target != request.source) {
-    const Path& path = fabric_.path(request.route);
+    const Path& path = device_.fabric.path(request.route);
     begin_leg(id, Stage::back_out, layout.slice_to_port(request.slice, path.destination_port), base,
               now, load ? request.bytes : 0);
     return;
@@ -151,7 +151,7 @@ void Reference::reply(std::int32_t id, std::int64_t now) {
   request.spent.charge(Reason::noc, latency);
   request.stage = Stage::back_out;
   push_answer(now + latency, id, kComplete,
-              complete_tag(request.source, Return::slices, request.cu));
+              servers_.complete_tag(request.source, Servers::Return::slices, request.cu));
 }
 
 }  // namespace hemiola::sim

@@ -9,7 +9,7 @@
 
 namespace hemiola::sim {
 
-class Reference : public Cores {
+class Reference final : public Cores {
  public:
   using Cores::Cores;
   Result run() override;
@@ -24,7 +24,7 @@ class Reference : public Cores {
   void to_memory(std::int32_t id, std::int64_t time) override { push(time, kMemory, id); }
   void push_answer(std::int64_t time, std::int32_t id, EventKind kind, std::uint32_t tag);
   void handle(const Event& event);
-  void prefetch() const;
+  void prefetch();
 
   // --- reference/network.cc: servers, queues, credits
   void travel(std::int32_t id, std::int64_t now, bool accepted);

@@ -1,5 +1,6 @@
 // Windows of a run that are simulated line by line, and what goes on between them: the engine
-// `sampled` (docs/sampled.md). Plain data: Cores asks what it may skip and tells what it saw.
+// `sampled` (docs/sampled.md). Plain data: parts of the device ask what they may skip and tell
+// what they saw.
 #pragma once
 
 #include <algorithm>
