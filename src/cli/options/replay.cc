@@ -62,7 +62,6 @@ void add_replay_options(CLI::App& verb, ReplayOptions& options, Session& session
   add("--csv", options.csv, "write one line per row of the table", "FILE");
   add("--trace", options.trace, "write a timeline for ui.perfetto.dev", "FILE");
   add("--trace-lines", options.trace_lines, "requests too, in a window of time", "T0:T1");
-  verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 
 void check_replay_options(const ReplayOptions& options) {

@@ -72,7 +72,6 @@ void add_options(CLI::App& verb, ValidateOptions& options, Session& session) {
   verb.add_flag("--no-check", options.no_check, "do not check the programs first");
   add("--json", options.json, "write one JSON object", "FILE");
   add("--csv", options.csv, "write one line per row", "FILE");
-  verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 
 /// "a=b,c"; `option` is for the message.
@@ -354,11 +353,8 @@ ExitCode validate(const ValidateOptions& options, Session& session) {
 }  // namespace
 
 void add_validate(CLI::App& app, Session& session) {
-  CLI::App* verb =
-      add_verb(app, "validate", "simulated times against measured ones", kValidateExamples);
-  const auto options = std::make_shared<ValidateOptions>();
-  add_options(*verb, *options, session);
-  on_call(*verb, session, options, validate);
+  add_verb<ValidateOptions>(app, session, "validate", "simulated times against measured ones",
+                            kValidateExamples, add_options, validate);
 }
 
 }  // namespace hemiola::cli
