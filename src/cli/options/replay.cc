@@ -9,7 +9,7 @@
 
 namespace hemiola::cli {
 
-void add_replay_options(CLI::App& verb, ReplayOptions& options, Session& session) {
+void add_replay_options(CLI::App& verb, ReplayOptions& options, Session& /*session*/) {
   const auto add = [&verb](const char* name, std::string& value, const char* description,
                            const char* type) {
     verb.add_option(name, value, description)->type_name(type);

@@ -46,7 +46,7 @@ struct ExploreOptions {
   SuiteOptions suite;
 };
 
-void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
+void add_options(CLI::App& verb, ExploreOptions& options, Session& /*session*/) {
   const AddOptions add(verb);
   add("OPERATOR", options.op, "ag-gemm, gemm-rs, gemm-ar, a2a-gemm or gemm-a2a", "");
   add("--gemm", options.gemm, "sizes of the product over all GPUs; M may be a range, 64:65536:x2",

@@ -23,7 +23,7 @@ constexpr const char* kRunExamples =
     "  hemiola run trace.%d.et --machine dgx-h100 --report iteration.html   # what each rank did\n"
     "  hemiola run rank0.pt.trace.json.gz --machine dgx-h100 --replicate 8 --without '*norm*'";
 
-void add_options(CLI::App& verb, RunOptions& options, Session& session) {
+void add_options(CLI::App& verb, RunOptions& options, Session& /*session*/) {
   add_program_options(verb, options.program);
   add_promise_option(verb, options.program);
   verb.get_option("PROGRAM")->description(

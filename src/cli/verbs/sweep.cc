@@ -33,7 +33,7 @@ struct SweepOptions {
   TogetherOptions together;
 };
 
-void add_options(CLI::App& verb, SweepOptions& options, Session& session) {
+void add_options(CLI::App& verb, SweepOptions& options, Session& /*session*/) {
   verb.add_option("SWEEP", options.inputs,
                   "a YAML file: axes of values (docs/sweep.md); with --merge databases")
       ->type_name("");

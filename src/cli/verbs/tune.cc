@@ -44,7 +44,7 @@ struct TuneOptions {
   TogetherOptions together;
 };
 
-void add_options(CLI::App& verb, TuneOptions& options, Session& session) {
+void add_options(CLI::App& verb, TuneOptions& options, Session& /*session*/) {
   const AddOptions add(verb);
   add_kernel_options(verb, options.kernel);
   add("--plan", options.request.plan, "the template of plans: 'hemiola plan show' lists them",

@@ -40,7 +40,7 @@ struct ValidateOptions {
   bool no_check = false;
 };
 
-void add_options(CLI::App& verb, ValidateOptions& options, Session& session) {
+void add_options(CLI::App& verb, ValidateOptions& options, Session& /*session*/) {
   const AddOptions add(verb);
   add("TABLE", options.table,
       "CSV with the columns size_bytes and time_us, or the output of nccl-tests or\n"
