@@ -234,5 +234,5 @@ def validate(
         raise bad_input("no such file", file=os.fspath(table))
     with tempfile.TemporaryDirectory(prefix="hemiola-") as folder:
         call = _Call(folder)
-        asked = {"program": None if program is None else call.file(program), "sizes": None if sizes is None else sizes_bytes(sizes), "param": dict(params or {})}
+        asked = {"program": None if program is None else call.file(program), "size": None if sizes is None else sizes_bytes(sizes), "param": dict(params or {})}
         return call.run("validate", [] if table is None else [os.fspath(table)], {**asked, **call.machine(machine, settings, ranks), **options})

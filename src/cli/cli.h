@@ -71,6 +71,22 @@ void on_call(CLI::App& verb, Session& session, const std::shared_ptr<Options>& o
   });
 }
 
+/// --quiet, where the verb has none yet.
+void add_quiet(CLI::App& verb, Session& session);
+
+/// A verb with what `add_options` adds, and --quiet.
+template <class Options>
+void add_verb(CLI::App& app, Session& session, const std::string& name,
+              const std::string& description, const std::string& examples,
+              std::type_identity_t<void (*)(CLI::App&, Options&, Session&)> add_options,
+              std::type_identity_t<ExitCode (*)(const Options&, Session&)> run) {
+  CLI::App* verb = add_verb(app, name, description, examples);
+  const auto options = std::make_shared<Options>();
+  add_options(*verb, *options, session);
+  add_quiet(*verb, session);
+  on_call(*verb, session, options, run);
+}
+
 /// Whether the verb has this option, and it stands on the command line.
 bool is_typed(const Session& session, const char* option);
 /// Failure with this message at the first of these options that is.

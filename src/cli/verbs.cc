@@ -75,6 +75,11 @@ CLI::App* add_group(CLI::App& app, Session& session, const std::string& name,
   return group;
 }
 
+void add_quiet(CLI::App& verb, Session& session) {
+  if (verb.get_option_no_throw("--quiet") == nullptr)
+    verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
+}
+
 void add_strict(CLI::App& app, Session& session) {
   if (app.get_option_no_throw("--quiet") != nullptr) {
     app.add_flag("--strict", session.strict,

@@ -67,6 +67,39 @@ std::int64_t read_count(std::string_view text, std::int64_t least, std::int64_t 
                 where);
 }
 
+std::vector<std::string> runs_of(const std::vector<int>& numbers) {
+  std::vector<std::string> runs;
+  for (std::size_t first = 0, end = 0; first < numbers.size(); first = end) {
+    for (end = first + 1; end < numbers.size() && numbers[end] == numbers[end - 1] + 1;) ++end;
+    runs.push_back(std::to_string(numbers[first]));
+    if (end > first + 1) runs.back() += "-" + std::to_string(numbers[end - 1]);
+  }
+  return runs;
+}
+
+std::string_view trimmed(std::string_view text, std::string_view blanks) {
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+bool is_like(std::string_view text, std::string_view pattern) {
+  const std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return pattern == text;
+  if (!text.starts_with(pattern.substr(0, star))) return false;
+  pattern.remove_prefix(star + 1);
+  text.remove_prefix(star);
+  // The shortest text for each star but the last, which ends the pattern.
+  while (true) {
+    const std::size_t next = pattern.find('*');
+    if (next == std::string_view::npos) return text.ends_with(pattern);
+    const std::size_t found = text.find(pattern.substr(0, next));
+    if (found == std::string_view::npos) return false;
+    text.remove_prefix(found + next);
+    pattern.remove_prefix(next + 1);
+  }
+}
+
 std::vector<std::string_view> words_of(std::string_view line) {
   constexpr std::string_view kBlanks = " \t\r\n\f\v";
   std::vector<std::string_view> words;

@@ -41,6 +41,10 @@ std::vector<Time> read_times(std::string_view text, const SourceLocation& where)
 std::int64_t read_count(std::string_view text, std::int64_t least, std::int64_t most,
                         const SourceLocation& where);
 
+/// Without `blanks` at both ends.
+std::string_view trimmed(std::string_view text, std::string_view blanks = " \t\r\n");
+/// Whether `pattern`, in which `*` stands for any text, is like the whole text.
+bool is_like(std::string_view text, std::string_view pattern);
 /// What stands between blanks.
 std::vector<std::string_view> words_of(std::string_view line);
 struct WordLine {
@@ -52,6 +56,8 @@ std::vector<WordLine> word_lines(std::string_view text);
 
 /// "a,b" is "a" and "b"; "" is one empty text.
 std::vector<std::string> split(std::string_view text, char separator);
+/// Numbers in ascending order, those in a row together: "0-3" and "8".
+std::vector<std::string> runs_of(const std::vector<int>& numbers);
 /// The other way round, for messages: "a, b".
 std::string joined(const std::vector<std::string>& words, std::string_view separator = ", ");
 /// `text(item)` of each, with the separator between them.

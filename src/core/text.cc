@@ -142,6 +142,22 @@ std::string read_file(const std::string& path) {
   return content;
 }
 
+bool is_file(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+bool is_there(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) fail(path, "cannot be made: " + error.message());
+}
+
 void write_file(const std::string& path, std::string_view content) {
   if (path == "-") {
     write_all(stdout, content, "standard output");

@@ -18,6 +18,13 @@ std::string read_file(const std::string& path);
 /// file. Throws Failure.
 void write_file(const std::string& path, std::string_view content);
 
+/// Whether there is a file of that name, no folder and no pipe.
+bool is_file(const std::string& path);
+/// Whether there is anything of that name.
+bool is_there(const std::string& path);
+/// With all that it stands in; it may be there. Failure: it cannot be made.
+void make_folder(const std::string& path);
+
 /// Line and column (1-based) of a byte offset.
 SourceLocation locate(std::string file, std::string_view text, std::size_t offset);
 

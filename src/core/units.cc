@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <limits>
 
+#include "core/lists.h"
+
 namespace hemiola {
 namespace {
 
@@ -55,17 +57,8 @@ constexpr std::array kOtherRateUnits{Unit{"TiB/s", std::int64_t{1} << 40},
 constexpr std::array kFrequencyUnits{Unit{"GHz", power_of_ten(9)}, Unit{"MHz", power_of_ten(6)},
                                      Unit{"kHz", power_of_ten(3)}, Unit{"Hz", 1}};
 
-constexpr bool is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
-}
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
 }
 
 /// An unsigned decimal number, value = mantissa / 10^fraction_digits.
@@ -126,10 +119,10 @@ const Unit* find_unit(const std::array<Unit, n>& units, std::string_view name) {
 
 template <typename... Tables>
 std::optional<std::int64_t> parse_quantity(std::string_view text, const Tables&... tables) {
-  text = trim(text);
+  text = trimmed(text);
   const std::optional<Decimal> value = take_decimal(text);
   if (!value) return std::nullopt;
-  const std::string_view name = trim(text);
+  const std::string_view name = trimmed(text);
   const Unit* unit = nullptr;
   ((unit = unit ? unit : find_unit(tables, name)), ...);
   return unit ? in_base_units(*value, *unit) : std::nullopt;
@@ -173,7 +166,7 @@ std::optional<Bytes> parse_bytes(std::string_view text) {
 }
 
 std::optional<Rate> parse_rate(std::string_view text) {
-  if (trim(text) == "inf") return Rate::ideal();
+  if (trimmed(text) == "inf") return Rate::ideal();
   const auto rate = parse_quantity(text, kDecimalRateUnits, kOtherRateUnits);
   if (!rate || *rate == 0) return std::nullopt;  // 0 stands for ideal: only "inf" may say so
   return Rate{*rate};
@@ -186,7 +179,7 @@ std::optional<Frequency> parse_frequency(std::string_view text) {
 }
 
 std::optional<std::int64_t> parse_count(std::string_view text) {
-  text = trim(text);
+  text = trimmed(text);
   if (text.empty()) return std::nullopt;
   std::int64_t value = 0;
   for (const char c : text) {

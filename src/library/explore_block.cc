@@ -25,13 +25,6 @@ explore::Block inner_block(const TransformerBlock& block, int ranks) {
   return inner;
 }
 
-OperatorsTime public_job(const explore::BlockJob& job) {
-  OperatorsTime result{.time = job.time, .parts = {}, .confirmed = job.confirmed, .job = job.job};
-  for (const explore::BlockJob::Part& part : job.parts)
-    result.parts.push_back({part.name, part.program, part.alone});
-  return result;
-}
-
 ExploredChain public_chain(const explore::BlockExploration& found,
                            const explore::BlockCandidate& one) {
   ExploredChain chain{.text = one.schedule.text(),
@@ -71,23 +64,14 @@ BlockExploration explore_block(const Machine& machine, const TransformerBlock& b
                                const ExploreOptions& options, const Watch& watch) {
   Watching watching(watch);
   study::Laboratory laboratory;
-  const explore::Request usual = exploration_request(machine, options);
-  const explore::BlockExploration found =
-      explore::explore_block(laboratory,
-                             {.block = inner_block(block, machine.ranks()),
-                              .machine = usual.machine,
-                              .options = usual.options,
-                              .limits = usual.limits,
-                              .fluid = usual.fluid,
-                              .top = usual.top,
-                              .exhaustive = usual.exhaustive,
-                              .losses = usual.losses},
-                             {.watch = watching.inner});
+  const explore::BlockExploration found = explore::explore_block(
+      laboratory, {exploration_request(machine, options), inner_block(block, machine.ranks())},
+      {.watch = watching.inner});
   BlockExploration result{.machine = machine.name(),
                           .block = block,
                           .ranks = found.block.ranks,
-                          .serial = public_job(found.serial),
-                          .apart = public_job(found.apart),
+                          .serial = found.serial,
+                          .apart = found.apart,
                           .compute = found.compute(),
                           .communication = found.communication(),
                           .ideal = found.ideal,

@@ -1,18 +1,19 @@
 #include <algorithm>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "hemiola/experiment.h"
 #include "library/checker.h"
 #include "library/convert.h"
-#include "library/fastest.h"
 #include "library/implementations.h"
 #include "library/linked.h"
-#include "library/points.h"
 #include "library/watching.h"
 #include "study/laboratory/experiment.h"
+#include "study/laboratory/fastest.h"
 #include "study/laboratory/job_run.h"
-#include "study/laboratory/preparation.h"
+#include "study/support/task_pool.h"
 
 namespace hemiola {
 namespace {
@@ -63,6 +64,31 @@ Outcome public_outcome(const Experiment& asked, study::Outcome inner, const sim:
   return outcome;
 }
 
+/// Of a collective without an algorithm, at a size that all of its built-ins take.
+study::Outcome fastest_of(study::Laboratory& laboratory, study::Experiment inner,
+                          const std::vector<std::string>& names, const Watching& watching) {
+  const machine::SharedMachine machine = laboratory.machine(inner.machine);
+  const auto load = [&](const std::string& name, Bytes size) {
+    study::Experiment one = inner;
+    one.subject = name;
+    one.size = size;
+    one.round_size = true;
+    return laboratory.program(one, machine, watching.inner);
+  };
+  inner.size = inner.size
+                   ? study::rounded_for_all(
+                         names, inner.round_size ? study::Rounding::up : study::Rounding::none,
+                         {*inner.size, inner.type, inner.op}, load)
+                         .size
+                   : study::default_size_of_all(names, inner.type, load);
+  std::vector<study::Experiment> candidates(names.size(), inner);
+  for (std::size_t i = 0; i < names.size(); ++i) candidates[i].subject = names[i];
+  study::Fastest found = study::find_fastest(laboratory, candidates, watching.inner);
+  found.fastest.notices.push_back(
+      {.severity = Severity::note, .message = found.remark(names.size()), .where = {}, .hint = {}});
+  return std::move(found.fastest);
+}
+
 }  // namespace
 
 struct Laboratory::Implementation {
@@ -100,14 +126,38 @@ Outcome Laboratory::run(const Experiment& experiment, const Watch& watch) {
   if (program.built_ins.empty())
     return run_one(subject_of(self_->inner, program, inner, watching.inner));
   if (program.built_ins.size() == 1) return run_one(program.built_ins.front());
-  inner.size = size_for_all(self_->inner, inner, program.built_ins, watching.inner);
-  return fastest(program.built_ins, *inner.size, run_one);
+  return outcome_of([&] { return fastest_of(self_->inner, inner, program.built_ins, watching); });
 }
 
 std::vector<Point> Laboratory::run_all(std::span<const Experiment> experiments, int threads,
                                        const Watch& watch) {
-  return run_points(experiments, threads, watch,
-                    [this](const Experiment& one, const Watch& each) { return run(one, each); });
+  std::vector<std::optional<Point>> points(experiments.size());
+  using Brought = std::pair<std::size_t, Point>;
+  std::mutex mutex;
+  const Watch each{.stop = watch.stop,
+                   .on_step = watch.on_step ? [&](const std::string& step) {
+                     const std::lock_guard lock(mutex);
+                     watch.on_step(step);
+                   } : watch.on_step};
+  study::TaskPool<Brought>(threads, points.size())
+      .run(
+          [&](std::size_t, std::size_t task) -> Brought {
+            try {
+              return {task, {.outcome = run(experiments[task], each)}};
+            } catch (const Failure&) {
+              return {task, {.failure = std::current_exception()}};
+            }
+          },
+          [&](std::vector<Brought> brought, const std::vector<std::size_t>&) {
+            for (auto& [task, point] : brought) points[task] = std::move(point);
+          },
+          watch.stop);
+  std::vector<Point> all;
+  for (std::optional<Point>& point : points) {
+    if (!point) throw Interrupted();
+    all.push_back(*std::move(point));
+  }
+  return all;
 }
 
 std::vector<Proof> Laboratory::check(const Program& program, const CheckOptions& options) {

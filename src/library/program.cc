@@ -1,6 +1,5 @@
 #include "hemiola/program.h"
 
-#include <filesystem>
 #include <utility>
 
 #include "core/text.h"
@@ -14,15 +13,10 @@
 namespace hemiola {
 namespace {
 
-bool is_regular_file(const std::string& name) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(name, ignored);
-}
-
 /// Built-ins that the name means; none: it is something else.
 std::vector<std::string> built_ins_of(const std::string& name) {
   if (program::is_built_in(name)) return {name};
-  if (is_regular_file(name)) return {};
+  if (hemiola::is_file(name)) return {};
   if (const std::optional<Collective> collective = parse_collective(name))
     return program::algorithms_of(*collective);
   return {};
@@ -34,7 +28,7 @@ Program Program::load(const std::string& name_or_file, const Settings& parameter
   Implementation self{.name = name_or_file, .parameters = parameters};
   self.built_ins = built_ins_of(name_or_file);
   if (self.built_ins.empty()) {
-    const bool is_file = is_regular_file(name_or_file);
+    const bool is_file = hemiola::is_file(name_or_file);
     const std::string content = is_file ? read_file(name_or_file) : std::string();
     if (is_file && study::is_job(content)) {
       self.job = Job::from_text(content, name_or_file);

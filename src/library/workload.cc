@@ -17,54 +17,12 @@
 namespace hemiola {
 namespace {
 
-workload::MakeRequest inner_request(const ModelIteration& of) {
-  workload::MakeRequest request{.model = workload::load_model(of.model)};
-  request.parallelism = {.tp = of.tp,
-                         .pp = of.pp,
-                         .dp = of.dp,
-                         .cp = of.cp,
-                         .ep = of.ep,
-                         .zero = of.zero,
-                         .sequence_parallel = of.sequence_parallel,
-                         .shard = of.shard};
-  apply(workload::MakeWords{.phase = of.phase,
-                            .recompute = of.recompute,
-                            .pipeline = of.pipeline,
-                            .attention = of.attention,
-                            .context_parallel = of.context_parallel},
-        "", request);
-  request.micro_batch = of.micro_batch;
-  request.global_batch = of.global_batch;
-  request.sequence = of.sequence;
-  request.context = of.context;
-  request.type = of.type;
-  request.chunks = of.chunks;
-  request.fused_softmax = of.fused_softmax;
-  request.uneven_stages = of.uneven_stages;
-  request.gradient_bucket = of.bucket.count;
-  request.overlap_gradients = of.overlap;
-  request.prefetch = of.prefetch;
-  request.optimizer_bytes = of.optimizer_bytes;
-  request.host_time = of.host_time;
-  return request;
-}
-
 workload::IterationRequest inner_request(const Machine& machine, std::string_view phase,
                                          const IterationOptions& options, Watching& watching,
                                          const Watch& watch) {
   workload::IterationRequest request;
   request.machine.given = machine.implementation().machine;
-  workload::IterationWords words{.engine = options.engine,
-                                 .detail = options.detail,
-                                 .collectives = options.collectives,
-                                 .compute = options.compute,
-                                 .calls = options.calls,
-                                 .scale_recorded = options.scale_recorded,
-                                 .scale_compute = options.scale_compute,
-                                 .without = options.without,
-                                 .contention = options.contention};
-  if (options.launch) words.launch = static_cast<sim::Launch>(*options.launch);
-  apply(words, phase, "", request);
+  apply(options, phase, "", request);
   request.costs.monitor = request.schedule.monitor = &watching.monitor;
   if (watch.on_step)
     request.costs.on_simulation = [&watch](const std::string& what) {
@@ -107,8 +65,9 @@ struct Iteration::Implementation {
 };
 
 Workload Workload::make(const ModelIteration& iteration) {
-  return Workload(std::make_shared<const Implementation>(Implementation{
-      std::make_shared<const workload::Workload>(make_workload(inner_request(iteration)))}));
+  return Workload(std::make_shared<const Implementation>(
+      Implementation{std::make_shared<const workload::Workload>(
+          make_workload(workload::make_request(iteration, "")))}));
 }
 
 Workload Workload::read(const std::string& path, const TraceOptions& options) {
@@ -208,7 +167,7 @@ std::vector<ParallelismRow> search_parallelism(const Machine& machine,
   const workload::IterationRequest asked =
       inner_request(machine, iteration.phase, options, watching, watch);
   const workload::SearchOutcome found =
-      workload::search(laboratory, {.make = inner_request(iteration),
+      workload::search(laboratory, {.make = workload::make_request(iteration, ""),
                                     .machine = asked.machine,
                                     .costs = asked.costs,
                                     .schedule = asked.schedule,

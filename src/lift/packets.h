@@ -1,7 +1,6 @@
 // Packets in memory: which transfer wrote the bytes, with which flag.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>

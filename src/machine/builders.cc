@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/embedded.h"
+#include "core/lists.h"
 #include "machine/infragraph/infragraph.h"
 #include "machine/scale_out.h"
 
@@ -46,10 +47,7 @@ std::vector<std::int64_t> read_sizes(const std::string& name, const std::string&
   if (colon == std::string::npos) throw bad("a size is missing");
   std::vector<std::int64_t> sizes;
   std::int64_t product = 1;
-  std::size_t begin = colon + 1;
-  while (true) {
-    const auto end = name.find('x', begin);
-    const std::string word = name.substr(begin, end == std::string::npos ? end : end - begin);
+  for (const std::string& word : split(std::string_view(name).substr(colon + 1), 'x')) {
     // Five digits hold kMostGpus, and parse_count() would let a sign through.
     const bool digits = !word.empty() && word.size() <= 5 &&
                         word.find_first_not_of("0123456789") == std::string::npos;
@@ -58,9 +56,8 @@ std::vector<std::int64_t> read_sizes(const std::string& name, const std::string&
     if (sizes.back() == 0) throw bad("a size is 0");
     product *= sizes.back();
     if (product > kMostGpus) throw bad("more than " + std::to_string(kMostGpus) + " GPUs");
-    if (end == std::string::npos) return sizes;
-    begin = end + 1;
   }
+  return sizes;
 }
 
 /// Puts nodes and links together.

@@ -5,31 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "core/lists.h"
 #include "machine/fabric_parameters.h"
 #include "machine/routes.h"
 
 namespace hemiola::machine {
 namespace {
-
-/// `*` stands for any text.
-bool is_like(std::string_view text, std::string_view pattern) {
-  std::size_t t = 0, p = 0, star = std::string_view::npos, mark = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      mark = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++mark;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
-}
 
 std::vector<bool> nodes_like(const Machine& machine, std::string_view pattern) {
   std::vector<bool> found(machine.nodes.size(), false);

@@ -20,41 +20,9 @@ constexpr std::string_view kSizeHint = "a positive size such as 128 B";
 constexpr std::string_view kZeroSizeHint = "a size such as 16 B, or 0 B";
 constexpr std::string_view kCountHint = "a whole number; 0 is unlimited";
 
+/// A packet of a gigabyte is a mistake, and the cap keeps wire_bytes() far from overflow.
 template <typename Value>
-bool store(Value& field, const std::optional<Value>& value) {
-  if (value) field = *value;
-  return value.has_value();
-}
-
-bool store(Rate& field, std::string_view text, std::int64_t) {
-  return store(field, parse_hardware_rate(text));
-}
-
-bool store(Time& field, std::string_view text, std::int64_t least) {
-  const auto value = parse_time(text);
-  return value && value->fs >= least && store(field, value);
-}
-
-bool store(Bytes& field, std::string_view text, std::int64_t least) {
-  // A packet of a gigabyte is a mistake, and the cap keeps wire_bytes() far from overflow.
-  const auto value = parse_bytes(text);
-  return value && value->count >= least && value->count <= (std::int64_t{1} << 30) &&
-         store(field, value);
-}
-
-bool store(std::int64_t& field, std::string_view text, std::int64_t) {
-  return store(field, parse_count(text));
-}
-
-bool store(bool& field, std::string_view text, std::int64_t) {
-  if (text != "true" && text != "false") return false;
-  field = text == "true";
-  return true;
-}
-
-bool store(Arbitration& field, std::string_view text, std::int64_t) {
-  return store(field, parse_arbitration(text));
-}
+constexpr std::int64_t kMost = std::is_same_v<Value, Bytes> ? std::int64_t{1} << 30 : INT64_MAX;
 
 template <typename Target, typename Value>
 Target owner_of(Value Target::*member);
@@ -63,7 +31,10 @@ Target owner_of(Value Target::*member);
 template <auto member, std::int64_t least = 0, typename Target = decltype(owner_of(member))>
 constexpr FabricParameter<Target> parameter(std::string_view name, std::string_view hint) {
   return {name, hint, [](const Target& target) { return text_of(target.*member); },
-          [](Target& target, std::string_view text) { return store(target.*member, text, least); }};
+          [](Target& target, std::string_view text) {
+            auto& field = target.*member;
+            return store(field, text, least, kMost<std::decay_t<decltype(field)>>);
+          }};
 }
 
 constexpr std::array kLink{

@@ -1,5 +1,4 @@
 // The entrance: a built-in name or a file, recognised by its content.
-#include <filesystem>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -72,8 +71,7 @@ Machine load(const std::string& name_or_file, const LoadOptions& options) {
   };
   if (std::optional<Machine> built_in = make_built_in(name_or_file, options))
     return finish(std::move(*built_in));
-  std::error_code ignored;
-  if (!std::filesystem::exists(name_or_file, ignored)) neither_name_nor_file(name_or_file);
+  if (!is_there(name_or_file)) neither_name_nor_file(name_or_file);
   return finish(read(name_or_file, options));
 }
 

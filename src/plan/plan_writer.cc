@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/lists.h"
 #include "plan/plan_json.h"
 
 namespace hemiola::plan {
@@ -239,15 +240,7 @@ void write_folded(const json& value, std::size_t indent, std::size_t used, std::
 }  // namespace
 
 std::string ranks_text(const std::vector<int>& ranks) {
-  std::string text;
-  for (std::size_t first = 0; first < ranks.size();) {
-    std::size_t last = first;
-    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-    text += (text.empty() ? "" : ",") + std::to_string(ranks[first]);
-    if (last > first) text += "-" + std::to_string(ranks[last]);
-    first = last + 1;
-  }
-  return text;
+  return joined(runs_of(ranks), ",");
 }
 
 std::string write_plan(const Plan& plan) {

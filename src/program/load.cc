@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <optional>
 
 #include "core/text.h"
@@ -79,8 +78,7 @@ bool is_built_in(const std::string& name) {
 }
 
 Program load(const std::string& name_or_file, const LoadOptions& options) {
-  std::error_code ignored;
-  if (!is_built_in(name_or_file) && std::filesystem::exists(name_or_file, ignored))
+  if (!is_built_in(name_or_file) && is_there(name_or_file))
     return read_by_content(name_or_file, options);
   refuse_executor(options);
   if (std::optional<Program> made = make_built_in(name_or_file, options)) return *std::move(made);

@@ -3,7 +3,6 @@
 
 #include <iosfwd>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "explore/search/explorer.h"

@@ -1,7 +1,6 @@
 #include "cli/options/fused_program.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "core/text.h"
 #include "machine/machine.h"
@@ -9,9 +8,7 @@
 namespace hemiola::cli {
 
 bool is_fused_file(const std::string& name) {
-  std::error_code ignored;
-  return name.ends_with(".py") && std::filesystem::is_regular_file(name, ignored) &&
-         compile::is_fused_text(read_file(name));
+  return name.ends_with(".py") && is_file(name) && compile::is_fused_text(read_file(name));
 }
 
 FusedPrograms::FusedPrograms(const study::Settings& parameters) {

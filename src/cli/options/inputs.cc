@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <iostream>
 
 #include "core/lists.h"
@@ -15,11 +14,6 @@
 
 namespace hemiola::cli {
 namespace {
-
-bool is_file(const std::string& name) {
-  std::error_code error;
-  return std::filesystem::exists(name, error);
-}
 
 /// Formats that a program can be read from are left to program::load, which says what is wrong
 /// inside.
@@ -170,7 +164,7 @@ std::vector<std::string> program_names(const std::string& input) {
                   "    hemiola run trace.%d.et --machine dgx-h100 --report iteration.html\n"
                   "  'hemiola plan list' lists the built-ins");
   if (program::is_built_in(input)) return {input};
-  if (is_file(input)) {
+  if (is_there(input)) {
     reject_other_formats(input);
     return {input};
   }
@@ -185,7 +179,7 @@ std::vector<std::string> program_names(const std::string& input) {
 }
 
 bool is_job_file(const std::string& input) {
-  return !program::is_built_in(input) && is_file(input) && study::is_job(read_file(input));
+  return !program::is_built_in(input) && is_there(input) && study::is_job(read_file(input));
 }
 
 void refuse_options_of_programs(const Session& session, std::string_view of_what) {
@@ -199,9 +193,7 @@ void refuse_options_of_programs(const Session& session, std::string_view of_what
 }
 
 std::optional<plan::Plan> read_plan_file(const std::string& name) {
-  std::error_code ignored;
-  if (plan::find_template(name) != nullptr || !std::filesystem::is_regular_file(name, ignored))
-    return std::nullopt;
+  if (plan::find_template(name) != nullptr || !is_file(name)) return std::nullopt;
   const std::string content = read_file(name);
   if (!plan::is_plan(content)) return std::nullopt;
   return plan::read_plan(content, name);

@@ -1,6 +1,5 @@
 #include "cli/options/measured_times.h"
 
-#include <filesystem>
 #include <utility>
 
 #include "cli/notices.h"
@@ -26,12 +25,6 @@ MetTimes meet_measured(Session& session, const std::string& file, DataType type,
     met.remarks.push_back(text);
   }
   return met;
-}
-
-void make_bench_folder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw Failure("cannot be made: " + error.message(), {.file = folder});
 }
 
 void write_bench_program(const std::string& folder, const std::string& schedules) {

@@ -22,8 +22,6 @@ struct MetTimes {
 MetTimes meet_measured(Session& session, const std::string& file, DataType type,
                        study::MachineChoice& machine, const sim::Options& options);
 
-/// --bench: makes the folder. Failure: it cannot be made.
-void make_bench_folder(const std::string& folder);
 /// Writes the program that times what is in the folder, and `schedules`, the list of it.
 void write_bench_program(const std::string& folder, const std::string& schedules);
 

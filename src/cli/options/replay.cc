@@ -9,7 +9,7 @@
 
 namespace hemiola::cli {
 
-void add_replay_options(CLI::App& verb, ReplayOptions& options, Session& session) {
+void add_replay_options(CLI::App& verb, ReplayOptions& options, Session& /*session*/) {
   const auto add = [&verb](const char* name, std::string& value, const char* description,
                            const char* type) {
     verb.add_option(name, value, description)->type_name(type);
@@ -63,7 +63,6 @@ void add_replay_options(CLI::App& verb, ReplayOptions& options, Session& session
   add("--report", options.report, "write a page with tables and charts, for a browser", "FILE");
   add("--trace", options.trace, "write a timeline for ui.perfetto.dev", "FILE");
   add("--trace-lines", options.trace_lines, "requests too, in a window of time", "T0:T1");
-  verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 
 void check_replay_options(const ReplayOptions& options) {

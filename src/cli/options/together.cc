@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <span>
@@ -141,7 +140,7 @@ std::string Together::head_of_arguments(std::string_view more) const {
     if (word == "--quiet") continue;
     head += word;
     const std::string file = word.substr(word.find('=') + 1);  // of "--measured=FILE" the file
-    if (std::filesystem::is_regular_file(file)) head += ' ' + study::digest(read_file(file));
+    if (is_file(file)) head += ' ' + study::digest(read_file(file));
     head += '\n';
   }
   return head;

@@ -372,49 +372,50 @@ ExitCode check(const CheckOptions& options, Session& session) {
   return options.allow_partial && code == ExitCode::not_proven ? ExitCode::done : code;
 }
 
-}  // namespace
-
-void add_check(CLI::App& app, Session& session) {
-  CLI::App* verb =
-      add_verb(app, "check", "prove a program right, or show how it goes wrong", kCheckExamples);
-  const auto options = std::make_shared<CheckOptions>();
-  const AddOptions add(*verb);
-  add_program_options(*verb, options->program);
-  add_promise_option(*verb, options->program);
-  add_machine_options(*verb, options->machine);
-  CLI::Option* data = verb->add_flag("--data", options->data,
-                                     "run it here too, on real data: a thread for each workgroup");
-  verb->add_option("--seed", options->execute.seed, "of the data and the delays (1)")->needs(data);
-  verb->add_option("--rounds", options->rounds, "of --data: calls in a row without a reset (3)")
+void add_options(CLI::App& verb, CheckOptions& options, Session& session) {
+  const AddOptions add(verb);
+  add_program_options(verb, options.program);
+  add_promise_option(verb, options.program);
+  add_machine_options(verb, options.machine);
+  CLI::Option* data = verb.add_flag("--data", options.data,
+                                    "run it here too, on real data: a thread for each workgroup");
+  verb.add_option("--seed", options.execute.seed, "of the data and the delays (1)")->needs(data);
+  verb.add_option("--rounds", options.rounds, "of --data: calls in a row without a reset (3)")
       ->check(CLI::Range(1, 1'000'000))
       ->needs(data);
-  verb->add_option("--calls", options->calls,
-                   "calls in a row that have to be right; 1: it is called once (default: it is "
-                   "called again and again)")
+  verb.add_option("--calls", options.calls,
+                  "calls in a row that have to be right; 1: it is called once (default: it is "
+                  "called again and again)")
       ->check(CLI::Range(1, 1'000));
-  add("--json", options->json, "write one JSON object", "FILE");
-  add("--report", options->report,
+  add("--json", options.json, "write one JSON object", "FILE");
+  add("--report", options.report,
       "write a page with the verdicts and what goes wrong, for a browser", "FILE");
-  add("--trace", options->trace,
+  add("--trace", options.trace,
       "of a fused file: what its kernels did in Triton's interpreter (python -m "
       "hemiola_rt FILE --trace TRACE), compared with the text",
       "TRACE");
-  verb->add_flag("--warnings-as-errors", options->warnings_as_errors,
-                 "exit code 3 where there are warnings");
-  verb->add_flag("--allow-partial", options->allow_partial,
-                 "exit code 0, not 6, where nothing is wrong and something is not proven");
-  verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
-  add("--kernel", options->kernel.kernel, "of a Python file: which kernel (all)", "NAME");
-  add("--constexpr", options->kernel.constants, "of a kernel: the value of a parameter",
+  verb.add_flag("--warnings-as-errors", options.warnings_as_errors,
+                "exit code 3 where there are warnings");
+  verb.add_flag("--allow-partial", options.allow_partial,
+                "exit code 0, not 6, where nothing is wrong and something is not proven");
+  verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
+  add("--kernel", options.kernel.kernel, "of a Python file: which kernel (all)", "NAME");
+  add("--constexpr", options.kernel.constants, "of a kernel: the value of a parameter",
       "NAME=VALUE");
-  add("--helper", options->kernel.helpers, "of a kernel: a file with functions that it calls",
+  add("--helper", options.kernel.helpers, "of a kernel: a file with functions that it calls",
       "FILE");
-  add("--target", options->kernel.target, "of a kernel: cuda, cdna or rdna (hip: cdna)", "NAME");
-  add("--triton", options->kernel.triton,
+  add("--target", options.kernel.target, "of a kernel: cuda, cdna or rdna (hip: cdna)", "NAME");
+  add("--triton", options.kernel.triton,
       "of a kernel: the compiler's version, 3.3 to 3.9 (all of them)", "VERSION");
-  add("--protocol", options->kernel.protocol,
+  add("--protocol", options.kernel.protocol,
       "of a kernel: ranks, programs and what its parameters are", "FILE");
-  on_call(*verb, session, options, check);
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Session& session) {
+  add_verb<CheckOptions>(app, session, "check", "prove a program right, or show how it goes wrong",
+                         kCheckExamples, add_options, check);
 }
 
 }  // namespace hemiola::cli

@@ -7,8 +7,6 @@
 
 #include "cli/options/inputs.h"
 #include "cli/options/values.h"
-#include "core/text.h"
-#include "report/kernel_description.h"
 
 namespace hemiola::cli {
 namespace {

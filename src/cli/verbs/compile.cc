@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 #include "cli/options/inputs.h"
 #include "cli/options/kernel.h"
-#include "cli/options/values.h"
 #include "cli/verbs/compile_module.h"
 #include "cli/verbs/compile_plan.h"
 #include "compile/describe/describe.h"
@@ -89,45 +88,44 @@ ExitCode compile_verb(const CompileOptions& options, Session& session) {
   return compile_plan(session, options.plan, &request);
 }
 
+void add_options(CLI::App& verb, CompileOptions& options, Session& session) {
+  const AddOptions add(verb);
+  add_kernel_options(verb, options.kernel,
+                     "a Python file with a @triton.jit kernel, or an HLO module");
+  verb.add_flag("--describe", options.describe, "print what was found in the kernel");
+  add("--json", options.json, "write one JSON object", "FILE");
+  add("--plan", options.plan.plan, "a plan whose products are launches, or that only moves",
+      "FILE");
+  add("-o,--output", options.plan.output, "the Python file to write; of a module the plan", "FILE");
+  add("--dot", options.module.product, "of an HLO module: the product to lift", "NAME");
+  add("--template", options.module.template_name,
+      "what the plan is made by: ag-gemm/ring; without it the family's serial one", "NAME");
+  add("--param", options.module.parameters, "a parameter of the template", "NAME=VALUE");
+  verb.add_option("--realization", options.plan.realization,
+                  "with --plan: who moves data: copy-engine|load-store|bulk|co-located|multicast "
+                  "(copy-engine)");
+  verb.add_option("--workgroups", options.plan.workgroups,
+                  "that move data by load-store or bulk, on all streams together (16)");
+  verb.add_flag("--store-to-peers", options.plan.store_to_peers,
+                "tiles that the plan pushes are stored into the peer's memory by the kernel");
+  verb.add_flag("--runtime", options.plan.runtime,
+                "also write the package hemiola_rt beside it, for machines without Hemiola");
+  verb.add_flag("--no-check", options.plan.no_check, "write without proving the plan and the file");
+  verb.add_flag("--allow-partial", options.plan.allow_partial,
+                "also write what is not proven, with exit code 0 in place of 6");
+  verb.add_flag("--quiet", session.quiet, "no notes and no progress");
+}
+
 }  // namespace
 
 void add_compile(CLI::App& app, Session& session) {
-  CLI::App* verb = add_verb(
-      app, "compile",
+  add_verb<CompileOptions>(
+      app, session, "compile",
       "Describes a Triton kernel (tiles, operands, places for waits and signals: "
       "docs/compile.md), or "
       "writes a\nplan as plain PyTorch, which calls hemiola_rt (docs/compile_plan.md), or lifts a "
       "product of an HLO\nmodule to a plan (docs/hlo.md).",
-      kCompileExamples);
-  const auto options = std::make_shared<CompileOptions>();
-  const AddOptions add(*verb);
-  add_kernel_options(*verb, options->kernel,
-                     "a Python file with a @triton.jit kernel, or an HLO module");
-  verb->add_flag("--describe", options->describe, "print what was found in the kernel");
-  add("--json", options->json, "write one JSON object", "FILE");
-  add("--plan", options->plan.plan, "a plan whose products are launches, or that only moves",
-      "FILE");
-  add("-o,--output", options->plan.output, "the Python file to write; of a module the plan",
-      "FILE");
-  add("--dot", options->module.product, "of an HLO module: the product to lift", "NAME");
-  add("--template", options->module.template_name,
-      "what the plan is made by: ag-gemm/ring; without it the family's serial one", "NAME");
-  add("--param", options->module.parameters, "a parameter of the template", "NAME=VALUE");
-  verb->add_option("--realization", options->plan.realization,
-                   "with --plan: who moves data: copy-engine|load-store|bulk|co-located|multicast "
-                   "(copy-engine)");
-  verb->add_option("--workgroups", options->plan.workgroups,
-                   "that move data by load-store or bulk, on all streams together (16)");
-  verb->add_flag("--store-to-peers", options->plan.store_to_peers,
-                 "tiles that the plan pushes are stored into the peer's memory by the kernel");
-  verb->add_flag("--runtime", options->plan.runtime,
-                 "also write the package hemiola_rt beside it, for machines without Hemiola");
-  verb->add_flag("--no-check", options->plan.no_check,
-                 "write without proving the plan and the file");
-  verb->add_flag("--allow-partial", options->plan.allow_partial,
-                 "also write what is not proven, with exit code 0 in place of 6");
-  verb->add_flag("--quiet", session.quiet, "no notes and no progress");
-  on_call(*verb, session, options, compile_verb);
+      kCompileExamples, add_options, compile_verb);
 }
 
 }  // namespace hemiola::cli

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <iostream>
 
 #include "cli/options/inputs.h"
@@ -45,9 +44,7 @@ std::string lift_text(const hlo::Lift& lift) {
 }  // namespace
 
 bool is_module_file(const std::string& file) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) return false;
-  return recognise(read_start(file)) == Format::hlo;
+  return is_file(file) && recognise(read_start(file)) == Format::hlo;
 }
 
 ExitCode describe_module(const CompileModuleOptions& options) {

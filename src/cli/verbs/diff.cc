@@ -82,10 +82,8 @@ ExitCode carry_out(const DiffOptions& options, Session& session) {
 }  // namespace
 
 void add_diff(CLI::App& app, Session& session) {
-  CLI::App* verb = add_verb(app, "diff", "where the time between two results went", kDiffExamples);
-  const auto options = std::make_shared<DiffOptions>();
-  add_options(*verb, *options, session);
-  on_call(*verb, session, options, carry_out);
+  add_verb<DiffOptions>(app, session, "diff", "where the time between two results went",
+                        kDiffExamples, add_options, carry_out);
 }
 
 }  // namespace hemiola::cli

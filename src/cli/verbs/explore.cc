@@ -17,7 +17,6 @@
 #include "core/lists.h"
 #include "core/text.h"
 #include "explore/search/explorer.h"
-#include "explore/trials/measured_times.h"
 #include "plan/plan_json.h"
 #include "report/bench.h"
 #include "report/exploration.h"
@@ -47,7 +46,7 @@ struct ExploreOptions {
   SuiteOptions suite;
 };
 
-void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
+void add_options(CLI::App& verb, ExploreOptions& options, Session& /*session*/) {
   const AddOptions add(verb);
   add("OPERATOR", options.op, "ag-gemm, gemm-rs, gemm-ar, a2a-gemm or gemm-a2a", "");
   add("--gemm", options.gemm, "sizes of the product over all GPUs; M may be a range, 64:65536:x2",
@@ -101,7 +100,6 @@ void add_options(CLI::App& verb, ExploreOptions& options, Session& session) {
   add("--report", options.report, "write a page with tables and charts, for a browser", "FILE");
   add_block_options(verb, options.block);
   add_suite_options(verb, options.suite);
-  verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 
 std::vector<std::string> words(const std::string& option, const std::string& text,
@@ -321,7 +319,7 @@ class ExploreVerb {
   void write_bench() {
     constexpr int kUsual = 5;
     const auto top = index(request_.top.value_or(kUsual));
-    make_bench_folder(options_.bench);
+    make_folder(options_.bench);
     const auto chosen = report::bench_candidates(found_, top > 0 ? top : kUsual);
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const explore::Schedule& schedule = chosen[i]->schedule;
@@ -348,12 +346,10 @@ class ExploreVerb {
 }  // namespace
 
 void add_explore(CLI::App& app, Session& session) {
-  CLI::App* verb =
-      add_verb(app, "explore", "how to overlap a product with its collective", kExploreExamples);
-  const auto options = std::make_shared<ExploreOptions>();
-  add_options(*verb, *options, session);
-  on_call(*verb, session, options,
-          [](const auto& given, Session& in) { return ExploreVerb(given, in).run(); });
+  add_verb<ExploreOptions>(
+      app, session, "explore", "how to overlap a product with its collective", kExploreExamples,
+      add_options,
+      [](const ExploreOptions& given, Session& in) { return ExploreVerb(given, in).run(); });
 }
 
 }  // namespace hemiola::cli

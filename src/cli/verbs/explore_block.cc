@@ -2,7 +2,6 @@
 
 #include <iostream>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "cli/notices.h"
@@ -85,14 +84,7 @@ void refuse_block_options(const Session& session) {
 
 ExitCode explore_block(Session& session, const explore::Request& request,
                        const BlockOptions& options, const BlockOutputs& outputs) {
-  explore::BlockRequest asked{.block = block_of(options, session),
-                              .machine = request.machine,
-                              .options = request.options,
-                              .limits = request.limits,
-                              .fluid = request.fluid,
-                              .top = request.top,
-                              .exhaustive = request.exhaustive,
-                              .losses = request.losses};
+  explore::BlockRequest asked{request, block_of(options, session)};
   asked.block.type = request.op.type;
   explore::BlockExploration found;
   report::ExplorationTimelines timelines;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <iostream>
 #include <utility>
 
@@ -40,8 +39,7 @@ std::string head_of_simulations(const machine::Machine& machine,
                         rule.ranks, rule.least, rule.program);
     if (rule.product)
       head += fmt::format(" of {} {} {}", rule.product->m, rule.product->n, rule.product->k);
-    if (std::filesystem::is_regular_file(rule.program))
-      head += ' ' + study::digest(read_file(rule.program));
+    if (is_file(rule.program)) head += ' ' + study::digest(read_file(rule.program));
     for (const auto& [name, value] : rule.parameters) head += fmt::format(" {}={}", name, value);
     head += '\n';
   }
@@ -92,7 +90,9 @@ void add_iteration_basics(CLI::App& verb, IterationOptions& options) {
       "ENGINE");
   add.read(
       "--launch", {},
-      [&options](const std::string& text) { options.words.launch = launch_value(text); },
+      [&options](const std::string& text) {
+        options.words.launch = static_cast<LaunchMode>(launch_value(text));
+      },
       "graph|stream; without it a graph for decode, else a stream", "MODE");
   add("--json", options.json, "write one JSON object", "FILE");
   add("--csv", options.csv, "write one line per class of ranks", "FILE");
@@ -105,7 +105,7 @@ workload::IterationRequest iteration_request(std::shared_ptr<const workload::Wor
                                              const IterationOptions& options, Session& session) {
   workload::IterationRequest request{.workload = std::move(workload)};
   request.machine = machine_choice(machine, one_setting(machine.set));
-  workload::IterationWords words = options.words;
+  hemiola::IterationOptions words = options.words;
   words.detail = pairs_of("--detail", options.detail);
   apply(words, phase, "--", request);
   request.costs.monitor = request.schedule.monitor = &session.monitor;

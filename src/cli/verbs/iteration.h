@@ -15,7 +15,7 @@
 namespace hemiola::cli {
 
 struct IterationOptions {
-  workload::IterationWords words{};   ///< all but `detail`
+  hemiola::IterationOptions words{};  ///< all but `detail`
   std::vector<std::string> detail{};  ///< "all-reduce=line"
   std::string json{}, csv{}, trace{}, report{};
   std::string job{};  ///< file: the launches as a job

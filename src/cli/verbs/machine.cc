@@ -8,7 +8,6 @@
 #include "cli/options/inputs.h"
 #include "cli/options/values.h"
 #include "core/lenient.h"
-#include "core/text.h"
 #include "report/machine_page.h"
 #include "report/report.h"
 

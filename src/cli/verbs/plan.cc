@@ -9,7 +9,6 @@
 #include "cli/notices.h"
 #include "cli/options/inputs.h"
 #include "core/lists.h"
-#include "core/text.h"
 #include "lift/lift.h"
 #include "plan/plan_json.h"
 #include "plan/shape.h"

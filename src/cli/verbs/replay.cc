@@ -337,12 +337,10 @@ void Replayer::print_measured() const {
 }  // namespace
 
 void add_replay(CLI::App& app, Session& session) {
-  CLI::App* verb = add_verb(
-      app, "replay", "what one GPU sees when others write to it on a timetable", kReplayExamples);
-  const auto options = std::make_shared<ReplayOptions>();
-  add_replay_options(*verb, *options, session);
-  on_call(*verb, session, options,
-          [](const auto& given, Session& in) { return Replayer(given, in).run(); });
+  add_verb<ReplayOptions>(
+      app, session, "replay", "what one GPU sees when others write to it on a timetable",
+      kReplayExamples, add_replay_options,
+      [](const ReplayOptions& given, Session& in) { return Replayer(given, in).run(); });
 }
 
 }  // namespace hemiola::cli

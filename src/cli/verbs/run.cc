@@ -23,7 +23,7 @@ constexpr const char* kRunExamples =
     "  hemiola run trace.%d.et --machine dgx-h100 --report iteration.html   # what each rank did\n"
     "  hemiola run rank0.pt.trace.json.gz --machine dgx-h100 --replicate 8 --without '*norm*'";
 
-void add_options(CLI::App& verb, RunOptions& options, Session& session) {
+void add_options(CLI::App& verb, RunOptions& options, Session& /*session*/) {
   add_program_options(verb, options.program);
   add_promise_option(verb, options.program);
   verb.get_option("PROGRAM")->description(
@@ -66,13 +66,12 @@ void add_options(CLI::App& verb, RunOptions& options, Session& session) {
       "FILE");
   add.count("--replicate", options.replicate, 1, 1 << 20,
             "of a trace of one rank, or a text that does not say it: so many ranks do the same");
-  verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 
 IterationOptions iteration_options(const RunOptions& options, const Session& session) {
   IterationOptions iteration = options.iteration;
   if (is_typed(session, "--engine")) iteration.words.engine = options.engine.engine;
-  iteration.words.launch = options.engine.how.launch;
+  iteration.words.launch = static_cast<LaunchMode>(options.engine.how.launch);
   iteration.json = options.json;
   iteration.csv = options.csv;
   iteration.trace = options.trace;
@@ -117,8 +116,7 @@ bool is_meant_as_trace(const std::string& input) {
 
 /// What is neither text nor a trace.
 void refuse_binary(const std::string& input) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(input, ignored)) return;
+  if (!is_file(input)) return;
   const Format format = recognise(read_start(input));
   if (format == Format::binary)
     throw Failure(fmt::format("is {}: neither a program nor a trace", describe(format)),
@@ -178,11 +176,8 @@ ExitCode run(const RunOptions& options, Session& session) {
 }  // namespace
 
 void add_run(CLI::App& app, Session& session) {
-  CLI::App* verb =
-      add_verb(app, "run", "how long a program takes on a machine, and why", kRunExamples);
-  const auto options = std::make_shared<RunOptions>();
-  add_options(*verb, *options, session);
-  on_call(*verb, session, options, run);
+  add_verb<RunOptions>(app, session, "run", "how long a program takes on a machine, and why",
+                       kRunExamples, add_options, run);
 }
 
 }  // namespace hemiola::cli

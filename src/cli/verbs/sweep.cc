@@ -33,7 +33,7 @@ struct SweepOptions {
   TogetherOptions together;
 };
 
-void add_options(CLI::App& verb, SweepOptions& options, Session& session) {
+void add_options(CLI::App& verb, SweepOptions& options, Session& /*session*/) {
   verb.add_option("SWEEP", options.inputs,
                   "a YAML file: axes of values (docs/sweep.md); with --merge databases")
       ->type_name("");
@@ -47,7 +47,6 @@ void add_options(CLI::App& verb, SweepOptions& options, Session& session) {
   add("--json", options.json, "write one JSON object", "FILE");
   add("--csv", options.csv, "write one line per point", "FILE");
   add_together(verb, options.together);
-  verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 
 study::Shard shard_value(const std::string& text) {
@@ -143,11 +142,9 @@ class SweepVerb {
 }  // namespace
 
 void add_sweep(CLI::App& app, Session& session) {
-  CLI::App* verb = add_verb(app, "sweep", "many runs into a database", kSweepExamples);
-  const auto options = std::make_shared<SweepOptions>();
-  add_options(*verb, *options, session);
-  on_call(*verb, session, options,
-          [](const auto& given, Session& in) { return SweepVerb(given, in).run(); });
+  add_verb<SweepOptions>(
+      app, session, "sweep", "many runs into a database", kSweepExamples, add_options,
+      [](const SweepOptions& given, Session& in) { return SweepVerb(given, in).run(); });
 }
 
 }  // namespace hemiola::cli

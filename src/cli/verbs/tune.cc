@@ -44,7 +44,7 @@ struct TuneOptions {
   TogetherOptions together;
 };
 
-void add_options(CLI::App& verb, TuneOptions& options, Session& session) {
+void add_options(CLI::App& verb, TuneOptions& options, Session& /*session*/) {
   const AddOptions add(verb);
   add_kernel_options(verb, options.kernel);
   add("--plan", options.request.plan, "the template of plans: 'hemiola plan show' lists them",
@@ -83,7 +83,6 @@ void add_options(CLI::App& verb, TuneOptions& options, Session& session) {
   add("--csv", options.csv, "write one line per point", "FILE");
   add("--report", options.report, "write a page with tables and charts, for a browser", "FILE");
   add_together(verb, options.together);
-  verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 
 class TuneVerb {
@@ -245,7 +244,7 @@ class TuneVerb {
   }
 
   void write_bench() {
-    make_bench_folder(options_.bench);
+    make_folder(options_.bench);
     std::vector<const tune::Candidate*> chosen;
     for (const tune::Bucket& bucket : tuning_.buckets) {
       for (const tune::Candidate& one : bucket.candidates)
@@ -271,13 +270,10 @@ class TuneVerb {
 }  // namespace
 
 void add_tune(CLI::App& app, Session& session) {
-  CLI::App* verb = add_verb(
-      app, "tune", "which chunks, tiles and movers make a fused kernel fast (docs/tune.md)",
-      kTuneExamples);
-  const auto options = std::make_shared<TuneOptions>();
-  add_options(*verb, *options, session);
-  on_call(*verb, session, options,
-          [](const auto& given, Session& in) { return TuneVerb(given, in).run(); });
+  add_verb<TuneOptions>(
+      app, session, "tune",
+      "which chunks, tiles and movers make a fused kernel fast (docs/tune.md)", kTuneExamples,
+      add_options, [](const TuneOptions& given, Session& in) { return TuneVerb(given, in).run(); });
 }
 
 }  // namespace hemiola::cli

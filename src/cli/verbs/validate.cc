@@ -41,7 +41,7 @@ struct ValidateOptions {
   bool no_check = false;
 };
 
-void add_options(CLI::App& verb, ValidateOptions& options, Session& session) {
+void add_options(CLI::App& verb, ValidateOptions& options, Session& /*session*/) {
   const AddOptions add(verb);
   add("TABLE", options.table,
       "CSV with the columns size_bytes and time_us, or the output of nccl-tests or\n"
@@ -74,7 +74,6 @@ void add_options(CLI::App& verb, ValidateOptions& options, Session& session) {
   add("--json", options.json, "write one JSON object", "FILE");
   add("--csv", options.csv, "write one line per row", "FILE");
   add("--report", options.report, "write a page with tables and charts, for a browser", "FILE");
-  verb.add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
 }
 
 /// "a=b,c"; `option` is for the message.
@@ -367,11 +366,8 @@ ExitCode validate(const ValidateOptions& options, Session& session) {
 }  // namespace
 
 void add_validate(CLI::App& app, Session& session) {
-  CLI::App* verb =
-      add_verb(app, "validate", "simulated times against measured ones", kValidateExamples);
-  const auto options = std::make_shared<ValidateOptions>();
-  add_options(*verb, *options, session);
-  on_call(*verb, session, options, validate);
+  add_verb<ValidateOptions>(app, session, "validate", "simulated times against measured ones",
+                            kValidateExamples, add_options, validate);
 }
 
 }  // namespace hemiola::cli

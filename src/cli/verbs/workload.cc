@@ -31,7 +31,7 @@ constexpr const char* kSearchExamples =
     "  hemiola workload search mixtral-8x7b --machine dgx-h100:2 --global-batch 64 --top 5";
 
 struct MakeOptions {
-  ModelOptions model;
+  ModelIteration model;
   MachineOptions machine;
   IterationOptions iteration;
   std::string out;
@@ -59,22 +59,17 @@ ExitCode make(const MakeOptions& options, Session& session) {
   return run_iteration_verb(workload, machine, options.iteration, session, write_traces);
 }
 
-void add_make(CLI::App& parent, Session& session) {
-  CLI::App* verb =
-      add_verb(parent, "make", "one iteration of a model; with --machine it is run", kMakeExamples);
-  const auto options = std::make_shared<MakeOptions>();
-  add_model_options(*verb, options->model);
-  add_machine_options(*verb, options->machine);
-  add_iteration_basics(*verb, options->iteration);
-  add_iteration_options(*verb, options->iteration);
-  AddOptions{*verb}("-o,--output", options->out,
-                    "write it as Chakra execution traces: PREFIX.<rank>.et, PREFIX.json", "PREFIX");
-  verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
-  on_call(*verb, session, options, make);
+void add_options(CLI::App& verb, MakeOptions& options, Session&) {
+  add_model_options(verb, options.model);
+  add_machine_options(verb, options.machine);
+  add_iteration_basics(verb, options.iteration);
+  add_iteration_options(verb, options.iteration);
+  AddOptions{verb}("-o,--output", options.out,
+                   "write it as Chakra execution traces: PREFIX.<rank>.et, PREFIX.json", "PREFIX");
 }
 
 struct SearchOptions {
-  ModelOptions model;
+  ModelIteration model;
   MachineOptions machine;
   IterationOptions iteration;
   int top = 10;
@@ -138,31 +133,25 @@ ExitCode search(const SearchOptions& options, Session& session) {
   return ExitCode::done;
 }
 
-void add_search(CLI::App& parent, Session& session) {
-  CLI::App* verb =
-      add_verb(parent, "search", "parallelisms of a model that fit into memory, the fastest first",
-               kSearchExamples);
-  const auto options = std::make_shared<SearchOptions>();
-  const AddOptions add(*verb);
-  add_model_options(*verb, options->model);
-  add_machine_options(*verb, options->machine);
-  add("--engine", options->iteration.words.engine,
+void add_options(CLI::App& verb, SearchOptions& options, Session&) {
+  const AddOptions add(verb);
+  add_model_options(verb, options.model);
+  add_machine_options(verb, options.machine);
+  add("--engine", options.iteration.words.engine,
       "how launches are timed: estimate|fluid|sampled|line", "ENGINE");
-  add_iteration_options(*verb, options->iteration);
-  add.count("--top", options->top, 1, 1 << 20, "rows of the table");
-  add.count("--gpus", options->gpus, 1, 1 << 20,
+  add_iteration_options(verb, options.iteration);
+  add.count("--top", options.top, 1, 1 << 20, "rows of the table");
+  add.count("--gpus", options.gpus, 1, 1 << 20,
             "how many: nodes of the machine that have them (dgx-h100 without --machine)");
   add.read(
       "--memory", {},
-      [options](const std::string& text) {
+      [&options](const std::string& text) {
         const auto bytes = parse_bytes(text);
         if (!bytes) throw Failure("'" + text + "' is no size", {.file = "--memory"}, "80GB");
-        options->memory = bytes->count;
+        options.memory = bytes->count;
       },
       "of a GPU; that of its device model by default", "SIZE");
-  add("--json", options->iteration.json, "write one JSON object", "FILE");
-  verb->add_flag("--quiet", session.quiet, "results only: no warnings, notes and progress");
-  on_call(*verb, session, options, search);
+  add("--json", options.iteration.json, "write one JSON object", "FILE");
 }
 
 }  // namespace
@@ -171,8 +160,12 @@ void add_workload(CLI::App& app, Session& session) {
   CLI::App* verb = add_verb(app, "workload", "iterations of training and inference",
                             std::string(kMakeExamples) + "\n" + kSearchExamples);
   verb->require_subcommand(1);
-  add_make(*verb, session);
-  add_search(*verb, session);
+  add_verb<MakeOptions>(*verb, session, "make",
+                        "one iteration of a model; with --machine it is run", kMakeExamples,
+                        add_options, make);
+  add_verb<SearchOptions>(*verb, session, "search",
+                          "parallelisms of a model that fit into memory, the fastest first",
+                          kSearchExamples, add_options, search);
 }
 
 }  // namespace hemiola::cli

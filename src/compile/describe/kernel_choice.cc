@@ -1,6 +1,5 @@
 #include "compile/describe/kernel_choice.h"
 
-#include <algorithm>
 #include <set>
 
 #include "core/lists.h"

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
 
 #include "compile/emit/fused_functions.h"
 #include "compile/emit/fused_texts.h"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cctype>
 #include <numeric>
-#include <set>
 
 #include "plan/launches.h"
 

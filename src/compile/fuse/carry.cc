@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <climits>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "core/index.h"

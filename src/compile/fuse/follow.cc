@@ -1,8 +1,6 @@
 // Which of a tensor's elements belong to a tile, or to a turn of a loop, and to no other.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "compile/fuse/bind.h"
 #include "plan/launches.h"
 

@@ -9,7 +9,6 @@
 #include <set>
 
 #include "compile/fuse/bind.h"
-#include "plan/launches.h"
 
 namespace hemiola::compile {
 namespace {

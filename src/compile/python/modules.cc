@@ -266,9 +266,7 @@ const Module& Library::load(const std::string& file) {
 const Module* Library::try_file(const std::string& file) {
   if (const auto known = by_file_.find(file); known != by_file_.end()) return known->second;
   by_file_[file] = nullptr;
-  std::error_code error;
-  if (modules_.size() >= kMostFiles || !std::filesystem::is_regular_file(file, error))
-    return nullptr;
+  if (modules_.size() >= kMostFiles || !is_file(file)) return nullptr;
   try {
     return &add(file, read_file(file));
   } catch (const Failure&) {

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "core/names.h"
-#include "core/text.h"
 
 #if HEMIOLA_TREE_SITTER
 #include <tree_sitter/api.h>

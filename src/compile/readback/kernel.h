@@ -3,9 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "compile/readback/host.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "compile/readback/body.h"
 #include "compile/readback/program.h"

@@ -3,7 +3,6 @@
 // or anybody's.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

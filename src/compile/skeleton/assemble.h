@@ -3,7 +3,6 @@
 
 #include <map>
 #include <set>
-#include <utility>
 
 #include "compile/python/interpreter.h"
 #include "compile/skeleton/code.h"

@@ -2,7 +2,6 @@
 // `Shared`: a recorder that knows no values (survey.h), or memory with values and clocks (world.h).
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 

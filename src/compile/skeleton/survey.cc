@@ -1,7 +1,5 @@
 #include "compile/skeleton/survey.h"
 
-#include <algorithm>
-
 namespace hemiola::compile::skeleton {
 namespace {
 

@@ -2,7 +2,6 @@
 // once, both sides of a condition that depends on data are gone through, loops turn twice.
 #pragma once
 
-#include <map>
 #include <set>
 #include <string>
 #include <vector>

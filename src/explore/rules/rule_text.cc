@@ -26,10 +26,8 @@ class RuleReader {
     while (std::getline(stream_, said)) {
       ++line_;
       said = said.substr(0, said.find('#'));
-      const std::size_t first = said.find_first_not_of(" \t\r");
-      if (first == std::string::npos) continue;
-      said = said.substr(first, said.find_last_not_of(" \t\r") + 1 - first);
-      return true;
+      said = trimmed(said);
+      if (!said.empty()) return true;
     }
     return false;
   }

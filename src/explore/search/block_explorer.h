@@ -13,33 +13,18 @@
 #include "explore/search/explorer.h"
 #include "explore/space/block_schedule.h"
 #include "explore/trials/plan_trial.h"
+#include "hemiola/explore.h"
 
 namespace hemiola::explore {
 
-struct BlockRequest {
+/// `op` is not looked at. `fluid` is for the chains, and for each operator a quarter of it; `top`:
+/// nothing stands for none.
+struct BlockRequest : Request {
   Block block;
-  study::MachineChoice machine;
-  /// launch, warmup, iterations, threads (that simulate schedules); the engine is not asked.
-  sim::Options options{.warmup = 1, .iterations = 1};
-  SpaceLimits limits{};
-  int fluid = 60;            ///< schedules of the chain, and of each operator, simulated at most
-  std::optional<int> top{};  ///< confirmed by sampled with serial; nothing: none
-  bool exhaustive = false;   ///< every schedule of the chain is simulated
-  LossesOf losses = LossesOf::best;
 };
 
 /// Operators one after the other, on one stream of launches.
-struct BlockJob {
-  struct Part {
-    std::string name;     ///< "up"
-    std::string program;  ///< what runs it: "all-gather/nccl", "ag-gemm/sequence"
-    Time alone{};
-  };
-  Time time{};  ///< by fluid
-  std::vector<Part> parts;
-  std::optional<Time> confirmed{};  ///< by sampled
-  std::string job;                  ///< the text of the job file that was run
-};
+using BlockJob = OperatorsTime;
 
 /// Of time - ideal, exactly.
 struct BlockLosses {

@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 
 BlockRequest block_request(const Block& block) {
-  BlockRequest request{.block = block, .machine = {.name = "mi300x-8", .ranks = "4"}};
+  BlockRequest request{{.machine = {.name = "mi300x-8", .ranks = "4"}}, block};
   request.limits.degrees = {2, 4};
   request.fluid = 12;
   return request;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <set>
 
 #include "core/embedded.h"
@@ -148,9 +147,8 @@ Suite read_scenarios(const std::string& name_or_file) {
     suite.file = name_or_file;
     return suite;
   }
-  std::error_code ignored;
   const bool is_name = name_or_file.find_first_of("./") == std::string::npos;
-  if (is_name && !std::filesystem::exists(name_or_file, ignored)) {
+  if (is_name && !is_there(name_or_file)) {
     const std::vector<std::string> names = shipped_suites();
     throw Failure("there is no suite and no file '" + name_or_file + "'",
                   SourceLocation{.file = "--suite"},

@@ -1,8 +1,10 @@
-// Values of parameters as text with their units. Private to the layer.
+// Values of parameters as text with their units, written and read. Private to the layer.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/time.h"
 #include "core/units.h"
@@ -22,6 +24,21 @@ inline std::string text_of(Arbitration value) {
 template <typename Quantity>
 std::string text_of(Quantity value) {
   return to_string(value);
+}
+
+/// Reads a value; false: it is malformed, or not from `least` to `most` (counts, bytes and
+/// femtoseconds; of others these do not count).
+bool store(std::int64_t& field, std::string_view text, std::int64_t least, std::int64_t most);
+bool store(Bytes& field, std::string_view text, std::int64_t least, std::int64_t most);
+bool store(Time& field, std::string_view text, std::int64_t least, std::int64_t most);
+bool store(Rate& field, std::string_view text, std::int64_t least, std::int64_t most);
+bool store(Frequency& field, std::string_view text, std::int64_t least, std::int64_t most);
+bool store(Arbitration& field, std::string_view text, std::int64_t least, std::int64_t most);
+bool store(bool& field, std::string_view text, std::int64_t least, std::int64_t most);
+template <typename Value>
+bool store_if(Value& field, const std::optional<Value>& value, bool is_within = true) {
+  if (value && is_within) field = *value;
+  return value && is_within;
 }
 
 }  // namespace hemiola::machine

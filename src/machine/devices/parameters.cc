@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "core/lists.h"
+#include "core/names.h"
 #include "machine/devices/arbitration_names.h"
 #include "machine/devices/parameter_text.h"
 
@@ -23,13 +25,7 @@ constexpr std::int64_t kLargestTile = 4096;
 constexpr std::array<std::string_view, 2> kNocKinds{"crossbar", "mesh"};
 constexpr std::array<std::string_view, 4> kWaitPolicies{"spin", "backoff", "monitor", "syncmon"};
 
-std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-using machine::text_of;  // beside which there are
+using machine::store, machine::text_of;  // beside which there are
 std::string text_of(const std::vector<MatrixTile>& tiles) {
   std::string text;
   for (const MatrixTile tile : tiles)
@@ -37,159 +33,104 @@ std::string text_of(const std::vector<MatrixTile>& tiles) {
   return text;
 }
 std::string text_of(NocKind value) {
-  return std::string(kNocKinds[static_cast<std::size_t>(value)]);
+  return std::string(name_in(kNocKinds, value));
 }
 std::string text_of(WaitPolicy value) {
-  return std::string(kWaitPolicies[static_cast<std::size_t>(value)]);
-}
-
-template <auto member>
-std::string get(const GpuModel& model) {
-  return text_of(model.*member);
-}
-
-bool within(std::int64_t value, std::int64_t least, std::int64_t most) {
-  return value >= least && value <= most;
-}
-
-template <auto member, std::int64_t least, std::int64_t most>
-bool set_count(GpuModel& model, std::string_view text) {
-  const auto value = parse_count(text);
-  if (!value || !within(*value, least, most)) return false;
-  model.*member = *value;
-  return true;
-}
-
-template <auto member, std::int64_t least, bool power_of_two, std::int64_t most = kMostBytes>
-bool set_bytes(GpuModel& model, std::string_view text) {
-  const auto value = parse_bytes(text);
-  if (!value || !within(value->count, least, power_of_two ? 4096 : most)) return false;
-  if (power_of_two && (value->count & (value->count - 1)) != 0) return false;
-  model.*member = *value;
-  return true;
-}
-
-template <auto member, std::int64_t least>
-bool set_time(GpuModel& model, std::string_view text) {
-  const auto value = parse_time(text);
-  if (!value || !within(value->fs, least, kLongestTime)) return false;
-  model.*member = *value;
-  return true;
-}
-
-template <auto member>
-bool set_rate(GpuModel& model, std::string_view text) {
-  const auto value = parse_hardware_rate(text);
-  if (!value) return false;
-  model.*member = *value;
-  return true;
-}
-
-template <auto member>
-bool set_frequency(GpuModel& model, std::string_view text) {
-  const auto value = parse_frequency(text);
-  if (!value || value->hertz <= 0) return false;
-  model.*member = *value;
-  return true;
+  return std::string(name_in(kWaitPolicies, value));
 }
 
 /// "256x128 128x128"
-bool set_gemm_tiles(GpuModel& model, std::string_view text) {
+bool store(std::vector<MatrixTile>& field, std::string_view text, std::int64_t least,
+           std::int64_t most) {
   std::vector<MatrixTile> tiles;
-  for (text = trim(text); !text.empty();) {
-    const auto end = std::min(text.find_first_of(" \t"), text.size());
-    const std::string_view word = text.substr(0, end);
+  for (const std::string_view word : words_of(text)) {
     const auto by = word.find('x');
     if (by == std::string_view::npos) return false;
-    const auto m = parse_count(word.substr(0, by));
-    const auto n = parse_count(word.substr(by + 1));
-    if (!m || !n || !within(*m, 1, kLargestTile) || !within(*n, 1, kLargestTile)) return false;
-    tiles.push_back({static_cast<int>(*m), static_cast<int>(*n)});
-    text = trim(text.substr(end));
+    std::int64_t m = 0, n = 0;
+    if (!store(m, word.substr(0, by), least, most) || !store(n, word.substr(by + 1), least, most))
+      return false;
+    tiles.push_back({static_cast<int>(m), static_cast<int>(n)});
   }
   if (tiles.empty()) return false;
-  model.gemm_tiles = std::move(tiles);
+  field = std::move(tiles);
   return true;
 }
 
-template <typename Choice, std::size_t n>
-bool set_choice(Choice& field, const std::array<std::string_view, n>& names,
-                std::string_view text) {
-  const auto found = std::ranges::find(names, trim(text));
-  if (found == names.end()) return false;
-  field = static_cast<Choice>(found - names.begin());
-  return true;
+bool store(NocKind& field, std::string_view text, std::int64_t, std::int64_t) {
+  return store_if(field, value_named<NocKind>(kNocKinds, trimmed(text)));
+}
+bool store(WaitPolicy& field, std::string_view text, std::int64_t, std::int64_t) {
+  return store_if(field, value_named<WaitPolicy>(kWaitPolicies, trimmed(text)));
 }
 
-bool set_noc_kind(GpuModel& model, std::string_view text) {
-  return set_choice(model.noc_kind, kNocKinds, text);
-}
-bool set_noc_arbitration(GpuModel& model, std::string_view text) {
-  const auto value = parse_arbitration(trim(text));
-  if (value) model.noc_arbitration = *value;
-  return value.has_value();
-}
-bool set_wait(GpuModel& model, std::string_view text) {
-  return set_choice(model.sync_wait, kWaitPolicies, text);
+template <auto member, std::int64_t least, std::int64_t most>
+bool set(GpuModel& model, std::string_view text) {
+  return store(model.*member, text, least, most);
 }
 template <auto member>
-bool set_flag(GpuModel& model, std::string_view text) {
-  if (trim(text) != "true" && trim(text) != "false") return false;
-  model.*member = trim(text) == "true";
+bool set_line(GpuModel& model, std::string_view text) {
+  Bytes size;
+  if (!store(size, text, 8, 4096) || (size.count & (size.count - 1)) != 0) return false;
+  model.*member = size;
   return true;
 }
 
 /// What one parameter is: how it is read and written, and what a good value looks like.
-template <auto member, auto set>
+template <auto member, std::int64_t least = 0, std::int64_t most = kAnyCount>
 constexpr Parameter parameter(std::string_view name, std::string_view kind,
                               std::string_view description, std::string_view hint) {
-  return {name, kind, description, get<member>, set, hint};
+  return {name,
+          kind,
+          description,
+          [](const GpuModel& model) { return text_of(model.*member); },
+          set<member, least, most>,
+          hint};
 }
 /// A number of things that must exist.
 template <auto member, std::int64_t most = kMostUnits>
 constexpr Parameter count(std::string_view name, std::string_view description) {
-  return parameter<member, set_count<member, 1, most>>(
+  return parameter<member, 1, most>(
       name, "count", description,
       "a whole number of 1 or more, up to what hardware of this decade has");
 }
 /// A number of which 0 means "unlimited" or "none".
 template <auto member>
 constexpr Parameter limit(std::string_view name, std::string_view description) {
-  return parameter<member, set_count<member, 0, kAnyCount>>(name, "count", description,
-                                                            "a whole number, 0 or more");
+  return parameter<member>(name, "count", description, "a whole number, 0 or more");
 }
 template <auto member, std::int64_t least = 0>
 constexpr Parameter bytes(std::string_view name, std::string_view description) {
-  return parameter<member, set_bytes<member, least, false>>(
+  return parameter<member, least, kMostBytes>(
       name, "bytes", description,
       least > 0 ? "a size of at least 1 B such as 256 B (at most 16 GiB)"
                 : "a size such as 50 MiB, or 0 B for none (at most 16 GiB)");
 }
 template <auto member>
 constexpr Parameter line(std::string_view name, std::string_view description) {
-  return parameter<member, set_bytes<member, 8, true>>(
-      name, "bytes", description, "a power of two from 8 B to 4 KiB such as 128 B");
+  Parameter made = parameter<member>(name, "bytes", description,
+                                     "a power of two from 8 B to 4 KiB such as 128 B");
+  made.set = set_line<member>;
+  return made;
 }
 /// Every hop takes strictly positive time, so that 1 fs is the least.
 template <auto member, std::int64_t least = 1>
 constexpr Parameter time(std::string_view name, std::string_view description) {
-  return parameter<member, set_time<member, least>>(
+  return parameter<member, least, kLongestTime>(
       name, "time", description,
       least > 0 ? "a time of 1 fs to 1 s such as 150 ns" : "a time of 0 ns to 1 s such as 40 ns");
 }
 template <auto member>
 constexpr Parameter rate(std::string_view name, std::string_view description) {
-  return parameter<member, set_rate<member>>(
-      name, "rate", description, "a rate from 1 MB/s such as 3.35 TB/s, or inf for ideal");
+  return parameter<member>(name, "rate", description,
+                           "a rate from 1 MB/s such as 3.35 TB/s, or inf for ideal");
 }
 template <auto member>
 constexpr Parameter frequency(std::string_view name, std::string_view description) {
-  return parameter<member, set_frequency<member>>(name, "frequency", description,
-                                                  "a frequency such as 1.755 GHz");
+  return parameter<member>(name, "frequency", description, "a frequency such as 1.755 GHz");
 }
 template <auto member>
 constexpr Parameter flag(std::string_view name, std::string_view description) {
-  return parameter<member, set_flag<member>>(name, "flag", description, "true or false");
+  return parameter<member>(name, "flag", description, "true or false");
 }
 
 using M = GpuModel;
@@ -230,15 +171,16 @@ constexpr std::array kParameters{
     rate<&M::gemm_store_rate>("gemm.store_rate", "results of a tile out of a compute unit"),
     count<&M::gemm_tile_cus, 64>("gemm.tile_cus", "compute units that can share one tile"),
     count<&M::gemm_l2_domains>("gemm.l2_domains", "L2 caches with copies of their own"),
-    Parameter{"gemm.tiles", "tiles", "tiles that the library's kernels have", get<&M::gemm_tiles>,
-              set_gemm_tiles, "tiles such as 256x128 128x128"},
+    parameter<&M::gemm_tiles, 1, kLargestTile>("gemm.tiles", "tiles",
+                                               "tiles that the library's kernels have",
+                                               "tiles such as 256x128 128x128"),
 
     bytes<&M::l1_size>("l1.size", "L1 data cache of a compute unit, 0 none"),
     count<&M::l1_ways>("l1.ways", "associativity of the L1"),
     time<&M::l1_latency>("l1.latency", "load to use on an L1 hit"),
 
-    Parameter{"noc.kind", "choice", "shape of the network on chip", get<&M::noc_kind>, set_noc_kind,
-              "crossbar or mesh"},
+    parameter<&M::noc_kind>("noc.kind", "choice", "shape of the network on chip",
+                            "crossbar or mesh"),
     rate<&M::noc_cu_rate>("noc.cu_rate", "from the network into a compute unit"),
     rate<&M::noc_cu_out_rate>("noc.cu_out_rate", "out of a compute unit: stores, requests"),
     time<&M::noc_latency>("noc.latency", "one way between compute unit and L2, crossbar"),
@@ -253,8 +195,8 @@ constexpr std::array kParameters{
     count<&M::noc_mesh_rows, 64>("noc.mesh_rows", "rows of the mesh"),
     rate<&M::noc_link_rate>("noc.link_rate", "one link of the mesh, per direction"),
     time<&M::noc_hop_latency>("noc.hop_latency", "router and link of the mesh"),
-    Parameter{"noc.arbitration", "choice", "who goes first where control meets data",
-              get<&M::noc_arbitration>, set_noc_arbitration, kArbitrationHint},
+    parameter<&M::noc_arbitration>("noc.arbitration", "choice",
+                                   "who goes first where control meets data", kArbitrationHint),
     bytes<&M::noc_control_size, 1>("noc.control_size",
                                    "a request, acknowledgement or flag without data, on chip"),
 
@@ -271,21 +213,21 @@ constexpr std::array kParameters{
     count<&M::msc_ways>("msc.ways", "associativity of the memory-side cache"),
     rate<&M::msc_rate>("msc.rate", "memory-side cache, whole device"),
     time<&M::msc_latency>("msc.latency", "memory-side cache, beyond the L2 miss"),
-    Parameter{"hbm.size", "bytes", "memory, whole device: searches of workloads keep within it",
-              get<&M::hbm_size>, set_bytes<&M::hbm_size, 1, false, std::int64_t{1} << 50>,
-              "a size such as 80 GiB (at most 1 PiB)"},
+    parameter<&M::hbm_size, 1, std::int64_t{1} << 50>(
+        "hbm.size", "bytes", "memory, whole device: searches of workloads keep within it",
+        "a size such as 80 GiB (at most 1 PiB)"),
     count<&M::hbm_channels>("hbm.channels", "memory channels"),
     rate<&M::hbm_rate>("hbm.rate", "memory, whole device, data-sheet peak"),
-    Parameter{"hbm.efficiency_permille", "count", "what refresh and row misses leave of hbm.rate",
-              get<&M::hbm_efficiency_permille>, set_count<&M::hbm_efficiency_permille, 1, 1000>,
-              "a whole number of thousandths from 1 to 1000"},
+    parameter<&M::hbm_efficiency_permille, 1, 1000>("hbm.efficiency_permille", "count",
+                                                    "what refresh and row misses leave of hbm.rate",
+                                                    "a whole number of thousandths from 1 to 1000"),
     time<&M::hbm_latency>("hbm.latency", "memory, beyond the last cache miss"),
     time<&M::hbm_turnaround, 0>("hbm.turnaround",
                                 "per switch of a channel between reads and writes"),
     bytes<&M::hbm_interleave, 1>("hbm.interleave", "bytes of one channel before the next"),
 
-    Parameter{"dma.engines", "count", "copy engines, 0 none", get<&M::dma_engines>,
-              set_count<&M::dma_engines, 0, 256>, "a whole number from 0 to 256"},
+    parameter<&M::dma_engines, 0, 256>("dma.engines", "count", "copy engines, 0 none",
+                                       "a whole number from 0 to 256"),
     rate<&M::dma_rate>("dma.rate", "one copy engine"),
     bytes<&M::dma_burst, 1>("dma.burst", "request unit of a copy engine"),
     bytes<&M::dma_max_payload, 1>("dma.max_payload", "packet payload on the wire for its bursts"),
@@ -329,8 +271,9 @@ constexpr std::array kParameters{
     time<&M::sync_poll_interval>("sync.poll_interval", "from a poll's return to the next poll"),
     time<&M::sync_op_overhead>("sync.op_overhead",
                                "instructions around one operation of a workgroup"),
-    Parameter{"sync.wait", "choice", "what a wavefront does until a flag has its value",
-              get<&M::sync_wait>, set_wait, "spin, backoff, monitor or syncmon"},
+    parameter<&M::sync_wait>("sync.wait", "choice",
+                             "what a wavefront does until a flag has its value",
+                             "spin, backoff, monitor or syncmon"),
     flag<&M::sync_uncached>("sync.uncached", "flags are not cached by the L2"),
     line<&M::sync_flag_spacing>("sync.flag_spacing", "from one flag in memory to the next"),
     time<&M::sync_line_time>("sync.line_time",
@@ -380,12 +323,6 @@ void check_cache(Diagnostics& found, const SourceLocation& where, std::string_vi
 }
 
 }  // namespace
-
-std::optional<Rate> parse_hardware_rate(std::string_view text) {
-  constexpr Rate kLeast{1'000'000};
-  const auto rate = parse_rate(text);
-  return rate && (rate->is_ideal() || *rate >= kLeast) ? rate : std::nullopt;
-}
 
 std::span<const Parameter> gpu_parameters() {
   return kParameters;

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <bit>
 #include <tuple>
-#include <utility>
 
 #include "core/index.h"
 #include "core/random.h"

@@ -1,7 +1,6 @@
 // What the pipelines of transfers and compute have in common. Private to the layer.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "plan/templates/gather.h"

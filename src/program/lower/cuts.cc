@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/index.h"
 #include "program/lower/rows.h"
 #include "program/lower/symmetry.h"
 

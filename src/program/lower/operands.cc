@@ -1,5 +1,4 @@
 // Operations and their operands as a rank's bodies have them.
-#include "core/index.h"
 #include "program/lower/general.h"
 #include "program/lower/symmetry.h"
 

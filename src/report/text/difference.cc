@@ -5,11 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <ostream>
 #include <vector>
 
+#include "core/lists.h"
 #include "report/values/columns.h"
 #include "report/values/difference_text.h"
 #include "report/values/numbers.h"
@@ -86,12 +86,7 @@ std::vector<AlikeRanks> alike(const std::vector<RankChange>& changes) {
 
 /// "rank 5", "ranks 0-3, 7"
 std::string numbers_text(const std::vector<int>& ranks) {
-  std::vector<std::string> parts;
-  for (std::size_t i = 0, end = 0; i < ranks.size(); i = end) {
-    for (end = i + 1; end < ranks.size() && ranks[end] == ranks[end - 1] + 1;) ++end;
-    parts.push_back(end == i + 1 ? std::to_string(ranks[i])
-                                 : fmt::format("{}-{}", ranks[i], ranks[end - 1]));
-  }
+  std::vector<std::string> parts = runs_of(ranks);
   constexpr std::size_t kMost = 8;
   if (parts.size() > kMost) {
     parts.resize(kMost);

@@ -14,7 +14,6 @@
 #include "report/exploration.h"
 #include "report/page.h"
 #include "report/run_timeline.h"
-#include "sim/simulate.h"
 #include "study/laboratory/settings.h"
 
 namespace hemiola::report {

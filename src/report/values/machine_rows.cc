@@ -14,19 +14,6 @@ namespace {
 
 using machine::Machine;
 
-/// "0-3, 8": ranks in ascending order.
-std::string ranges(const std::vector<int>& ranks) {
-  std::string text;
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t last = i;
-    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", ranks[i]);
-    if (last > i) text += fmt::format("-{}", ranks[last]);
-    i = last + 1;
-  }
-  return text;
-}
-
 std::string switch_text(const machine::SwitchModel& model) {
   std::string text = fmt::format(
       "latency {}, output queue {}", to_string(model.latency),
@@ -59,7 +46,7 @@ std::vector<Row> gpu_rows(const Machine& machine) {
     for (int rank = 0; rank < machine.ranks(); ++rank)
       if (index(machine.gpu_models[index(rank)]) == model) ranks.push_back(rank);
     if (ranks.empty()) continue;
-    rows.push_back({(ranks.size() == 1 ? "rank " : "ranks ") + ranges(ranks),
+    rows.push_back({(ranks.size() == 1 ? "rank " : "ranks ") + joined(runs_of(ranks)),
                     machine.models[model].name, machine.models[model].description});
   }
   return rows;

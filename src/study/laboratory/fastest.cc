@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "study/laboratory/evaluator.h"
+#include "study/laboratory/preparation.h"
 
 namespace hemiola::study {
 namespace {
@@ -134,11 +135,65 @@ class Holder {
   std::string others_;
 };
 
+void for_each_loaded(const std::vector<std::string>& names, const Bytes& size,
+                     const LoadProgram& load,
+                     const std::function<void(const program::Program&)>& use) {
+  std::optional<Failure> first;
+  bool any = false;
+  for (const std::string& name : names) {
+    try {
+      use(*load(name, size));
+      any = true;
+    } catch (const Failure& failure) {
+      if (failure.code() != ExitCode::bad_input) throw;
+      if (!first) first = failure;
+    }
+  }
+  if (!any && first) throw *first;
+}
+
 }  // namespace
+
+std::string Fastest::remark(std::size_t candidates) const {
+  return to_string(fastest.result.size) + ": " + fastest.bound.name() + ' ' +
+         to_string(fastest.result.time) + " is the fastest of " + std::to_string(candidates) +
+         "; " + others;
+}
 
 Fastest find_fastest(Laboratory& laboratory, const std::vector<Experiment>& candidates,
                      const Watch& watch, const std::function<void(std::size_t)>& on_turn) {
   return Holder(laboratory, candidates, watch, on_turn).hold();
+}
+
+Bytes default_size_of_all(const std::vector<std::string>& names, DataType type,
+                          const LoadProgram& load) {
+  Bytes size{};
+  for_each_loaded(names, MiB(1), load, [&](const program::Program& program) {
+    size = std::max(size, default_size(program, type));
+  });
+  return size;
+}
+
+CommonSize rounded_for_all(const std::vector<std::string>& names, Rounding way,
+                           program::BindOptions at, const LoadProgram& load) {
+  const Bytes asked = at.size;
+  std::string by;
+  bool settled = way == Rounding::none, none_below = false;
+  while (!settled) {  // a program may be another one at another size
+    settled = true;
+    for_each_loaded(names, at.size, load, [&](const program::Program& program) {
+      const Bytes next = way == Rounding::up ? round_up(program, at) : round_down(program, at);
+      none_below = none_below || next == Bytes{};
+      if (none_below || next == at.size) return;
+      at.size = next;
+      by = program.name;
+      settled = false;
+    });
+    if (!none_below) continue;
+    at.size = asked;
+    return rounded_for_all(names, Rounding::up, at, load);
+  }
+  return {at.size, by};
 }
 
 }  // namespace hemiola::study

@@ -4,7 +4,6 @@
 #include <set>
 #include <utility>
 
-#include "study/laboratory/fastest.h"
 #include "study/laboratory/preparation.h"
 #include "study/laboratory/progress_weight.h"
 
@@ -26,7 +25,7 @@ class TableRunner {
     std::set<Bytes> done;
     for (const Bytes asked : sizes) {
       begin_part(sizes, asked);
-      const Bytes size = rounded(request_.rounding, machine, asked, table);
+      const Bytes size = rounded(machine, asked, table);
       if (!done.insert(size).second) continue;
       run_size(machine, size, false, table);
       if (request_.in_place_too) run_size(machine, size, true, table);
@@ -64,47 +63,22 @@ class TableRunner {
     }
   }
 
-  /// The nearest size, up or down from `size`, that all programs take, those apart that cannot be
-  /// loaded; the smallest of all where there is none below.
-  Bytes rounded(Rounding way, const machine::SharedMachine& machine, Bytes size, RunTable& table) {
-    const Bytes asked = size;
-    std::string last;  // who asked for another one
-    bool settled = way == Rounding::none;
-    while (!settled) {  // a program may be another one at another size
-      settled = true;
-      for (const std::string& name : request_.programs) {
-        try {
-          const SharedProgram program = load(name, machine, size);
-          const program::BindOptions at{size, request_.type, request_.op};
-          const Bytes next =
-              way == Rounding::up ? round_up(*program, at) : round_down(*program, at);
-          if (next == size) continue;
-          if (next == Bytes{}) return rounded(Rounding::up, machine, asked, table);
-          size = next;
-          last = program->name;
-          settled = false;
-        } catch (const Failure& failure) {
-          if (request_.programs.size() == 1 || failure.code() != ExitCode::bad_input) throw;
-        }
-      }
-    }
-    if (size != asked)
-      table.remarks.push_back(way == Rounding::up
-                                  ? rounding_note(asked, size, last)
-                                  : to_string(asked) + " is run as " + to_string(size));
-    return size;
+  Bytes rounded(const machine::SharedMachine& machine, Bytes asked, RunTable& table) {
+    const CommonSize found = rounded_for_all(
+        request_.programs, request_.rounding, {asked, request_.type, request_.op},
+        [&](const std::string& name, Bytes size) { return load(name, machine, size); });
+    if (found.size != asked)
+      table.remarks.push_back(found.size > asked
+                                  ? rounding_note(asked, found.size, found.by)
+                                  : to_string(asked) + " is run as " + to_string(found.size));
+    return found.size;
   }
 
   std::vector<Bytes> sizes_on(const machine::SharedMachine& machine) {
     if (!request_.sizes.empty()) return request_.sizes;
-    Bytes size{};
-    for (const std::string& name : request_.programs) {
-      try {
-        size = std::max(size, default_size(*load(name, machine, MiB(1)), request_.type));
-      } catch (const Failure&) {
-        if (request_.programs.size() == 1) throw;
-      }
-    }
+    const Bytes size = default_size_of_all(
+        request_.programs, request_.type,
+        [&](const std::string& name, Bytes guess) { return load(name, machine, guess); });
     tell({{Severity::note, "no --size is given: " + to_string(size), {}, {}}});
     return {size};
   }
@@ -144,9 +118,7 @@ class TableRunner {
     if (in_place) result.settings["in_place"] = "1";
     if (request_.programs.size() > 1) {
       result.settings["program"] = name;
-      table.remarks.push_back(to_string(size) + ": " + name + ' ' + to_string(result.time) +
-                              " is the fastest of " + std::to_string(request_.programs.size()) +
-                              "; " + found.others);
+      table.remarks.push_back(found.remark(request_.programs.size()));
     }
     table.winners.push_back(name);
     table.results.push_back(std::move(result));

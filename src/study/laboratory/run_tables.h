@@ -9,12 +9,9 @@
 #include <vector>
 
 #include "study/laboratory/experiment.h"
+#include "study/laboratory/fastest.h"
 
 namespace hemiola::study {
-
-/// What stands for a size that not all programs take: the next larger one that they do, or the next
-/// smaller one (the smallest of all where there is none), as in nccl-tests.
-enum class Rounding : std::uint8_t { none, up, down };
 
 /// What `hemiola run` is asked for.
 struct RunRequest {

@@ -41,11 +41,6 @@ struct Axes {
 const std::vector<std::string> kAxes{"machine", "gpu", "set",  "ranks",  "program", "param",
                                      "dtype",   "op",  "size", "engine", "launch",  "skew"};
 
-bool is_file(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored);
-}
-
 template <typename T>
 bool among(const std::vector<T>& values, const T& value) {
   return values.empty() || std::ranges::find(values, value) != values.end();

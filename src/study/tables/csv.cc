@@ -117,13 +117,6 @@ std::optional<double> parse_number(std::string_view text) {
   return finite_number(text);
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r";
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
 TableText read_csv(std::string_view text, const std::string& file) {
   return CsvReader(text, file).read();
 }

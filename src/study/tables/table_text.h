@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/lists.h"
+
 namespace hemiola::study {
 
 struct TableText {
@@ -27,8 +29,5 @@ TableText read_collective_log(std::string_view text, const std::string& file);
 
 /// A cell that is a finite number and nothing else.
 std::optional<double> parse_number(std::string_view text);
-
-/// Without blanks, tabs and carriage returns at both ends.
-std::string_view trimmed(std::string_view text);
 
 }  // namespace hemiola::study

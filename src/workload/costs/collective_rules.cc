@@ -1,7 +1,5 @@
 #include "workload/costs/collective_rules.h"
 
-#include <filesystem>
-
 #include "core/text.h"
 #include "core/units.h"
 #include "study/support/yaml_file.h"
@@ -44,7 +42,7 @@ class RulesFile : study::YamlFile {
            "ag-gemm, gemm-rs or gemm-ar");
     const YAML::Node sizes = node["gemm"];
     if (!sizes) {
-      if (std::filesystem::is_regular_file(member(node, "run").Scalar()))
+      if (is_file(member(node, "run").Scalar()))
         fail(node["run"], "a plan is of one product, and the rule does not say which",
              "add gemm: [M, N, K], as 'explore --gemm' has it");
       return;

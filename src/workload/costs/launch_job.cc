@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <span>
 
 #include "core/digest.h"
 #include "core/index.h"
+#include "core/text.h"
 #include "study/laboratory/preparation.h"
 #include "workload/costs/fuse.h"
 
@@ -198,7 +198,7 @@ LaunchPrograms::Made LaunchPrograms::fused(const CollectiveCall& call,
                                .parameters = rule.parameters,
                                .type = product.type};
   const machine::GemmShape whole = whole_product(call.kind, count, product);
-  if (!std::filesystem::is_regular_file(rule.program)) {
+  if (!is_file(rule.program)) {
     experiment.parameters.emplace_back("m", std::to_string(whole.m));
     experiment.parameters.emplace_back("n", std::to_string(whole.n));
     experiment.parameters.emplace_back("k", std::to_string(whole.k));

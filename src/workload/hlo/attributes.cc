@@ -2,17 +2,10 @@
 
 #include <nlohmann/json.hpp>
 #include "core/checked.h"
+#include "core/lists.h"
 
 namespace hemiola::workload::hlo {
 namespace {
-
-constexpr std::string_view kBlanks = " \t\r\n";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
-}
 
 bool is_in_brackets(std::string_view text) {
   return text.size() >= 2 && ((text.front() == '{' && text.back() == '}') ||

@@ -100,25 +100,25 @@ class WordReader {
 
 }  // namespace
 
-void apply(const IterationWords& words, std::string_view phase, const std::string& prefix,
+void apply(const IterationOptions& options, std::string_view phase, const std::string& prefix,
            IterationRequest& request) {
   const WordReader reader(prefix);
   CostOptions& costs = request.costs;
   costs = usual_costs(phase);
-  costs.level = reader.level("engine", words.engine);
-  for (const auto& [kind, level] : words.detail)
+  costs.level = reader.level("engine", options.engine);
+  for (const auto& [kind, level] : options.detail)
     costs.detail[reader.kind("detail", kind)] = reader.level("detail", level);
-  if (!words.collectives.empty()) {
-    const auto rules = read_collective_rules(words.collectives);
+  if (!options.collectives.empty()) {
+    const auto rules = read_collective_rules(options.collectives);
     costs.rules.insert(costs.rules.end(), rules.begin(), rules.end());
   }
-  if (words.launch) costs.launch = *words.launch;
-  costs.contention = words.contention;
-  reader.compute(words.compute, request);
-  request.calls_recorded = reader.calls_recorded(words.calls);
-  request.scale_recorded = reader.scale_recorded(words.scale_recorded);
-  request.schedule.compute_permille = reader.permille(words.scale_compute);
-  for (const std::string& word : words.without) reader.left_out(word, request);
+  if (options.launch) costs.launch = static_cast<sim::Launch>(*options.launch);
+  costs.contention = options.contention;
+  reader.compute(options.compute, request);
+  request.calls_recorded = reader.calls_recorded(options.calls);
+  request.scale_recorded = reader.scale_recorded(options.scale_recorded);
+  request.schedule.compute_permille = reader.permille(options.scale_compute);
+  for (const std::string& word : options.without) reader.left_out(word, request);
 }
 
 }  // namespace hemiola::workload

@@ -4,20 +4,13 @@
 
 #include <string>
 
+#include "hemiola/workload.h"
 #include "workload/models/generate.h"
 
 namespace hemiola::workload {
 
-struct MakeWords {
-  std::string phase = "train";              ///< "train", "prefill", "decode"
-  std::string recompute = "none";           ///< "none", "selective", "full"
-  std::string pipeline = "1f1b";            ///< "gpipe", "1f1b", "interleaved", "zero-bubble"
-  std::string attention = "flash";          ///< "flash", "unfused"
-  std::string context_parallel = "gather";  ///< "gather", "ring"
-};
-
-/// Phase, recomputation, schedule, attention and context parallelism of `request`. Failure: its
-/// place is "phase" or the like behind `prefix` ("--" on the command line).
-void apply(const MakeWords& words, const std::string& prefix, MakeRequest& request);
+/// The same, understood; the model is loaded. Failure: its place is "phase" or the like behind
+/// `prefix` ("--" on the command line).
+MakeRequest make_request(const ModelIteration& of, const std::string& prefix);
 
 }  // namespace hemiola::workload

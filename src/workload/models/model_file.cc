@@ -1,7 +1,5 @@
 // Models as text: our schema, and where models are found.
 
-#include <filesystem>
-
 #include "core/embedded.h"
 #include "core/lists.h"
 #include "core/text.h"
@@ -161,10 +159,9 @@ Model load_model(const std::string& name_or_file) {
       names.push_back(alias);
     }
   }
-  std::error_code ignored;
   const bool is_name = name_or_file.find('/') == std::string::npos &&
                        !name_or_file.ends_with(".yaml") && !name_or_file.ends_with(".json");
-  if (is_name && !std::filesystem::exists(name_or_file, ignored)) {
+  if (is_name && !is_there(name_or_file)) {
     throw Failure("there is no model and no file '" + name_or_file + "'",
                   SourceLocation{.file = "--model"},
                   suggest(name_or_file, names, "there are: " + joined(shipped_models())));

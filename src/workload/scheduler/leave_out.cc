@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/index.h"
+#include "core/lists.h"
 
 namespace hemiola::workload {
 namespace {
@@ -25,7 +26,7 @@ class LeavingOut {
       if (is_given) parts_.push_back({word});
     for (const std::string& pattern : what.names) {
       LeftPart part{pattern};
-      for (const std::string& name : from.names) part.of_name.push_back(matches(pattern, name));
+      for (const std::string& name : from.names) part.of_name.push_back(is_like(name, pattern));
       parts_.push_back(std::move(part));
     }
   }
@@ -98,23 +99,6 @@ class LeavingOut {
 };
 
 }  // namespace
-
-bool matches(std::string_view pattern, std::string_view text) {
-  const std::size_t star = pattern.find('*');
-  if (star == std::string_view::npos) return pattern == text;
-  if (!text.starts_with(pattern.substr(0, star))) return false;
-  pattern.remove_prefix(star + 1);
-  text.remove_prefix(star);
-  // The shortest text for each star but the last, which ends the pattern.
-  while (true) {
-    const std::size_t next = pattern.find('*');
-    if (next == std::string_view::npos) return text.ends_with(pattern);
-    const std::size_t found = text.find(pattern.substr(0, next));
-    if (found == std::string_view::npos) return false;
-    text.remove_prefix(found + next);
-    pattern.remove_prefix(next + 1);
-  }
-}
 
 std::shared_ptr<const Workload> leave_out(std::shared_ptr<const Workload> workload,
                                           const LeftOut& what) {

@@ -29,7 +29,4 @@ struct LeftOut {
 std::shared_ptr<const Workload> leave_out(std::shared_ptr<const Workload> workload,
                                           const LeftOut& what);
 
-/// Whether `text` is `pattern`, in which each `*` stands for any text.
-bool matches(std::string_view pattern, std::string_view text);
-
 }  // namespace hemiola::workload

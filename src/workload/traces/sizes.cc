@@ -10,16 +10,8 @@
 namespace hemiola::workload {
 namespace {
 
-std::string_view trim(std::string_view text, std::string_view blanks) {
-  const std::size_t first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-std::string_view trim_line(std::string_view text) {
-  return trim(text, " \t\r");
-}
 std::string_view trim_size(std::string_view text) {
-  return trim(text, " \t\r\"'");
+  return trimmed(text, " \t\r\"'");
 }
 
 /// "ncclDevKernel_SendRecv(ncclDevComm*, unsigned long)" is known by what stands before.
@@ -59,7 +51,7 @@ CallSizes::CallSizes(const std::string& path) {
   int number = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = trim_line(std::string_view(text).substr(at, end - at));
+    const std::string_view line = trimmed(std::string_view(text).substr(at, end - at));
     at = end + 1;
     ++number;
     if (line.empty() || line.front() == '#' || line == "---") continue;
