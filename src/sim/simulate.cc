@@ -10,9 +10,7 @@
 #include <utility>
 
 #include "sim/bound/lower_bound.h"
-#include "sim/fluid/count.h"
 #include "sim/fluid/fluid.h"
-#include "sim/fluid/not_modelled.h"
 #include "sim/line/line.h"
 #include "sim/reference/reference.h"
 #include "sim/replay/recorded_run.h"
@@ -61,30 +59,12 @@ Time ideal_time(const machine::Machine& machine, const program::Bound& program) 
   return Rate{rate}.time_for(bytes);
 }
 
-// What links carry is counted; how long it takes is estimated.
-Result run_fluid(const machine::Machine& machine, const program::Bound& program,
-                 const Options& options) {
-  if (const std::string name = not_modelled_by_fluid(machine); !name.empty())
-    throw Failure("not modelled by the engine fluid: " + name, {.file = "--engine"},
-                  "--engine line has it; or leave the parameter as it was");
-  auto fluid = std::make_unique<Fluid>(machine, program, options,
-                                       options.fold ? AlikeBy::time : AlikeBy::nothing);
-  std::optional<Result> result = fluid->run();
-  if (!result) {  // what waits, and for whom, is said of all ranks
-    fluid = std::make_unique<Fluid>(machine, program, options, AlikeBy::nothing);
-    result = fluid->run();
-  }
-  if (!options.counts) return *std::move(result);
-  Carried carried = count_requests(machine, program, options);
-  result->links = std::move(carried.links);
-  result->counters = std::move(carried.counters);
-  result->line_hops = carried.hops;
-  if (options.bound) result->bound = lower_bound(program, options);
-  return *std::move(result);
-}
-
 Result run(const machine::Machine& machine, const program::Bound& program, const Options& options) {
-  if (options.engine == Engine::fluid) return run_fluid(machine, program, options);
+  if (options.engine == Engine::fluid) {
+    Result result = run_fluid(machine, program, options);
+    if (options.counts && options.bound) result.bound = lower_bound(program, options);
+    return result;
+  }
   std::string refused;
   const bool watched = options.record != nullptr || options.replay != nullptr;
   if (goes_line_by_line(options.engine) || watched)

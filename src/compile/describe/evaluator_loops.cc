@@ -68,8 +68,8 @@ Evaluator::LoopPlan Evaluator::plan_loop(const Node& node, int loop) {
   std::set<std::string> names;
   if (const Node* body = node.child(Field::body)) assigned_names(source(), *body, names);
   for (const std::string& name : names) {
-    const auto before = frame_->names.find(name);
-    if (before == frame_->names.end()) continue;
+    const auto before = here_.frame->names.find(name);
+    if (before == here_.frame->names.end()) continue;
     Carried carried{.name = name, .before = before->second};
     const std::vector<Expr> all = parts_of(*before->second);
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -87,18 +87,18 @@ Evaluator::LoopPlan Evaluator::plan_loop(const Node& node, int loop) {
 
 /// Runs the body once with unknown changes, to see what each variable changes by.
 void Evaluator::first_pass(const Node& node, LoopPlan& plan, const std::function<void()>& begin) {
-  const Environment before = frame_->names;
-  const std::size_t returns = frame_->returns.size();
-  ++muted_;
+  const Environment before = here_.frame->names;
+  const std::size_t returns = here_.frame->returns.size();
+  ++here_.muted;
   for (const Carried& carried : plan.carried) {
     std::vector<Expr> parts = parts_of(*carried.before);
     for (std::size_t i = 0; i < parts.size(); ++i)
       if (!algebra_.is_data(parts[i])) parts[i] = algebra_.add(parts[i], carried.atoms[i]);
-    if (!parts.empty()) frame_->names[carried.name] = with_parts(carried.before, parts);
+    if (!parts.empty()) here_.frame->names[carried.name] = with_parts(carried.before, parts);
   }
   begin();
   block(*node.child(Field::body));
-  --muted_;
+  --here_.muted;
   std::set<AtomId> unknown;
   for (const Carried& carried : plan.carried)
     for (const Expr& atom : carried.atoms) unknown.insert(atom.terms[0].factors[0]);
@@ -107,14 +107,12 @@ void Evaluator::first_pass(const Node& node, LoopPlan& plan, const std::function
     if (traits.has_data || traits.has_carried) return false;
     // What is loaded in the loop is another value each time.
     for (const int load : traits.loads) {
-      const auto loops = load_loops_.find(load);
-      if (loops != load_loops_.end() && std::ranges::count(loops->second, plan.loop) > 0)
-        return false;
+      if (builtins_.is_in(load, plan.loop)) return false;
     }
     return std::ranges::none_of(unknown, [&](AtomId id) { return algebra_.mentions(e, id); });
   };
   for (Carried& carried : plan.carried) {
-    carried.after = frame_->names.at(carried.name);
+    carried.after = here_.frame->names.at(carried.name);
     const std::vector<Expr> begins = parts_of(*carried.before), ends = parts_of(*carried.after);
     if (begins.size() != ends.size() || carried.after->type != carried.before->type) continue;
     bool all_known = true, any = false;
@@ -132,8 +130,8 @@ void Evaluator::first_pass(const Node& node, LoopPlan& plan, const std::function
     }
     if (all_known) carried.change = any ? Carried::Change::step : Carried::Change::none;
   }
-  frame_->names = before;
-  frame_->returns.resize(returns);
+  here_.frame->names = before;
+  here_.frame->returns.resize(returns);
 }
 
 void Evaluator::run_loop(const Node& node, LoopPlan& plan, const std::function<void()>& begin) {
@@ -144,17 +142,19 @@ void Evaluator::run_loop(const Node& node, LoopPlan& plan, const std::function<v
     if (carried.change == Carried::Change::step) {
       for (std::size_t i = 0; i < parts.size(); ++i)
         parts[i] = algebra_.add(parts[i], algebra_.multiply(iteration, carried.steps[i]));
-      frame_->names[carried.name] = with_parts(carried.before, parts);
+      here_.frame->names[carried.name] = with_parts(carried.before, parts);
       continue;
     }
-    const Traits traits = traits_of(*carried.after);
-    const bool is_data = is_number(carried.after) && algebra_.is_data(carried.after->number);
+    const Traits traits = here_.traits_of(*carried.after);
+    const bool is_data =
+        values::is_number(carried.after) && algebra_.is_data(carried.after->number);
     const bool is_block =
-        is_number(carried.after) && !carried.after->shape.empty() && !traits.loads.empty();
-    if (is_number(carried.before) && (is_data || is_block)) {
+        values::is_number(carried.after) && !carried.after->shape.empty() && !traits.loads.empty();
+    if (values::is_number(carried.before) && (is_data || is_block)) {
       std::vector<Expr> shape =
-          is_number(carried.after) ? carried.after->shape : carried.before->shape;
-      frame_->names[carried.name] = data_of({carried.before, carried.after}, std::move(shape));
+          values::is_number(carried.after) ? carried.after->shape : carried.before->shape;
+      here_.frame->names[carried.name] =
+          here_.data_of({carried.before, carried.after}, std::move(shape));
     } else {
       // From values that were loaded: what they are is not in the text either.
       for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -163,7 +163,7 @@ void Evaluator::run_loop(const Node& node, LoopPlan& plan, const std::function<v
         if (i < ends.size()) atom.loads = algebra_.traits(ends[i]).loads;
         parts[i] = algebra_.make(std::move(atom));
       }
-      frame_->names[carried.name] = with_parts(carried.before, parts);
+      here_.frame->names[carried.name] = with_parts(carried.before, parts);
     }
   }
   begin();
@@ -183,8 +183,8 @@ void Evaluator::run_loop(const Node& node, LoopPlan& plan, const std::function<v
   std::set<std::string> names;
   assigned_names(source(), *node.child(Field::body), names);
   for (const std::string& name : names) {
-    const auto found = frame_->names.find(name);
-    if (found == frame_->names.end()) continue;
+    const auto found = here_.frame->names.find(name);
+    if (found == here_.frame->names.end()) continue;
     if (const auto step = stepped.find(name); step != stepped.end()) {
       std::vector<Expr> parts = parts_of(*step->second->before);
       for (std::size_t i = 0; i < parts.size(); ++i)
@@ -203,12 +203,12 @@ Flow Evaluator::for_statement(const Node& node) {
   const Node* target = node.child(Field::left);
   const Node* over = node.child(Field::right);
   if (target == nullptr || over == nullptr || node.child(Field::body) == nullptr) return Flow::on;
-  const int id = key(loop_ids_, node, frame_->path);
+  const int id = Here::key(loop_ids_, node, here_.frame->path);
   RawLoop loop{.id = id,
                .statement = {&source(), &node},
                .variable = std::string(text_of(*target)),
-               .in_kernel = frame_->path == 0,
-               .outer = loops_};
+               .in_kernel = here_.frame->path == 0,
+               .outer = here_.loops};
   const std::string_view called =
       over->kind == Kind::call ? last_name(source(), *over) : std::string_view();
   if (called == "range" || called == "static_range") {
@@ -216,9 +216,9 @@ Flow Evaluator::for_statement(const Node& node) {
     const Ref first = given.get("arg1", 0), second = given.get("arg2", 1),
               third = given.get("step", 2);
     loop.has_range = given.complete && first != nullptr;
-    loop.begin = second ? number_of(first, *over) : Expr();
-    loop.end = number_of(second ? second : first, *over);
-    loop.step = third ? number_of(third, *over) : Algebra::number(1);
+    loop.begin = second ? here_.number_of(first, *over) : Expr();
+    loop.end = here_.number_of(second ? second : first, *over);
+    loop.step = third ? here_.number_of(third, *over) : Algebra::number(1);
     if (loop.step.is_zero()) loop.has_range = false;
   } else {
     const Ref items = evaluate(*over);
@@ -235,37 +235,37 @@ Flow Evaluator::for_statement(const Node& node) {
   const auto begin = [&] {
     const Expr value =
         algebra_.add(loop.begin, algebra_.multiply(algebra_.iteration(id), loop.step));
-    assign(
-        *target,
-        loop.has_range ? number(value) : opaque("a loop over something other than a range", *over),
-        node);
+    assign(*target,
+           loop.has_range ? values::number(value)
+                          : here_.opaque("a loop over something other than a range", *over),
+           node);
   };
-  loops_.push_back(id);
+  here_.loops.push_back(id);
   LoopPlan plan = plan_loop(node, id);
   std::erase_if(plan.carried, [&](const Carried& c) { return c.name == loop.variable; });
   first_pass(node, plan, begin);
   run_loop(node, plan, begin);
-  loops_.pop_back();
+  here_.loops.pop_back();
   return Flow::on;
 }
 
 Flow Evaluator::while_statement(const Node& node) {
   const Node* condition = node.child(Field::condition);
   if (condition == nullptr || node.child(Field::body) == nullptr) return Flow::on;
-  const int id = key(loop_ids_, node, frame_->path);
+  const int id = Here::key(loop_ids_, node, here_.frame->path);
   trace_.loops[id] = {.id = id,
                       .statement = {&source(), &node},
                       .is_while = true,
-                      .in_kernel = frame_->path == 0,
-                      .outer = loops_};
-  loops_.push_back(id);
+                      .in_kernel = here_.frame->path == 0,
+                      .outer = here_.loops};
+  here_.loops.push_back(id);
   LoopPlan plan = plan_loop(node, id);
   first_pass(node, plan, [&] { evaluate(*condition); });
   // while x < end, where x goes on by a step: a range.
   if (condition->kind == Kind::comparison_operator && condition->children.size() == 2 &&
       source().between(*condition, 0) == "<") {
     for (const Carried& carried : plan.carried) {
-      if (carried.change != Carried::Change::step || !is_number(carried.before) ||
+      if (carried.change != Carried::Change::step || !values::is_number(carried.before) ||
           text_of(*condition->children[0]) != carried.name)
         continue;
       RawLoop& loop = trace_.loops[id];
@@ -273,14 +273,14 @@ Flow Evaluator::while_statement(const Node& node) {
       algebra_.loop_names[id] = carried.name;
       loop.begin = carried.before->number;
       loop.step = carried.steps[0];
-      ++muted_;
-      loop.end = number_of(evaluate(*condition->children[1]), *condition);
-      --muted_;
+      ++here_.muted;
+      loop.end = here_.number_of(evaluate(*condition->children[1]), *condition);
+      --here_.muted;
       loop.has_range = true;
     }
   }
   run_loop(node, plan, [&] { evaluate(*condition); });
-  loops_.pop_back();
+  here_.loops.pop_back();
   return Flow::on;
 }
 

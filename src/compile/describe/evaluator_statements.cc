@@ -8,10 +8,10 @@ namespace hemiola::compile {
 Flow Evaluator::statement(const Node& node) {
   if (tired() || depth_ > kDeepest) return Flow::on;
   ++depth_;
-  const bool is_kernel = frame_->path == 0;
-  if (is_kernel) statements_.push_back(&node);
+  const bool is_kernel = here_.frame->path == 0;
+  if (is_kernel) here_.statements.push_back(&node);
   const Flow flow = Interpreter::statement(node);
-  if (is_kernel) statements_.pop_back();
+  if (is_kernel) here_.statements.pop_back();
   --depth_;
   return flow;
 }
@@ -20,8 +20,8 @@ Flow Evaluator::statement(const Node& node) {
 Flow Evaluator::other_statement(const Node& node) {
   switch (node.kind) {
     case Kind::return_statement:
-      frame_->returns.push_back(node.children.empty() ? nothing()
-                                                      : evaluate(*node.children.front()));
+      here_.frame->returns.push_back(node.children.empty() ? values::nothing()
+                                                           : evaluate(*node.children.front()));
       return Flow::returned;
     case Kind::break_statement:
     case Kind::continue_statement:
@@ -30,7 +30,7 @@ Flow Evaluator::other_statement(const Node& node) {
       return block(*node.child(Field::body));
     case Kind::function_definition:
     case Kind::decorated_definition:
-      opaque("a function inside of a kernel", node);
+      here_.opaque("a function inside of a kernel", node);
       return Flow::on;
     default:
       return Flow::on;
@@ -38,14 +38,14 @@ Flow Evaluator::other_statement(const Node& node) {
 }
 
 void Evaluator::bind(const Node& name, const Ref& value, const Node& statement) {
-  frame_->names.insert_or_assign(std::string(text_of(name)), value);
-  if (is_silent() || !is_number(value)) return;
+  here_.frame->names.insert_or_assign(std::string(text_of(name)), value);
+  if (here_.is_silent() || !values::is_number(value)) return;
   trace_.assignments.push_back({.name = std::string(text_of(name)),
                                 .statement = &statement,
-                                .path = frame_->path,
+                                .path = here_.frame->path,
                                 .value = value->number,
                                 .rank = static_cast<int>(value->shape.size()),
-                                .statements = statements_});
+                                .statements = here_.statements});
 }
 
 void Evaluator::assign_other(const Node& target, const Ref& value, const Node& statement) {
@@ -54,12 +54,12 @@ void Evaluator::assign_other(const Node& target, const Ref& value, const Node& s
       value->type == Value::Type::tuple && value->items.size() == target.children.size();
   for (std::size_t i = 0; i < target.children.size(); ++i) {
     const Node& part = *target.children[i];
-    const Traits traits = fits ? Traits() : traits_of(*value);
+    const Traits traits = fits ? Traits() : here_.traits_of(*value);
     assign(part,
            fits ? value->items[i]
            : !traits.loads.empty() || traits.has_data
-               ? data_of({value}, {})
-               : opaque("a tuple that is not known is taken apart", part),
+               ? here_.data_of({value}, {})
+               : here_.opaque("a tuple that is not known is taken apart", part),
            statement);
   }
 }
@@ -69,58 +69,53 @@ void Evaluator::suppose(const Expr& condition, bool holds) {
   if (condition.terms.size() != 1 || condition.terms[0].factors.size() != 1) return;
   const AtomId id = condition.terms[0].factors[0];
   const Atom atom = algebra_.atom(id);
-  facts_[id] = holds;
+  here_.facts[id] = holds;
   if (atom.kind != AtomKind::function) return;
   if (atom.name == "not") suppose(atom.args[0], !holds);
   if ((atom.name == "and" && holds) || (atom.name == "or" && !holds))
     for (const Expr& arg : atom.args) suppose(arg, holds);
   if (atom.name == "==" || atom.name == "!=") {
     const Expr opposite = algebra_.function(atom.name == "==" ? "!=" : "==", atom.args);
-    facts_[opposite.terms[0].factors[0]] = !holds;
+    here_.facts[opposite.terms[0].factors[0]] = !holds;
   }
 }
 
 std::optional<bool> Evaluator::known(const Expr& condition) const {
   if (condition.is_constant()) return condition.constant() != 0;
   if (condition.terms.size() != 1 || condition.terms[0].factors.size() != 1) return std::nullopt;
-  const auto found = facts_.find(condition.terms[0].factors[0]);
-  return found == facts_.end() ? std::nullopt : std::optional<bool>(found->second);
-}
-
-/// An address where the conditions around it are taken into account.
-Expr Evaluator::under_facts(const Expr& e) {
-  if (facts_.empty()) return e;
-  return algebra_.decide(e, facts_);
+  const auto found = here_.facts.find(condition.terms[0].factors[0]);
+  return found == here_.facts.end() ? std::nullopt : std::optional<bool>(found->second);
 }
 
 Flow Evaluator::choose(const Branch& branch) {
   const Ref decided = evaluate(branch.condition());
   if (decided->type == Value::Type::nothing) return otherwise(branch);
   if (decided->type == Value::Type::text && decided->text.empty()) return otherwise(branch);
-  const Expr by =
-      is_number(decided) ? decided->number : opaque("a condition", branch.condition())->number;
+  const Expr by = values::is_number(decided)
+                      ? decided->number
+                      : here_.opaque("a condition", branch.condition())->number;
   if (const std::optional<bool> holds = known(by))
     return *holds ? block(branch.body()) : otherwise(branch);
-  ++conditions_;
-  const std::map<AtomId, bool> facts = facts_;
-  const Environment before = frame_->names;
+  ++here_.conditions;
+  const std::map<AtomId, bool> facts = here_.facts;
+  const Environment before = here_.frame->names;
   suppose(by, true);
   const Flow first = block(branch.body());
-  facts_ = facts;
-  Environment after_first = std::move(frame_->names);
-  frame_->names = before;
+  here_.facts = facts;
+  Environment after_first = std::move(here_.frame->names);
+  here_.frame->names = before;
   suppose(by, false);
   const Flow second = otherwise(branch);
-  facts_ = facts;
-  --conditions_;
+  here_.facts = facts;
+  --here_.conditions;
   if (first == Flow::on && second == Flow::on) {
-    const Environment after_second = std::move(frame_->names);
-    frame_->names = merge(by, after_first, after_second);
+    const Environment after_second = std::move(here_.frame->names);
+    here_.frame->names = merge(by, after_first, after_second);
     note_merged(after_first, after_second);
     return Flow::on;
   }
   if (first == Flow::on) {
-    frame_->names = std::move(after_first);
+    here_.frame->names = std::move(after_first);
     return Flow::on;
   }
   if (second == Flow::on) return Flow::on;
@@ -129,18 +124,18 @@ Flow Evaluator::choose(const Branch& branch) {
 
 /// What both branches gave a value is assigned by the if statement as a whole.
 void Evaluator::note_merged(const Environment& a, const Environment& b) {
-  if (is_silent() || frame_->path != 0 || statements_.empty()) return;
-  for (const auto& [name, value] : frame_->names) {
+  if (here_.is_silent() || here_.frame->path != 0 || here_.statements.empty()) return;
+  for (const auto& [name, value] : here_.frame->names) {
     const auto first = a.find(name), second = b.find(name);
     if (first == a.end() || second == b.end() || first->second == second->second ||
-        !is_number(value))
+        !values::is_number(value))
       continue;
     trace_.assignments.push_back({.name = name,
-                                  .statement = statements_.back(),
+                                  .statement = here_.statements.back(),
                                   .path = 0,
                                   .value = value->number,
                                   .rank = static_cast<int>(value->shape.size()),
-                                  .statements = statements_});
+                                  .statements = here_.statements});
   }
 }
 
@@ -150,20 +145,20 @@ Ref Evaluator::merge(const Expr& condition, const Ref& a, const Ref& b) {
   // What is None in one case is not used in it.
   if (a->type == Type::nothing || a->type == Type::other) return b;
   if (b->type == Type::nothing || b->type == Type::other) return a;
-  if (a->type != b->type) return is_number(a) ? b : a;
+  if (a->type != b->type) return values::is_number(a) ? b : a;
   switch (a->type) {
     case Type::number: {
       const bool is_data = algebra_.is_data(a->number) || algebra_.is_data(b->number);
       std::vector<Expr> shape = a->shape.size() >= b->shape.size() ? a->shape : b->shape;
-      if (is_data) return data_of({a, b}, std::move(shape));
-      return number(algebra_.choose(condition, a->number, b->number), std::move(shape));
+      if (is_data) return here_.data_of({a, b}, std::move(shape));
+      return values::number(algebra_.choose(condition, a->number, b->number), std::move(shape));
     }
     case Type::tuple: {
       if (a->items.size() != b->items.size()) return a;
       std::vector<Ref> items;
       for (std::size_t i = 0; i < a->items.size(); ++i)
         items.push_back(merge(condition, a->items[i], b->items[i]));
-      return tuple(std::move(items));
+      return values::tuple(std::move(items));
     }
     case Type::block_pointer:
     case Type::descriptor: {

@@ -37,27 +37,8 @@ void join(std::vector<int>& into, const std::vector<int>& more) {
   into = std::move(both);
 }
 
-}  // namespace
-
-void Traits::join(const Traits& other) {
-  has_program |= other.has_program;
-  has_range |= other.has_range;
-  has_load |= other.has_load;
-  has_opaque |= other.has_opaque;
-  has_data |= other.has_data;
-  has_carried |= other.has_carried;
-  has_dot |= other.has_dot;
-  has_exp |= other.has_exp;
-  compile::join(loops, other.loops);
-  compile::join(loads, other.loads);
-}
-
-Expr Algebra::number(std::int64_t value) {
-  if (value == 0) return {};
-  return {{{value, {}}}};
-}
-
-void Algebra::inherit(Atom& atom) const {
+/// What an atom says of itself, and what its arguments say.
+void inherit(const Algebra& algebra, Atom& atom) {
   switch (atom.kind) {
     case AtomKind::program:
       atom.has_program = true;
@@ -86,13 +67,40 @@ void Algebra::inherit(Atom& atom) const {
     default:
       break;
   }
-  for (const Expr& arg : atom.args) atom.join(traits(arg));
+  for (const Expr& arg : atom.args) atom.join(algebra.traits(arg));
+}
+
+Expr normal(std::map<std::vector<AtomId>, std::int64_t>&& sum) {
+  Expr e;
+  for (auto& [factors, coefficient] : sum)
+    if (coefficient != 0) e.terms.push_back({coefficient, factors});
+  return e;
+}
+
+}  // namespace
+
+void Traits::join(const Traits& other) {
+  has_program |= other.has_program;
+  has_range |= other.has_range;
+  has_load |= other.has_load;
+  has_opaque |= other.has_opaque;
+  has_data |= other.has_data;
+  has_carried |= other.has_carried;
+  has_dot |= other.has_dot;
+  has_exp |= other.has_exp;
+  compile::join(loops, other.loops);
+  compile::join(loads, other.loads);
+}
+
+Expr Algebra::number(std::int64_t value) {
+  if (value == 0) return {};
+  return {{{value, {}}}};
 }
 
 Expr Algebra::make(Atom atom) {
   const auto [known, is_new] = known_.try_emplace(key_of(atom), static_cast<AtomId>(atoms_.size()));
   if (is_new) {
-    inherit(atom);
+    inherit(*this, atom);
     atoms_.push_back(std::move(atom));
   }
   return of(known->second);
@@ -129,13 +137,6 @@ Traits Algebra::traits(const Expr& e) const {
   for (const Term& term : e.terms)
     for (const AtomId factor : term.factors) all.join(atom(factor));
   return all;
-}
-
-Expr Algebra::normal(std::map<std::vector<AtomId>, std::int64_t>&& sum) const {
-  Expr e;
-  for (auto& [factors, coefficient] : sum)
-    if (coefficient != 0) e.terms.push_back({coefficient, factors});
-  return e;
 }
 
 /// Values of which no address is made may be as long as they like: what they were computed from is

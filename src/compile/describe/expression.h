@@ -142,22 +142,15 @@ class Algebra {
   static constexpr std::size_t kHighest = 12;  ///< factors of a term
   static constexpr std::size_t kMostData = 4;  ///< terms of a sum that are data
 
-  Expr normal(std::map<std::vector<AtomId>, std::int64_t>&& sum) const;
   Expr sum(const Expr& a, const Expr& b, bool is_exact);
   Expr too_long(const Expr& a, const Expr& b);
   Expr with_little_data(Expr e);
   Expr floor_divide(const Expr& a, const Expr& b);
   Expr ceil_divide(const Expr& a, const Expr& b);
-  void inherit(Atom& atom) const;
   /// Every atom that `change` gives something for replaced; of the others the arguments likewise.
   using Change = std::function<std::optional<Expr>(AtomId)>;
   Expr transform(const Expr& e, const Change& change, std::map<AtomId, Expr>& done);
-  Expr remake(const Atom& atom, std::vector<Expr> args);
   Expr rejoin(Expr e);
-  std::string text(const Atom& a, int strength, int depth) const;
-  std::string text(const Term& t, int depth) const;
-  std::string text(const Expr& e, int strength, int depth) const;
-  std::string sum_text(const Expr& e, int depth) const;
 
   std::vector<Atom> atoms_;
   std::map<std::string, AtomId> known_;

@@ -6,12 +6,14 @@
 #include "compile/describe/expression.h"
 
 namespace hemiola::compile {
+namespace {
 
-Expr Algebra::remake(const Atom& atom, std::vector<Expr> args) {
+/// An atom with other arguments.
+Expr remake(Algebra& algebra, const Atom& atom, std::vector<Expr> args) {
   static constexpr std::array kNormal{"//", "%", "cdiv", "min", "max"};
   if (atom.kind == AtomKind::function && args.size() == 2 &&
       std::ranges::find(kNormal, atom.name) != kNormal.end())
-    return infix(atom.name, args[0], args[1]);
+    return algebra.infix(atom.name, args[0], args[1]);
   Atom changed{.kind = atom.kind,
                .name = atom.name,
                .number = atom.number,
@@ -19,8 +21,10 @@ Expr Algebra::remake(const Atom& atom, std::vector<Expr> args) {
                .dims = atom.dims};
   if (atom.kind == AtomKind::data)
     changed.loads = atom.loads, changed.has_dot = atom.has_dot, changed.has_exp = atom.has_exp;
-  return make(std::move(changed));
+  return algebra.make(std::move(changed));
 }
+
+}  // namespace
 
 Expr Algebra::transform(const Expr& e, const Change& change, std::map<AtomId, Expr>& done) {
   Expr sum;
@@ -38,7 +42,7 @@ Expr Algebra::transform(const Expr& e, const Change& change, std::map<AtomId, Ex
           const Atom before = atom(factor);
           std::vector<Expr> args;
           for (const Expr& arg : before.args) args.push_back(transform(arg, change, done));
-          changed = args == before.args ? of(factor) : remake(before, std::move(args));
+          changed = args == before.args ? of(factor) : remake(*this, before, std::move(args));
         }
         known = done.emplace(factor, std::move(changed)).first;
       }
@@ -113,7 +117,7 @@ Expr Algebra::with_variables(const Expr& e, const std::map<int, Counter>& loops)
       }
       std::vector<Expr> args;
       for (const Expr& arg : before.args) args.push_back(with_variables(arg, loops));
-      product = multiply(product, remake(before, std::move(args)));
+      product = multiply(product, remake(*this, before, std::move(args)));
     }
     all = add(all, product);
   }

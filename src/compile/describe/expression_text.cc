@@ -16,16 +16,26 @@ bool is_infix(const std::string& name) {
   return name == "/" || (!is_call && infix_named(name) != nullptr);
 }
 
-}  // namespace
+struct ExpressionText {
+  const Algebra& algebra;
 
-std::string Algebra::text(const Atom& a, int strength, int depth) const {
+  std::string text(const Atom& a, int strength, int depth) const;
+  std::string text(const Term& t, int depth) const;
+  std::string text(const Expr& e, int strength, int depth) const;
+  std::string call(const std::string& name, const Atom& a, int depth) const;
+  std::string function_text(const Atom& a, int strength, int depth) const;
+  std::string sum_text(const Expr& e, int depth) const;
+};
+
+std::string ExpressionText::call(const std::string& name, const Atom& a, int depth) const {
+  std::string all = name + '(';
+  for (std::size_t i = 0; i < a.args.size(); ++i)
+    all += (i > 0 ? ", " : "") + text(a.args[i], 0, depth + 1);
+  return all + ')';
+}
+
+std::string ExpressionText::text(const Atom& a, int strength, int depth) const {
   if (depth > kDeepestText) return "...";
-  const auto call = [&](const std::string& name) {
-    std::string all = name + '(';
-    for (std::size_t i = 0; i < a.args.size(); ++i)
-      all += (i > 0 ? ", " : "") + text(a.args[i], 0, depth + 1);
-    return all + ')';
-  };
   switch (a.kind) {
     case AtomKind::parameter:
     case AtomKind::constexpr_:
@@ -35,16 +45,16 @@ std::string Algebra::text(const Atom& a, int strength, int depth) const {
     case AtomKind::programs:
       return "tl.num_programs(" + std::to_string(a.number) + ')';
     case AtomKind::iteration: {
-      const auto named = loop_names.find(a.number);
-      return named == loop_names.end() ? "iteration" : named->second;
+      const auto named = algebra.loop_names.find(a.number);
+      return named == algebra.loop_names.end() ? "iteration" : named->second;
     }
     case AtomKind::trips:
       return "iterations";
     case AtomKind::range:
-      return call("tl.arange");
+      return call("tl.arange", a, depth);
     case AtomKind::loaded: {
-      const auto named = load_names.find(a.number);
-      return named == load_names.end() ? "loaded" : named->second;
+      const auto named = algebra.load_names.find(a.number);
+      return named == algebra.load_names.end() ? "loaded" : named->second;
     }
     case AtomKind::data:
       return "data";
@@ -53,33 +63,37 @@ std::string Algebra::text(const Atom& a, int strength, int depth) const {
     case AtomKind::opaque:
       return "?";
     case AtomKind::function:
-      break;
+      return function_text(a, strength, depth);
   }
+  return {};
+}
+
+std::string ExpressionText::function_text(const Atom& a, int strength, int depth) const {
   if (a.args.size() == 2 && is_infix(a.name)) {
     const std::string all =
         text(a.args[0], kAtom, depth + 1) + ' ' + a.name + ' ' + text(a.args[1], kAtom, depth + 1);
     return strength >= kProduct ? '(' + all + ')' : all;
   }
-  if (a.name == "number") return a.args.empty() ? "0.0" : call(a.name);
+  if (a.name == "number") return a.args.empty() ? "0.0" : call(a.name, a, depth);
   if (!a.name.empty() && a.name[0] == '#') return a.name.substr(1);  // a literal
-  return call(a.name == "min" || a.name == "max" ? a.name : "tl." + a.name);
+  return call(a.name == "min" || a.name == "max" ? a.name : "tl." + a.name, a, depth);
 }
 
-std::string Algebra::text(const Term& t, int depth) const {
+std::string ExpressionText::text(const Term& t, int depth) const {
   std::string all;
   const std::int64_t size = t.coefficient < 0 ? -t.coefficient : t.coefficient;
   if (size != 1 || t.factors.empty()) all = std::to_string(size);
   std::vector<std::string> factors;
   for (const AtomId factor : t.factors) {
-    factors.push_back(
-        text(atom(factor), t.factors.size() + (size != 1 ? 1U : 0U) > 1 ? kProduct : kSum, depth));
+    factors.push_back(text(algebra.atom(factor),
+                           t.factors.size() + (size != 1 ? 1U : 0U) > 1 ? kProduct : kSum, depth));
     if (all.size() + factors.back().size() > kLongestText) factors.back() = "...";
   }
   for (const std::string& factor : factors) all += (all.empty() ? "" : " * ") + factor;
   return (t.coefficient < 0 ? "-" : "") + all;
 }
 
-std::string Algebra::sum_text(const Expr& e, int depth) const {
+std::string ExpressionText::sum_text(const Expr& e, int depth) const {
   std::string all;
   // What varies first, constants last, as people write it.
   std::vector<const Term*> order;
@@ -100,21 +114,23 @@ std::string Algebra::sum_text(const Expr& e, int depth) const {
   return all;
 }
 
-std::string Algebra::text(const Expr& e, int strength, int depth) const {
+std::string ExpressionText::text(const Expr& e, int strength, int depth) const {
   if (e.is_zero()) return "0";
   if (e.terms.size() == 1 && e.terms[0].coefficient == 1 && e.terms[0].factors.size() == 1)
-    return text(atom(e.terms[0].factors[0]), strength, depth);
+    return text(algebra.atom(e.terms[0].factors[0]), strength, depth);
   const std::string all = sum_text(e, depth);
   const bool bare = e.is_constant() && e.constant() >= 0;
   return strength >= kProduct && !bare ? '(' + all + ')' : all;
 }
 
+}  // namespace
+
 std::string Algebra::text(const Term& t) const {
-  return text(t, 0);
+  return ExpressionText{*this}.text(t, 0);
 }
 
 std::string Algebra::text(const Expr& e) const {
-  return text(e, 0, 0);
+  return ExpressionText{*this}.text(e, 0, 0);
 }
 
 }  // namespace hemiola::compile

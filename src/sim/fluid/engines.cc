@@ -1,6 +1,8 @@
-// The fluid engine: host proxies, copy engines and NICs. As in cores_engines.cc with a flow for
-// each descriptor: an engine moves one after the other; a copy engine writes its flag when all is
-// acknowledged, the NIC at the destination behind the last packet.
+// Host proxies, copy engines and NICs. As in copy_engines.cc with a flow for each descriptor: an
+// engine moves one after the other; a copy engine writes its flag when all is acknowledged, the NIC
+// at the destination behind the last packet.
+
+#include "sim/fluid/engines.h"
 
 #include <algorithm>
 #include <numeric>
@@ -8,17 +10,21 @@
 #include <utility>
 
 #include "machine/network_routing.h"
-#include "sim/fluid/fluid.h"
-#include "sim/model/engines.h"
 
-namespace hemiola::sim {
+namespace hemiola::sim::fluid {
 
-std::int32_t Fluid::make_descriptor(std::int32_t number, bool queue) {
-  Walker& walker = walkers_[index(number)];
-  const program::Primitive& primitive = walker.present;
+Engines::Engines(Run& run, Streams& streams, Flags& flags)
+    : run_(run),
+      streams_(streams),
+      flags_(flags),
+      posted_(run.walkers.size()),
+      proxy_free_(index(run.fold.rank_classes())) {}
+
+std::int32_t Engines::make_descriptor(Walker& walker, bool queue) {
+  const program::Primitive& primitive = walker.place.present;
   const std::int32_t id = descriptors_.take();
   Descriptor& descriptor = descriptors_[index(id)];
-  descriptor.agent = number;
+  descriptor.agent = walker.number;
   descriptor.rank = walker.agent.rank;
   descriptor.members = walker.members;
   descriptor.legs = std::exchange(walker.legs, {});
@@ -54,73 +60,73 @@ std::int32_t Fluid::make_descriptor(std::int32_t number, bool queue) {
 
 // The proxy serves requests one after the other. Those of a class come apart from each other: each
 // waits for what came before the class, and all of them keep the proxy busy.
-void Fluid::post(Walker& walker, std::int32_t number) {
-  const std::int32_t id = make_descriptor(number, false);
+void Engines::post(Walker& walker) {
+  const std::int32_t id = make_descriptor(walker, false);
   Descriptor& descriptor = descriptors_[index(id)];
-  const machine::GpuModel& model = machine_.model(walker.agent.rank);
-  ++walker.posted;
+  const machine::GpuModel& model = run_.model(walker);
+  ++posted_[index(walker.number)].all;
   const std::int64_t latency = std::max<std::int64_t>(1, model.proxy_fifo_latency.fs);
   const std::int64_t service = std::max<std::int64_t>(
       1, descriptor.remote ? model.proxy_network_time.fs : model.proxy_request_time.fs);
-  std::int64_t& free = ranks_[index(walker.rank_class)].proxy_free;
+  std::int64_t& free = proxy_free_[index(walker.rank_class)];
   const std::int64_t begin = std::max(walker.at.time + latency, free);
   free = begin + service * walker.per_rank;
   charge(descriptor.spent, Reason::proxy, begin + service - walker.at.time);
-  push(begin + service, Kind::proxy, id);
+  run_.events.push(begin + service, EventKind::proxy, id);
 }
 
-void Fluid::queue_copy(std::int32_t number) {
-  Walker& walker = walkers_[index(number)];
-  const std::int32_t id = make_descriptor(number, true);
+bool Engines::flush(Walker& walker) const {
+  const Posted& posted = posted_[index(walker.number)];
+  if (posted.done >= posted.all) return true;
+  walker.blocked = Blocked::flush;
+  return false;
+}
+
+void Engines::queue_copy(std::int32_t number) {
+  Walker& walker = run_.walkers[index(number)];
+  const std::int32_t id = make_descriptor(walker, true);
   Descriptor& descriptor = descriptors_[index(id)];
   if (descriptor.legs.empty()) {  // beyond a NIC
     charge(descriptor.spent, Reason::dma, 1);
-    return push(walker.at.time + 1, Kind::proxy, id);
+    return run_.events.push(walker.at.time + 1, EventKind::proxy, id);
   }
   walker.copied = true;
-  const machine::GpuModel& model = machine_.model(walker.agent.rank);
-  const auto& streams = program_.code(walker.agent.rank).streams;
+  const machine::GpuModel& model = run_.model(walker);
+  const auto& streams = run_.program.code(walker.agent.rank).streams;
   const bool prelaunched =
       streams[index(walker.agent.stream)][index(walker.agent.item)].prelaunched;
   descriptor.start = prelaunched ? 0 : model.dma_schedule_latency.fs;
   std::int64_t handed_over = walker.at.time + 1;
-  if (!prelaunched && options_.one_host) {
+  if (!prelaunched && run_.options.one_host) {
     const std::int64_t each = std::max<std::int64_t>(1, model.dma_control_latency.fs);
-    handed_over = by_host(walker.at.time, each * walker.members, descriptor.spent);
+    handed_over = streams_.by_host(walker.at.time, each * walker.members, descriptor.spent);
   } else {
     charge(descriptor.spent, Reason::dma, 1);
     if (!prelaunched) descriptor.start += model.dma_control_latency.fs;
   }
-  push(handed_over, Kind::proxy, id);
-}
-
-// The one host thread works for `time`, as soon as it may: when it is through.
-std::int64_t Fluid::by_host(std::int64_t now, std::int64_t time, Attribution& spent) {
-  host_free_ = std::max(now, host_free_) + time;
-  charge(spent, Reason::dma, host_free_ - now);
-  return host_free_;
+  run_.events.push(handed_over, EventKind::proxy, id);
 }
 
 // One copy engine per destination, so that a signal stays behind the data it announces; one NIC of
 // each rank, which is shared by those that share it as its links are.
-std::int32_t Fluid::engine_for(const Descriptor& descriptor) {
-  const machine::GpuModel& model = machine_.model(descriptor.rank);
+std::int32_t Engines::engine_for(const Descriptor& descriptor) {
+  const machine::GpuModel& model = run_.machine.model(descriptor.rank);
   std::int32_t number = -1;
   const machine::Node* nic = nullptr;
   if (descriptor.remote) {
-    const machine::Routes& routes = machine_.routes(descriptor.rank, descriptor.to);
-    if (const auto node = machine::first_nic(machine_, routes.path(0))) {
-      nic = &machine_.nodes[index(*node)];
+    const machine::Routes& routes = run_.machine.routes(descriptor.rank, descriptor.to);
+    if (const auto node = machine::first_nic(run_.machine, routes.path(0))) {
+      nic = &run_.machine.nodes[index(*node)];
       number = -1 - *node;
     }
   }
   if (nic == nullptr) {
     const bool pulls = descriptor.bytes > 0 && descriptor.from != descriptor.rank;
     const int peer = pulls ? descriptor.from : descriptor.to;
-    const int relative = (peer - descriptor.rank + program_.ranks()) % program_.ranks();
+    const int relative = (peer - descriptor.rank + run_.program.ranks()) % run_.program.ranks();
     number = static_cast<std::int32_t>(relative % std::max<std::int64_t>(1, model.dma_engines));
   }
-  const std::int32_t rank_class = fold_.rank_class(descriptor.rank);
+  const std::int32_t rank_class = run_.fold.rank_class(descriptor.rank);
   const auto [found, fresh] =
       engine_of_.try_emplace({rank_class, number}, static_cast<std::int32_t>(engines_.size()));
   if (!fresh) return found->second;
@@ -146,7 +152,7 @@ std::int32_t Fluid::engine_for(const Descriptor& descriptor) {
   return found->second;
 }
 
-void Fluid::to_engine(std::int32_t id, std::int64_t now) {
+void Engines::to_engine(std::int32_t id, std::int64_t now) {
   const std::int32_t number = engine_for(descriptors_[index(id)]);
   Engine& engine = engines_[index(number)];
   engine.queue.push_back(id);
@@ -163,16 +169,16 @@ void Fluid::to_engine(std::int32_t id, std::int64_t now) {
   start_transfer(number, now);
 }
 
-void Fluid::start_transfer(std::int32_t number, std::int64_t now) {
+void Engines::start_transfer(std::int32_t number, std::int64_t now) {
   Engine& engine = engines_[index(number)];
   Descriptor& descriptor = descriptors_[index(engine.queue.front())];
   descriptor.began = now;
   const std::int64_t start = descriptor.start < 0 ? engine.start : descriptor.start;
   charge(engine.spent, engine.reason, start);
-  push(now + start, Kind::transfer, number);
+  run_.events.push(now + start, EventKind::transfer, number);
 }
 
-void Fluid::begin_transfer(std::int32_t number, std::int64_t now) {
+void Engines::begin_transfer(std::int32_t number, std::int64_t now) {
   const Engine& engine = engines_[index(number)];
   if (engine.nic) return send_messages(number, now);
   const std::int32_t id = engine.queue.front();
@@ -181,20 +187,20 @@ void Fluid::begin_transfer(std::int32_t number, std::int64_t now) {
 }
 
 /// Bytes that a message without data takes on its way, too.
-std::int64_t Fluid::bytes_of(const Descriptor& message) const {
-  return message.bytes > 0 ? message.bytes : machine_.model(message.rank).sector_size.count;
+std::int64_t Engines::bytes_of(const Descriptor& message) const {
+  return message.bytes > 0 ? message.bytes : run_.machine.model(message.rank).sector_size.count;
 }
 
 // What fits the window of the NIC goes in eighths of it, so that the next message follows as this
 // one arrives; of a longer one all before that goes at once.
-std::int64_t Fluid::next_part(const Engine& nic, const Descriptor& message) const {
+std::int64_t Engines::next_part(const Engine& nic, const Descriptor& message) const {
   const std::int64_t window = std::max(nic.burst, nic.outstanding * nic.burst / message.per_nic);
   const std::int64_t left = bytes_of(message) - message.injected;
   return left > window ? left - window : std::min(left, std::max(nic.burst, window / 8));
 }
 
 /// The first message whose queue pair has room in its window; those before it wait.
-std::deque<std::int32_t>::iterator Fluid::next_message(Engine& nic) const {
+std::deque<std::int32_t>::iterator Engines::next_message(Engine& nic) const {
   const std::int64_t window = nic.outstanding * nic.burst;
   return std::ranges::find_if(nic.queue, [&](std::int32_t id) {
     const Descriptor& message = descriptors_[index(id)];
@@ -210,11 +216,11 @@ std::deque<std::int32_t>::iterator Fluid::next_message(Engine& nic) const {
 // the window of the queue pair is not full; then others may go. Parts to one rank arrive one after
 // the other. Of what is longer than a window the rest leaves as acknowledgements come, between
 // messages to others.
-void Fluid::send_messages(std::int32_t number, std::int64_t now) {
+void Engines::send_messages(std::int32_t number, std::int64_t now) {
   while (true) {
     Engine& engine = engines_[index(number)];
     engine.active = now < engine.free && !engine.queue.empty();
-    if (engine.active) return push(engine.free, Kind::transfer, number);
+    if (engine.active) return run_.events.push(engine.free, EventKind::transfer, number);
     const auto next = next_message(engine);
     if (next == engine.queue.end()) return;
     const std::int32_t id = *next;
@@ -239,8 +245,8 @@ void Fluid::send_messages(std::int32_t number, std::int64_t now) {
 }
 
 // The next part to the same rank follows, and what the window holds back.
-void Fluid::part_arrived(std::int32_t number, const Descriptor& message, const Attribution& spent,
-                         std::int64_t now) {
+void Engines::part_arrived(std::int32_t number, const Descriptor& message, const Attribution& spent,
+                           std::int64_t now) {
   Engine& engine = engines_[index(number)];
   QueuePair& pair = engine.pairs[message.pair];
   pair.in_flight -= message.part * message.per_nic;
@@ -256,7 +262,7 @@ void Fluid::part_arrived(std::int32_t number, const Descriptor& message, const A
 
 /// What an engine moves at most, of rows of `run` bytes (0: no rows), with acknowledgements back
 /// after `back`; 0: no limit.
-std::int64_t Fluid::rate_limit(const Engine& engine, std::int64_t run, std::int64_t back) const {
+std::int64_t Engines::rate_limit(const Engine& engine, std::int64_t run, std::int64_t back) const {
   std::int64_t limit = engine.rate.bytes_per_second;
   const auto at_most = [&](std::int64_t bytes, std::int64_t fs) {
     const __int128 most = static_cast<__int128>(bytes) * kSecond / fs;
@@ -269,32 +275,32 @@ std::int64_t Fluid::rate_limit(const Engine& engine, std::int64_t run, std::int6
 
 // What queues in front of the L2 passes it in the order in which it came, so whoever has more under
 // way gets more of it: an engine has bursts, a compute unit lines.
-std::int64_t Fluid::part_of_engine(const Engine& engine) const {
-  const machine::GpuModel& model = machine_.model(fold_.first_rank(engine.rank_class));
+std::int64_t Engines::part_of_engine(const Engine& engine) const {
+  const machine::GpuModel& model = run_.machine.model(run_.fold.first_rank(engine.rank_class));
   const std::int64_t lines = model.cu_max_outstanding * model.line_size.count;
   const std::int64_t bursts = engine.outstanding * engine.burst;
   return lines > 0 && bursts > lines ? kEvenPart * (bursts / lines) : kEvenPart;
 }
 
 /// The present command of a descriptor.
-void Fluid::start_transfer_flow(std::int32_t number, std::int32_t id, const Attribution& spent) {
+void Engines::start_transfer_flow(std::int32_t number, std::int32_t id, const Attribution& spent) {
   const Engine& engine = engines_[index(number)];
   Descriptor& descriptor = descriptors_[index(id)];
-  demands_.clear();
+  run_.demands.clear();
   std::int64_t back = 1;
   const auto add = [&](int from, int to, std::int64_t bytes, std::int64_t total) {
     const std::int64_t bursts = (bytes + engine.burst - 1) / engine.burst;
     if (descriptor.bytes > 0) {
-      ways_.at_memory(from, bytes, Depth::l2, total, descriptor.members, demands_);
-      ways_.at_memory(to, bytes, Depth::l2, total, descriptor.members, demands_);
+      run_.ways.at_memory(from, bytes, Depth::l2, total, descriptor.members, run_.demands);
+      run_.ways.at_memory(to, bytes, Depth::l2, total, descriptor.members, run_.demands);
     }
     if (from == to) {
-      back = std::max(back, ways_.acknowledgement(from, to).fs);
+      back = std::max(back, run_.ways.acknowledgement(from, to).fs);
       return;
     }
-    ways_.over_links(from, to, bytes, bursts, engine.packet, false, total, descriptor.members,
-                     demands_);
-    back = std::max(back, ways_.links(from, to).fs + ways_.acknowledgement(from, to).fs);
+    run_.ways.over_links(from, to, bytes, bursts, engine.packet, false, total, descriptor.members,
+                         run_.demands);
+    back = std::max(back, run_.ways.links(from, to).fs + run_.ways.acknowledgement(from, to).fs);
   };
   std::int64_t total = engine.nic ? descriptor.part : bytes_of(descriptor);
   if (descriptor.legs.empty()) {
@@ -308,13 +314,13 @@ void Fluid::start_transfer_flow(std::int32_t number, std::int32_t id, const Attr
     for (const CopyLeg& leg : command) add(leg.src.rank, leg.dst.rank, leg.bytes, total);
     descriptor.leg = end;
   }
-  start_flow(FlowKind::transfer, number, id, total, rate_limit(engine, descriptor.run, back),
-             engine.reason, spent, {}, engine.nic ? kEvenPart : part_of_engine(engine));
+  run_.start_flow(FlowKind::transfer, number, id, total, rate_limit(engine, descriptor.run, back),
+                  engine.reason, spent, {}, engine.nic ? kEvenPart : part_of_engine(engine));
 }
 
 // The last burst has left.
-void Fluid::transferred(std::int32_t number, std::int32_t id, const Attribution& spent,
-                        std::int64_t now) {
+void Engines::transferred(std::int32_t number, std::int32_t id, const Attribution& spent,
+                          std::int64_t now) {
   Engine& engine = engines_[index(number)];
   Descriptor& descriptor = descriptors_[index(id)];
   descriptor.spent = spent;
@@ -327,55 +333,48 @@ void Fluid::transferred(std::int32_t number, std::int32_t id, const Attribution&
   int from = descriptor.from, to = descriptor.to;
   for (const CopyLeg& leg : descriptor.legs) {  // the farthest is acknowledged last
     if (leg.src.rank == leg.dst.rank ||
-        (from != to && ways_.links(leg.src.rank, leg.dst.rank).fs <= ways_.links(from, to).fs))
+        (from != to &&
+         run_.ways.links(leg.src.rank, leg.dst.rank).fs <= run_.ways.links(from, to).fs))
       continue;
     from = leg.src.rank;
     to = leg.dst.rank;
   }
   Moment there{now, spent};
   if (descriptor.bytes > 0 || engine.nic) {
-    Latency way = ways_.on_chip(from, 0);
-    way.add(Reason::l2, machine_.model(from).l2_latency.fs);
+    Latency way = run_.ways.on_chip(from, 0);
+    way.add(Reason::l2, run_.machine.model(from).l2_latency.fs);
     if (from != to) {
       const std::int64_t bytes =
           descriptor.legs.empty() ? descriptor.bytes : descriptor.legs.back().bytes;
       const std::int64_t last =
-          std::clamp<std::int64_t>(bytes, machine_.model(from).sector_size.count, engine.burst);
-      way += ways_.burst(from, to, last, engine.packet);
+          std::clamp<std::int64_t>(bytes, run_.machine.model(from).sector_size.count, engine.burst);
+      way += run_.ways.burst(from, to, last, engine.packet);
     }
     there.add(way);
   }
   Moment done = there;
-  if (descriptor.bytes > 0 || engine.nic) done.add(ways_.acknowledgement(from, to));
+  if (descriptor.bytes > 0 || engine.nic) done.add(run_.ways.acknowledgement(from, to));
   done.add(engine.reason, engine.end);
   descriptor.spent = done.spent;
-  push(done.time, Kind::done, id);
+  run_.events.push(done.time, EventKind::done, id);
   if (!engine.nic) return;  // it waits for the end
-  for (const program::SemaphoreId semaphore : descriptor.semaphores) {
-    const std::int32_t flag = signals_.take();
-    Signal& signal = signals_[index(flag)];
-    signal.from = semaphore.rank;
-    signal.id = semaphore;
-    signal.increment = std::max<std::int64_t>(1, descriptor.members / semaphores_in(semaphore));
-    signal.members = descriptor.members;
-    signal.spent = there.spent;
-    charge(signal.spent, Reason::nic, 1);
-    push(there.time + 1, Kind::arrive, flag);
-  }
+  for (const program::SemaphoreId semaphore : descriptor.semaphores)
+    flags_.write(semaphore, descriptor.members, there);
 }
 
-void Fluid::descriptor_done(std::int32_t id, std::int64_t now) {
+std::int32_t Engines::descriptor_done(std::int32_t id, std::int64_t now) {
   const Descriptor descriptor = descriptors_[index(id)];
   descriptors_.give_back(id);
   const std::int32_t number = engine_for(descriptor);
   Engine& engine = engines_[index(number)];
-  if (options_.trace != nullptr) {
-    options_.trace->engine(descriptor.rank, engine.nic ? "NIC" : "DMA engine",
-                           descriptor.bytes > 0 ? "copy" : "signal", {descriptor.began}, {now}, {});
+  if (run_.options.trace != nullptr) {
+    run_.options.trace->engine(descriptor.rank, engine.nic ? "NIC" : "DMA engine",
+                               descriptor.bytes > 0 ? "copy" : "signal", {descriptor.began}, {now},
+                               {});
   }
   if (!engine.nic) {
     for (const program::SemaphoreId semaphore : descriptor.semaphores)
-      send(-1, descriptor.rank, semaphore, 1, descriptor.members, {now, descriptor.spent});
+      flags_.send(-1, descriptor.rank, semaphore, 1, descriptor.members, {now, descriptor.spent});
     engine.queue.pop_front();
     engine.active = !engine.queue.empty();
     if (engine.active) {
@@ -383,20 +382,20 @@ void Fluid::descriptor_done(std::int32_t id, std::int64_t now) {
       start_transfer(number, now);
     }
   }
-  Walker& walker = walkers_[index(descriptor.agent)];
+  Walker& walker = run_.walkers[index(descriptor.agent)];
   if (descriptor.queue) {
     walker.at = {now, descriptor.spent};
-    advance(descriptor.agent);
-    return;
+    return descriptor.agent;
   }
-  ++walker.posted_done;
-  if (walker.blocked != Blocked::flush || walker.posted_done < walker.posted) return;
+  Posted& posted = posted_[index(descriptor.agent)];
+  ++posted.done;
+  if (walker.blocked != Blocked::flush || posted.done < posted.all) return -1;
   const std::int64_t latency =
-      std::max<std::int64_t>(1, machine_.model(descriptor.rank).proxy_return_latency.fs);
+      std::max<std::int64_t>(1, run_.machine.model(descriptor.rank).proxy_return_latency.fs);
   Moment told{now, descriptor.spent};
   told.add(Reason::proxy, latency);
   walker.at.join(told);
-  advance(descriptor.agent);
+  return descriptor.agent;
 }
 
-}  // namespace hemiola::sim
+}  // namespace hemiola::sim::fluid

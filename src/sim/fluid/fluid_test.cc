@@ -1,6 +1,6 @@
 // The fluid engine: shares by hand, programs by hand, and what holds for all programs.
 
-#include "sim/fluid/fluid.h"
+#include "sim/fluid/agents.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -350,7 +350,7 @@ TEST(Classes, folded_and_unfolded_runs_take_the_same_time_but_for_dispatch) {
         machine::load(name, {.set = {{"gpu.dispatch.interval", "1 fs"}}});
     const program::Bound ring = built_in("all-reduce/ring", machine, MiB(1));
     const Options options;
-    Fluid folded(machine, ring, options, AlikeBy::time),
+    fluid::Agents folded(machine, ring, options, AlikeBy::time),
         unfolded(machine, ring, options, AlikeBy::nothing);
     EXPECT_TRUE(folded.fold().folded());
     EXPECT_FALSE(unfolded.fold().folded());
@@ -367,7 +367,7 @@ TEST(Classes, slices_that_begin_inside_lines_take_what_they_take_unfolded) {
   const program::Bound program =
       built_in("all-reduce/one-shot", machine, Bytes{MiB(16).count + 48});
   const Options options;
-  Fluid folded(machine, program, options, AlikeBy::time),
+  fluid::Agents folded(machine, program, options, AlikeBy::time),
       unfolded(machine, program, options, AlikeBy::nothing);
   EXPECT_TRUE(folded.fold().folded());
   EXPECT_NEAR(folded.run()->time.ns() / unfolded.run()->time.ns(), 1, 0.02);

@@ -1,83 +1,98 @@
-// The fluid engine: streams and kernels.
+// Streams and kernels.
+#include "sim/fluid/streams.h"
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "sim/fluid/fluid.h"
 #include "sim/model/host_streams.h"
 #include "sim/result/host_calls.h"
+#include "sim/result/period_shares.h"
 
-namespace hemiola::sim {
+namespace hemiola::sim::fluid {
 
-void Fluid::show_stream(std::int32_t rank, std::int32_t stream, std::string_view name,
-                        std::int64_t begin, std::int64_t end) const {
-  if (options_.trace != nullptr && end > begin)
-    options_.trace->stream(fold_.first_rank(rank), stream, name, {begin}, {end});
-}
-
-int Fluid::number_in_rank(const Agent& agent) const {
-  const auto& streams = program_.code(agent.rank).streams;
-  int before = 0;
-  for (std::size_t s = 0; s <= index(agent.stream); ++s) {
-    const std::size_t items = s < index(agent.stream) ? streams[s].size() : index(agent.item);
-    for (std::size_t i = 0; i < items; ++i)
-      if (streams[s][i].kind == program::StreamItem::Kind::kernel)
-        before += static_cast<int>(program_.kernels()[index(streams[s][i].index)].bodies.size());
+Streams::Streams(Run& run)
+    : run_(run),
+      machine_(run.machine),
+      program_(run.program),
+      options_(run.options),
+      launches_(program_),
+      repetitions_(options_.iterations > 0 ? options_.warmup + options_.iterations : 1) {
+  for (std::int32_t c = 0; c < run.fold.rank_classes(); ++c) {
+    RankState& state = ranks_.emplace_back();
+    state.room = machine_.model(first_rank(c)).cu_count * kRoomOfUnit;
+    for (const program::Stream& items : program_.code(first_rank(c)).streams) {
+      Stream& stream = state.streams.emplace_back();
+      stream.kernels.resize(items.size());
+      stream.copy_agent.assign(items.size(), -1);
+    }
   }
-  return before + agent.workgroup;
+  for (const Walker& walker : run.walkers) {
+    Stream& stream = ranks_[index(walker.rank_class)].streams[index(walker.agent.stream)];
+    if (walker.agent.kernel < 0)
+      stream.copy_agent[index(walker.agent.item)] = walker.number;
+    else
+      kernel_of(walker).agents.push_back(walker.number);
+  }
 }
 
-void Fluid::start() {
-  for (std::int32_t c = 0; c < fold_.rank_classes(); ++c) {
-    const FirstCall call = first_call(machine_, program_, options_, fold_.first_rank(c));
+void Streams::show_stream(std::int32_t rank, std::int32_t stream, std::string_view name,
+                          std::int64_t begin, std::int64_t end) const {
+  if (options_.trace != nullptr && end > begin)
+    options_.trace->stream(first_rank(rank), stream, name, {begin}, {end});
+}
+
+void Streams::start() {
+  for (std::int32_t c = 0; c < run_.fold.rank_classes(); ++c) {
+    const FirstCall call = first_call(machine_, program_, options_, first_rank(c));
     ranks_[index(c)].launched = call.skew + call.called;
     Attribution spent{};
     charge(spent, Reason::skew, call.skew);
     charge(spent, Reason::software, call.called);
     charge(spent, Reason::launch, call.latency);
-    push(call.start(), Kind::repeat, c, 0, &spent);
+    run_.events.push(call.start(), EventKind::repeat, c, 0, &spent);
   }
 }
 
-void Fluid::come_to(HostStep step, std::int32_t rank, std::int32_t stream, std::int64_t now,
-                    const Attribution& spent) {
-  HostStreams<Fluid, Attribution>(*this, false).come_to(step, rank, stream, now, spent);
+void Streams::come_to(HostStep step, std::int32_t rank, std::int32_t stream, std::int64_t now,
+                      const Attribution& spent) {
+  HostStreams<Streams, Attribution>(*this, false).come_to(step, rank, stream, now, spent);
 }
 
-void Fluid::start_work(std::int32_t rank, std::int32_t number, std::int64_t now,
-                       const Attribution& spent) {
+void Streams::start_work(std::int32_t rank, std::int32_t number, std::int64_t now,
+                         const Attribution& spent) {
   const Stream& stream = ranks_[index(rank)].streams[index(number)];
   const std::int32_t agent = stream.copy_agent[stream.item];
   if (agent < 0) return start_kernel(rank, number, now, spent);
-  Walker& walker = walkers_[index(agent)];
+  Walker& walker = run_.walkers[index(agent)];
   begin(walker);
   walker.at = {now, spent};
   walker.copied = false;
   if (program_.code(first_rank(rank)).streams[index(number)][stream.item].prelaunched) {
     // The poll that its turn ends.
     const std::int64_t interval =
-        std::max<std::int64_t>(1, machine_.model(walker.agent.rank).sync_poll_interval.fs);
+        std::max<std::int64_t>(1, run_.model(walker).sync_poll_interval.fs);
     walker.at.add(Reason::poll, interval);
   }
-  wake(agent);
+  run_.wake(agent);
 }
 
-void Fluid::push_host(HostStep step, std::int64_t at, std::int32_t rank, std::int32_t stream,
-                      const Attribution& spent) {
-  constexpr Kind kKinds[] = {Kind::repeat, Kind::item, Kind::finished};
-  push(at, kKinds[index(step)], rank, stream, &spent);
+void Streams::push_host(HostStep step, std::int64_t at, std::int32_t rank, std::int32_t stream,
+                        const Attribution& spent) {
+  constexpr EventKind kKinds[] = {EventKind::repeat, EventKind::item, EventKind::finished};
+  run_.events.push(at, kKinds[index(step)], rank, stream, &spent);
 }
 
-void Fluid::begin(Walker& walker) {
+void Streams::begin(Walker& walker) {
   const Agent& agent = walker.agent;
-  begin_walk(walker.cursor, program_, ranks_[index(walker.rank_class)], agent.rank, agent.body,
-             agent.frame);
+  begin_walk(walker.place.cursor, program_, ranks_[index(walker.rank_class)], agent.rank,
+             agent.body, agent.frame);
 }
 
 // --- Kernels.
 
-void Fluid::start_kernel(std::int32_t rank, std::int32_t stream, std::int64_t now,
-                         const Attribution& spent) {
+void Streams::start_kernel(std::int32_t rank, std::int32_t stream, std::int64_t now,
+                           const Attribution& spent) {
   const std::size_t item = ranks_[index(rank)].streams[index(stream)].item;
   Kernel& kernel = ranks_[index(rank)].streams[index(stream)].kernels[item];
   kernel.next = 0;
@@ -86,14 +101,13 @@ void Fluid::start_kernel(std::int32_t rank, std::int32_t stream, std::int64_t no
   kernel.end.time = 0;
   kernel.spent = spent;
   for (const std::int32_t agent : kernel.agents) {
-    Walker& walker = walkers_[index(agent)];
+    Walker& walker = run_.walkers[index(agent)];
     begin(walker);
-    walker.last_op = -1;
+    walker.place.last_op = -1;
     walker.fetched = false;
     walker.acknowledged.time = 0;
-    walker.first_step = 0;
-    walker.tiles = 0;
-    walker.tiled = false;
+    walker.place.tiles = 0;
+    walker.place.tiled = false;
   }
   if (kernel.agents.empty()) {
     return end_kernel(rank, stream, {now, spent});
@@ -102,8 +116,8 @@ void Fluid::start_kernel(std::int32_t rank, std::int32_t stream, std::int64_t no
 }
 
 /// Whether a stream that may use a part of the compute units only has room in it.
-bool Fluid::has_part(std::int32_t rank, std::int32_t number, const Walker& walker) const {
-  const int first = fold_.first_rank(rank);
+bool Streams::has_part(std::int32_t rank, std::int32_t number, const Walker& walker) const {
+  const int first = first_rank(rank);
   const std::int32_t units = program_.code(first).option(index(number)).units;
   if (units == 0) return true;
   const std::int64_t used = ranks_[index(rank)].streams[index(number)].room_used;
@@ -111,7 +125,7 @@ bool Fluid::has_part(std::int32_t rank, std::int32_t number, const Walker& walke
 }
 
 /// `sign` -1: it leaves.
-void Fluid::take_room(const Walker& walker, std::int64_t sign) {
+void Streams::take_room(const Walker& walker, std::int64_t sign) {
   RankState& state = ranks_[index(walker.rank_class)];
   state.room -= sign * walker.room;
   state.streams[index(walker.agent.stream)].room_used += sign * walker.room;
@@ -119,8 +133,14 @@ void Fluid::take_room(const Walker& walker, std::int64_t sign) {
     state.blocks_of_products += sign * walker.per_rank * kRoomOfUnit / walker.unit.parts;
 }
 
+void Streams::share_unit(Walker& walker) const {
+  const std::int64_t all = run_.model(walker).cu_count * kRoomOfUnit;
+  const std::int64_t blocks = ranks_[index(walker.rank_class)].blocks_of_products;
+  walker.sharing = std::clamp<std::int64_t>((blocks + all - 1) / all, 1, walker.most_sharing);
+}
+
 /// Kernels that wait, those of the highest priority first.
-void Fluid::give_room(const Walker& walker) {
+void Streams::give_room(const Walker& walker) {
   RankState& state = ranks_[index(walker.rank_class)];
   if (state.blocked.empty()) return;
   const program::RankCode& code = program_.code(walker.agent.rank);
@@ -142,15 +162,16 @@ void Fluid::give_room(const Walker& walker) {
 
 // Workgroups in order, one per dispatch interval while compute units have room. A class starts with
 // the last of its members.
-void Fluid::dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item, std::int64_t now) {
+void Streams::dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item,
+                       std::int64_t now) {
   RankState& state = ranks_[index(rank)];
   Kernel& kernel = state.streams[index(stream)].kernels[index(item)];
-  const machine::GpuModel& model = machine_.model(fold_.first_rank(rank));
+  const machine::GpuModel& model = machine_.model(first_rank(rank));
   const std::int64_t all = model.cu_count * kRoomOfUnit;
   const std::int64_t interval = std::max<std::int64_t>(1, model.dispatch_interval.fs);
   while (kernel.next < kernel.agents.size()) {
     const std::int32_t agent = kernel.agents[kernel.next];
-    Walker& walker = walkers_[index(agent)];
+    Walker& walker = run_.walkers[index(agent)];
     if ((state.room < walker.room && state.room < all) || !has_part(rank, stream, walker)) {
       state.blocked.emplace_back(stream, item);
       return;
@@ -159,7 +180,7 @@ void Fluid::dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item, 
     ++kernel.next;
     const program::Kernel& code = program_.kernels()[index(walker.agent.kernel)];
     const std::int64_t number =
-        code.block_number(index(fold_.agents()[index(agent)].last_workgroup));
+        code.block_number(index(run_.fold.agents()[index(agent)].last_workgroup));
     const std::int64_t at = std::max(now, kernel.began + interval * number);
     const std::int64_t latency = std::max<std::int64_t>(
         1, model.dispatch_latency.fs + (code.largest_tile > 0 ? model.gemm_setup.fs : 0));
@@ -168,19 +189,20 @@ void Fluid::dispatch(std::int32_t rank, std::int32_t stream, std::int32_t item, 
     walker.at.add(Reason::dispatch, at + latency - walker.at.time);
     walker.dispatched = at;
     walker.poster = walker.at;
-    wake(agent);
+    run_.wake(agent);
   }
 }
 
 // The end of a kernel is a release: all its stores are acknowledged.
-void Fluid::agent_over(std::int32_t number) {
-  Walker& walker = walkers_[index(number)];
+void Streams::agent_over(std::int32_t number) {
+  Walker& walker = run_.walkers[index(number)];
   walker.blocked = Blocked::over;
-  end_walk(walker.cursor, program_, ranks_[index(walker.rank_class)]);
+  end_walk(walker.place.cursor, program_, ranks_[index(walker.rank_class)]);
   if (walker.agent.kernel < 0 && options_.one_host && walker.copied) {
-    const std::int64_t each = machine_.model(walker.agent.rank).dma_completion_time.fs;
+    const std::int64_t each = run_.model(walker).dma_completion_time.fs;
     const std::int64_t seen = by_host(walker.at.time, each * walker.members, walker.at.spent);
-    push(seen, Kind::finished, walker.rank_class, walker.agent.stream, &walker.at.spent);
+    run_.events.push(seen, EventKind::finished, walker.rank_class, walker.agent.stream,
+                     &walker.at.spent);
     return;
   }
   if (walker.agent.kernel < 0) {
@@ -190,14 +212,15 @@ void Fluid::agent_over(std::int32_t number) {
   }
   if (walker.posts_apart) walker.at.join(walker.poster);
   if (options_.trace != nullptr)
-    options_.trace->workgroup(walker.agent.rank, walker.agent.stream, number_in_rank(walker.agent),
-                              {walker.dispatched}, {walker.at.time});
+    options_.trace->workgroup(walker.agent.rank, walker.agent.stream,
+                              run_.number_in_rank(walker.agent), {walker.dispatched},
+                              {walker.at.time});
   take_room(walker, -1);
   give_room(walker);
   part_over(walker, walker.acknowledged.time > walker.at.time ? walker.acknowledged : walker.at);
 }
 
-void Fluid::part_over(const Walker& walker, const Moment& end) {
+void Streams::part_over(const Walker& walker, const Moment& end) {
   Kernel& kernel = kernel_of(walker);
   kernel.end.join(end);
   if (--kernel.left > 0) return;
@@ -206,12 +229,61 @@ void Fluid::part_over(const Walker& walker, const Moment& end) {
   end_kernel(walker.rank_class, walker.agent.stream, kernel.end);
 }
 
-void Fluid::end_kernel(std::int32_t rank, std::int32_t stream, Moment end) {
+void Streams::end_kernel(std::int32_t rank, std::int32_t stream, Moment end) {
   const std::int64_t began = end.time;
   end.add(Reason::launch,
-          std::max<std::int64_t>(1, machine_.model(fold_.first_rank(rank)).launch_end_latency.fs));
+          std::max<std::int64_t>(1, machine_.model(first_rank(rank)).launch_end_latency.fs));
   show_stream(rank, stream, "end", began, end.time);
-  push(end.time, Kind::finished, rank, stream, &end.spent);
+  run_.events.push(end.time, EventKind::finished, rank, stream, &end.spent);
 }
 
-}  // namespace hemiola::sim
+std::int64_t Streams::by_host(std::int64_t now, std::int64_t time, Attribution& spent) {
+  host_free_ = std::max(now, host_free_) + time;
+  charge(spent, Reason::dma, host_free_ - now);
+  return host_free_;
+}
+
+// --- The end.
+
+Result Streams::result() const {
+  Result result;
+  std::int64_t end = 0, warm = 0;
+  for (const RankState& rank : ranks_) {
+    end = std::max(end, rank.end);
+    warm = std::max(warm, rank.warm_end);
+  }
+  const bool period = options_.iterations > 0;
+  result.time = {period ? (end - warm) / options_.iterations : end};
+  std::vector<Attribution> by_class;
+  for (const RankState& rank : ranks_) {
+    Attribution spent = rank.spent;
+    if (program_.linked() != nullptr) spent = launches_.whole(spent);
+    charge(spent, Reason::finished, end - rank.end);
+    if (period) scale_to_period(spent, end, result.time);
+    by_class.push_back(spent);
+  }
+  for (int rank = 0; rank < program_.ranks(); ++rank) {
+    const std::size_t number = index(run_.fold.rank_class(rank));
+    result.attribution.push_back(by_class[number]);
+    result.rank_end.push_back({period ? result.time.fs : ranks_[number].end});
+  }
+  std::vector<int> home;
+  for (int rank = 0; rank < program_.ranks(); ++rank)
+    home.push_back(first_rank(run_.fold.rank_class(rank)));
+  result.launches = launches_.results(home);
+  result.visited_hops = run_.shares.updates();
+  return result;
+}
+
+void Streams::report_waits(Diagnostics& waits) const {
+  for (std::size_t c = 0; c < ranks_.size(); ++c) {
+    for (std::size_t s = 0; s < ranks_[c].streams.size(); ++s) {
+      if (!ranks_[c].streams[s].waits) continue;
+      waits.error("rank " + std::to_string(first_rank(static_cast<std::int32_t>(c))) + " stream " +
+                      std::to_string(s) + " waits for an event that nobody records",
+                  {.file = program_.source()});
+    }
+  }
+}
+
+}  // namespace hemiola::sim::fluid

@@ -1,33 +1,54 @@
-// The engine sampled: what moves and steps take, and when those that are passed over are through.
+#include "sim/sampled/moves.h"
 
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include "sim/result/period_shares.h"
-#include "sim/sampled/sampling.h"
 
-namespace hemiola::sim {
+namespace hemiola::sim::sampled {
 namespace {
 
 /// Of wavefronts beside those that a window has shown: from there on it says nothing of them.
 constexpr std::int64_t kMoreMovers = 2;
-constexpr std::int64_t kLook = 500'000'000;  // fs: whether all pause
+/// A kind of which fewer than that share have been seen says nothing.
+constexpr std::int64_t kFewBytes = 20;
+/// By how much windows differ where too few have been seen to tell, relative.
+constexpr double kPrior = 0.01;
+// What the table of docs/sampled.md shows beyond that: by how much what is between moves may be
+// wrong, and the time of moves over links that others leave and come to as they drift apart.
+constexpr double kOfPauses = 0.5, kOfDrift = 0.25;
+/// Of runs through NICs, in which wavefronts pass over what packets share with them inside GPUs.
+constexpr double kOfBoth = 0.04;
+/// Of several kernels in turn, whose begins and ends windows seldom show.
+constexpr double kOfKernels = 0.03;
+/// How far the pace of moves is off that no window has shown, relative.
+constexpr double kOfUnseen = 0.1;
 
 }  // namespace
 
-// --- Moves.
+Moves::Moves(Windows& windows, Pauses& pauses, const Steps& steps, std::size_t ranks,
+             std::size_t groups, std::size_t waves)
+    : windows_(windows),
+      pauses_(pauses),
+      steps_(steps),
+      groups_(groups),
+      crowds_(kPlaces * ranks),
+      movers_(ranks),
+      links_(ranks),
+      waves_(waves) {}
 
-std::int32_t Sampling::number_of(const MoveKind& kind, bool remote) {
+std::int32_t Moves::number_of(const MoveKind& kind, bool remote) {
   const auto [place, added] = numbers_.emplace(kind, static_cast<std::int32_t>(kinds_.size()));
   if (added) {
     kinds_.push_back({.remote = remote});
-    kinds_.back().by_group.resize(drains_.size());
+    kinds_.back().by_group.resize(groups_);
   }
   return place->second;
 }
 
-std::int32_t Sampling::way_over(int rank, std::int32_t link) {
+std::int32_t Moves::way_over(int rank, std::int32_t link) {
   std::vector<std::int32_t>& links = links_[at(rank)];
   const auto known = std::ranges::find(links, link);
   if (known == links.end() && kFirstLink + std::ssize(links) >= kPlaces) return kEverywhere;
@@ -36,73 +57,79 @@ std::int32_t Sampling::way_over(int rank, std::int32_t link) {
   return kFirstLink + number;
 }
 
+Moves::Crowd& Moves::catch_up(std::int32_t place, std::int64_t now) {
+  Crowd& crowd = crowds_[at(place)];
+  const auto go_on = [&](std::int64_t until) {
+    if (until <= crowd.since) return;
+    crowd.share += ((until - crowd.since) << kShift) / crowd.among();
+    crowd.since = until;
+  };
+  if (crowd.moving >= crowd.peak) {
+    crowd.peak = crowd.moving;
+    crowd.peak_until = INT64_MAX;
+  } else if (crowd.peak_until == INT64_MAX) {
+    crowd.peak_until = crowd.since + 2 * pauses_.least();
+  }
+  if (crowd.peak_until <= now) {
+    go_on(crowd.peak_until);
+    crowd.peak = crowd.moving;
+    crowd.peak_until = INT64_MAX;
+  }
+  go_on(now);
+  crowd.since = now;
+  return crowd;
+}
+
 // One more moves.
-Sampling::Crowd& Sampling::join(const Mover& mover, std::int64_t now) {
-  ++moving_;
-  note_move(now);
+Moves::Crowd& Moves::join(const Mover& mover, std::int64_t now) {
+  windows_.begin_batch(now);
   ++movers_[at(mover.rank)].moving;
-  ++drains_[at(mover.group)].moving;
+  pauses_.begin_batch(mover.group);
   Crowd& crowd = catch_up(place_of(mover), now);
   ++crowd.moving;
   return crowd;
 }
 
-void Sampling::begin_batch(const Mover& mover, std::int64_t now, std::int64_t bytes,
-                           const LatencyBreakdown& spent) {
-  const Movers& movers = movers_[at(mover.rank)];
-  Drain& drain = drains_[at(mover.group)];
-  if (drain.moving == 0 && std::exchange(drain.waited, false) && phase_ == Phase::measuring &&
-      !computes(mover.group)) {
-    pauses_.push_back(now - drain.ended);
-    paused_ += now - std::max(drain.ended, from_);
-    ++window_pauses_;
-    if (movers.empty >= drain.ended) {
-      ++together_;
-      after_all_.add(1, now - movers.empty);
-    }
-  }
-  if (phase_ == Phase::measuring && !computes(mover.group) &&
-      std::exchange(drain.window, windows_) != windows_)
-    ++window_groups_;
+void Moves::begin_batch(const Mover& mover, std::int64_t now, std::int64_t bytes,
+                        const LatencyBreakdown& spent) {
+  pauses_.measure(mover.group, now, steps_.computes(mover.group), movers(mover.rank));
   const Crowd& crowd = join(mover, now);
   waves_[at(mover.wave)] = {
       .began = now, .bytes = bytes, .share = crowd.share, .mover = mover, .spent = spent};
 }
 
 // A batch counts in a window with as much of its bytes and of its share as it was there.
-void Sampling::end_batch(std::int32_t wave, std::int64_t now, const LatencyBreakdown& spent) {
+void Moves::end_batch(std::int32_t wave, std::int64_t now, const LatencyBreakdown& spent) {
   Batch& batch = waves_[at(wave)];
   const std::int64_t began = std::exchange(batch.began, -1);
   if (began < 0) return;
-  --moving_;
-  note_move(now);
-  Drain& drain = drains_[at(batch.mover.group)];
-  drain.stored = true;
-  if (--drain.moving == 0) drain.ended = now;
+  windows_.end_batch(now);
+  pauses_.end_batch(batch.mover.group, now);
   Crowd& crowd = catch_up(place_of(batch.mover), now);
   const std::int32_t moving = crowd.moving--;
-  Movers& movers = movers_[at(batch.mover.rank)];
+  RankMovers& movers = movers_[at(batch.mover.rank)];
   if (--movers.moving == 0) movers.empty = now;
   if (batch.skipped) return;
-  seen_ = true;
+  windows_.see();
   Kind& kind = kinds_[at(batch.mover.kind)];
   const std::int64_t time = std::max<std::int64_t>(1, now - began);
   const std::int64_t share = std::max<std::int64_t>(1, crowd.share - batch.share);
   batches_.add(1, time);
   ++window_batches_;
   const bool known = kind.remote ? kind.shared.known() : !kind.windows.empty();
-  if (phase_ != Phase::measuring && known) {
-    if (gap_from_ >= 0 && !kind.windows.empty())
+  if (!windows_.measures() && known) {
+    if (windows_.in_gap() && !kind.windows.empty())
       kind.too_fast.add(batch.bytes,
                         kind.full ? share_of(batch.mover, batch.bytes) - share
                                   : ((kind.alone.time_for(batch.bytes) - time) << kShift) / moving);
     return;
   }
-  const std::int64_t inside = phase_ == Phase::measuring ? now - std::max(began, from_) : time;
+  const std::int64_t inside = windows_.measures() ? now - std::max(began, windows_.from()) : time;
   const auto part = [&](std::int64_t whole) {
     return static_cast<std::int64_t>(static_cast<__int128>(whole) * inside / time);
   };
-  const bool second = phase_ == Phase::measuring && now - from_ > window_time() / 2;
+  const bool second =
+      windows_.measures() && now - windows_.from() > windows_.window_time(cycle()) / 2;
   kind.by_group[at(batch.mover.group)][second ? 1 : 0].add(part(batch.bytes), part(share));
   kind.shared.add(part(batch.bytes), part(share));
   kind.window.add(part(batch.bytes), part(share));
@@ -121,14 +148,62 @@ void Sampling::end_batch(std::int32_t wave, std::int64_t now, const LatencyBreak
     kind.spent[r] += std::max<std::int64_t>(0, after[r] - before[r]);
 }
 
+bool Moves::knows(const Mover& mover) const {
+  if (kinds_[at(mover.kind)].shared.known()) return true;
+  return mover.way != kOwn && crowds_[at(place_of(mover))].shared.known();
+}
+
+// Whether what it takes grows with those who move at the same time. Windows that have shown far
+// fewer do not say so.
+bool Moves::shares(const Mover& mover) const {
+  const Kind& kind = kinds_[at(mover.kind)];
+  if (!kind.full || !kind.shared.known()) return kind.full;
+  const std::int64_t moved =
+      (kind.alone.time << kShift) / std::max<std::int64_t>(1, kind.shared.time);
+  return crowds_[at(place_of(mover))].moving <= kMoreMovers * moved;
+}
+
+std::int64_t Moves::share_of(const Mover& mover, std::int64_t bytes) const {
+  const Kind& kind = kinds_[at(mover.kind)];
+  if (!kind.shared.known()) return crowds_[at(place_of(mover))].shared.time_for(bytes);
+  const std::int64_t all = kind.shared.time_for(bytes);
+  if (kind.apart == 0) return all;
+  const auto& [first, second] = kind.by_group[at(mover.group)];
+  const Pace own{first.units + second.units, first.time + second.time};
+  return own.known() ? all + kind.apart * (own.time_for(bytes) - all) / 1024 : all;
+}
+
+std::int64_t Moves::move_time(const Mover& mover, std::int64_t bytes) const {
+  const Kind& kind = kinds_[at(mover.kind)];
+  const std::int64_t moving = std::max<std::int64_t>(crowds_[at(place_of(mover))].moving + 1,
+                                                     crowds_[at(place_of(mover))].filling);
+  return std::max<std::int64_t>(
+      1, shares(mover) ? share_of(mover, bytes) * moving >> kShift : kind.alone.time_for(bytes));
+}
+
+// --- Windows.
+
+void Moves::begin_window() {
+  window_batches_ = 0;
+  if (windows_.count() == 0) find_filling();
+  for (Kind& kind : kinds_) kind.window = {};
+}
+
+void Moves::end_window(std::int64_t now) {
+  count_open_batches(now);
+  for (Kind& kind : kinds_) sum_up(kind);
+  find_filling();
+}
+
 // At the end of a window: as much of those under way as they have had of what they are going to
 // need.
-void Sampling::count_open_batches(std::int64_t now) {
+void Moves::count_open_batches(std::int64_t now) {
   for (std::int32_t place = 0; place < std::ssize(crowds_); ++place) catch_up(place, now);
   for (const Batch& batch : waves_) {
     if (batch.began < 0 || batch.skipped) continue;
     Kind& kind = kinds_[at(batch.mover.kind)];
-    const std::int64_t time = now - batch.began, inside = now - std::max(batch.began, from_);
+    const std::int64_t time = now - batch.began,
+                       inside = now - std::max(batch.began, windows_.from());
     if (time == 0 || !kind.window.known()) continue;
     const std::int64_t share = crowds_[at(place_of(batch.mover))].share - batch.share;
     const std::int64_t needed = std::max(share, kind.window.time_for(batch.bytes));
@@ -141,43 +216,10 @@ void Sampling::count_open_batches(std::int64_t now) {
   }
 }
 
-bool Sampling::knows(const Mover& mover) const {
-  if (kinds_[at(mover.kind)].shared.known()) return true;
-  return mover.way != kOwn && crowds_[at(place_of(mover))].shared.known();
-}
-
-// Whether what it takes grows with those who move at the same time. Windows that have shown far
-// fewer do not say so.
-bool Sampling::shares(const Mover& mover) const {
-  const Kind& kind = kinds_[at(mover.kind)];
-  if (!kind.full || !kind.shared.known()) return kind.full;
-  const std::int64_t moved =
-      (kind.alone.time << kShift) / std::max<std::int64_t>(1, kind.shared.time);
-  return crowds_[at(place_of(mover))].moving <= kMoreMovers * moved;
-}
-
-std::int64_t Sampling::share_of(const Mover& mover, std::int64_t bytes) const {
-  const Kind& kind = kinds_[at(mover.kind)];
-  if (!kind.shared.known()) return crowds_[at(place_of(mover))].shared.time_for(bytes);
-  const std::int64_t all = kind.shared.time_for(bytes);
-  if (kind.apart == 0) return all;
-  const auto& [first, second] = kind.by_group[at(mover.group)];
-  const Pace own{first.units + second.units, first.time + second.time};
-  return own.known() ? all + kind.apart * (own.time_for(bytes) - all) / 1024 : all;
-}
-
-std::int64_t Sampling::move_time(const Mover& mover, std::int64_t bytes) const {
-  const Kind& kind = kinds_[at(mover.kind)];
-  const std::int64_t moving = std::max<std::int64_t>(crowds_[at(place_of(mover))].moving + 1,
-                                                     crowds_[at(place_of(mover))].filling);
-  return std::max<std::int64_t>(
-      1, shares(mover) ? share_of(mover, bytes) * moving >> kShift : kind.alone.time_for(bytes));
-}
-
 // Copies inside a GPU by workgroups that go on pushing to others take long beside the fastest one,
 // and no longer when there are more of them: it is their compute unit that is full. Where as many
 // move all the time nothing tells.
-bool Sampling::grows_with_movers(const Kind& kind) {
+bool Moves::grows_with_movers(const Kind& kind) {
   constexpr double kSpread = 0.2, kElastic = 0.3;
   const auto& sums = kind.crowding;
   if (kind.remote || sums.count < 2) return true;
@@ -187,7 +229,7 @@ bool Sampling::grows_with_movers(const Kind& kind) {
 }
 
 // After a window.
-void Sampling::sum_up(Kind& kind) const {
+void Moves::sum_up(Kind& kind) const {
   if (kind.window.known() && kind.window.time > 0) {
     kind.windows.push_back(kind.window);
     if (kind.windows.size() == 1) kind.shared = kind.window;  // what was before is of no window
@@ -219,9 +261,38 @@ void Sampling::sum_up(Kind& kind) const {
   kind.apart = std::llround(1024 * 2 * alike / (1 + alike));
 }
 
+// Fewer wavefronts than this leave some of what they share: each is as fast as the fastest batch.
+void Moves::find_filling() {
+  for (std::int32_t place = 0; place < std::ssize(crowds_); ++place) {
+    if (place % kPlaces == kFree) continue;
+    Crowd& crowd = crowds_[at(place)];
+    const bool remote = place % kPlaces != kOwn;
+    crowd.shared = {};
+    for (const Kind& kind : kinds_)
+      if (kind.full && kind.remote == remote) crowd.shared.add(kind.shared.units, kind.shared.time);
+    double most = 1;
+    for (const Kind& kind : kinds_) {
+      if (!kind.full || kind.remote != remote || !kind.shared.known() ||
+          kFewBytes * kind.shared.units < crowd.shared.units)
+        continue;
+      most = std::max(most, kind.least / (kind.shared.each() / (1 << kShift)));
+    }
+    crowd.filling = static_cast<std::int32_t>(most);
+  }
+}
+
+std::int64_t Moves::take_saved() {
+  std::int64_t saved = 0;
+  for (Kind& kind : kinds_) {
+    const Pace gap = std::exchange(kind.too_fast, {});
+    if (kFewBytes * kind.shared.units >= gap.units) saved += gap.time;
+  }
+  return saved >> kShift;
+}
+
 // --- Wavefronts that pass over.
 
-void Sampling::skip_batches(const Mover& mover, std::int64_t now, std::int64_t bytes) {
+void Moves::skip_batches(const Mover& mover, std::int64_t now, std::int64_t bytes) {
   Kind& kind = kinds_[at(mover.kind)];
   const bool shared = shares(mover);
   Crowd& crowd = join(mover, now);
@@ -235,7 +306,7 @@ void Sampling::skip_batches(const Mover& mover, std::int64_t now, std::int64_t b
   std::push_heap(queue.naps.begin(), queue.naps.end(), std::greater<>{});
 }
 
-std::int64_t Sampling::next_wake(std::int32_t place, std::int64_t now) {
+std::int64_t Moves::next_wake(std::int32_t place, std::int64_t now) {
   if (crowds_[at(place)].naps.empty()) return INT64_MAX;
   Crowd& crowd = catch_up(place, now);
   const std::int64_t left = std::max<std::int64_t>(0, crowd.naps.front().until - crowd.share);
@@ -245,7 +316,7 @@ std::int64_t Sampling::next_wake(std::int32_t place, std::int64_t now) {
   return crowd.wake = time;
 }
 
-std::int32_t Sampling::woken(std::int32_t place, std::int64_t now) {
+std::int32_t Moves::woken(std::int32_t place, std::int64_t now) {
   Crowd& crowd = catch_up(place, now);
   // Shares are rounded down, by those of one change at a time.
   constexpr std::int64_t kRounding = 1 << kShift;
@@ -257,7 +328,7 @@ std::int32_t Sampling::woken(std::int32_t place, std::int64_t now) {
   return wave;
 }
 
-void Sampling::charge(std::int32_t wave, std::int64_t now, LatencyBreakdown& spent) const {
+void Moves::charge(std::int32_t wave, std::int64_t now, LatencyBreakdown& spent) const {
   const Batch& batch = waves_[at(wave)];
   Attribution shares = kinds_[at(batch.mover.kind)].spent;
   const std::int64_t all = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
@@ -271,58 +342,48 @@ void Sampling::charge(std::int32_t wave, std::int64_t now, LatencyBreakdown& spe
     if (shares[r] > 0) spent.charge(static_cast<Reason>(r), shares[r]);
 }
 
-// --- Releases, waits, steps.
+// --- After the run.
 
-// Where workgroups pause together, what is simulated keeps them together: the first are through
-// when the last ones are, for all share queues. Passed over, they would drift apart.
-std::int64_t Sampling::hold(const Mover& mover, std::int64_t now) {
-  Drain& drain = drains_[at(mover.group)];
-  if (!skips(now) || drain.moving > 0 || !drain.waited || computes(mover.group)) return drain.hold;
-  const Movers& movers = movers_[at(mover.rank)];
-  if (lockstep_ && movers.moving > 0 && movers.empty < drain.ended) return now + kLook;
-  drain.waited = false;
-  return drain.hold = lockstep_ ? std::max(drain.ended, movers.empty) + after_all_.time_for(1)
-                                : drain.ended + least_pause_;
+// How far the mean of windows may be from the mean of all, relative. Windows that have shown little
+// of it beside others say nothing.
+double Moves::error_of(const Kind& kind) {
+  std::int64_t most = 0;
+  for (const Pace& window : kind.windows) most = std::max(most, window.units);
+  double count = 0, sum = 0, squares = kPrior * kPrior;
+  const auto each = [&](const auto& look) {
+    for (const Pace& window : kind.windows)
+      if (kFewBytes * window.units >= most) look(window.each());
+  };
+  each([&](double share) { sum += share, count += 1; });
+  if (count == 0) return kOfUnseen;
+  each([&](double share) { squares += std::pow(share * count / sum - 1, 2); });
+  return 2 * std::sqrt(squares / count / count);
 }
 
-void Sampling::begin_drain(std::int32_t group, std::int64_t now) {
-  Drain& drain = drains_[at(group)];
-  if (drain.began < 0) drain.began = now;
-}
-
-std::int64_t Sampling::end_drain(std::int32_t group, std::int64_t now) {
-  Drain& drain = drains_[at(group)];
-  const std::int64_t began = std::exchange(drain.began, -1);
-  if (std::exchange(drain.passed, false)) return skips(now) ? draining_.time_for(1) : 0;
-  if (std::exchange(drain.stored, false) && phase_ == Phase::measuring)
-    draining_.add(1, began < 0 ? 0 : now - began);
-  return 0;
-}
-
-void Sampling::end_step(std::int32_t group, std::int64_t now, bool others_under_way) {
-  Steps& steps = steps_[at(group)];
-  const std::int64_t last = std::exchange(steps.last, others_under_way ? now : -1);
-  seen_ = true;
-  note_move(now);
-  const std::int64_t posted = std::exchange(steps.posted, -1);
-  if (phase_ == Phase::measuring) {
-    if (posted >= from_) {
-      first_steps_.add(1, now - posted);
-      ++window_firsts_;
-    }
-    if (std::exchange(steps.window, windows_) != windows_) ++window_steppers_;
+// Whether wavefronts of more than one kernel have passed over something.
+bool Moves::in_several_kernels() const {
+  std::int32_t kernel = -1;
+  for (const auto& [kind, number] : numbers_) {
+    if (kinds_[at(number)].skipped == 0) continue;
+    if (kernel >= 0 && kernel != kind.front()) return true;
+    kernel = kind.front();
   }
-  if (last < 0 || phase_ != Phase::measuring) return;
-  steps.pace.add(1, now - last);
-  batches_.add(1, now - last);
+  return false;
 }
 
-std::int64_t Sampling::end_of_step(std::int32_t group, std::int64_t now, std::int64_t end) {
-  Steps& steps = steps_[at(group)];
-  if (skips(now) && steps.pace.known())
-    end = steps.end > now ? steps.end + steps.pace.time_for(1)
-                          : std::max(end, now + first_steps_.time_for(1));
-  return steps.end = end;
+double Moves::error() const {
+  double skipped = 0, error = 0;
+  for (const Kind& kind : kinds_) {
+    skipped += kind.skipped;
+    error += kind.skipped * error_of(kind);
+  }
+  if (skipped == 0) return 2 * kPrior;
+  error = error / skipped + kOfPauses * pauses_.share();
+  for (const std::vector<std::int32_t>& links : links_)
+    if (links.size() > 2) error = std::max(error, kOfDrift);  // more than one there and one back
+  if (in_several_kernels()) error += kOfKernels;
+  if (windows_.has_engines()) error += kOfBoth;
+  return error;
 }
 
-}  // namespace hemiola::sim
+}  // namespace hemiola::sim::sampled
