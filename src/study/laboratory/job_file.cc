@@ -237,7 +237,8 @@ class JobReader : YamlFile {
     std::string name = member(node, "run").Scalar();
     const auto beside = std::filesystem::path(job_.source).parent_path() / name;
     std::error_code ignored;
-    if (!program::is_built_in(name) && std::filesystem::is_regular_file(beside, ignored))
+    if (!program::is_built_in(name, laboratory_.parts()) &&
+        std::filesystem::is_regular_file(beside, ignored))
       name = beside.string();
     const Settings parameters = pairs(node, "param");
     const machine::SharedMachine ranks = machine_of(launch.ranks);
