@@ -41,7 +41,7 @@ endif()
 function(hemiola_keep_registrations_apart)
   foreach(source ${ARGN})
     file(STRINGS ${source} found
-      REGEX "#include \"(plan/templates/template_list|program/formats/reader_list|machine/devices/arbitration_list|machine/devices/arbitration_names)\\.h\"")
+      REGEX "#include \"machine/devices/(arbitration_list|arbitration_names)\\.h\"")
     if(found)
       set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
       set_property(GLOBAL APPEND PROPERTY HEMIOLA_REGISTRATIONS ${source})
@@ -154,6 +154,9 @@ function(hemiola_program name folder)
   target_link_libraries(${name}_command PUBLIC hemiola_report hemiola_compile Threads::Threads PRIVATE hemiola_warnings hemiola_quick_build CLI11::CLI11)
   target_compile_definitions(${name}_command PRIVATE HEMIOLA_VERSION="${PROJECT_VERSION}" HEMIOLA_BUILD_TYPE="${CMAKE_BUILD_TYPE}"
     HEMIOLA_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+  if(TARGET ${name})  # hemiola/command.h
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:${name}_command>)
+  endif()
   add_executable(${name}_cli ${folder}/main.cc)
   set_target_properties(${name}_cli PROPERTIES OUTPUT_NAME ${name})
   target_link_libraries(${name}_cli PRIVATE ${name}_command hemiola_warnings)

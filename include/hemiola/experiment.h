@@ -14,10 +14,15 @@
 #include "hemiola/check.h"
 #include "hemiola/error.h"
 #include "hemiola/machine.h"
+#include "hemiola/plan.h"
 #include "hemiola/program.h"
 #include "hemiola/simulate.h"
 #include "hemiola/types.h"
 #include "hemiola/units.h"
+
+namespace hemiola::parts {
+class Registry;
+}
 
 namespace hemiola {
 
@@ -73,6 +78,9 @@ struct Point {
 class Laboratory {
  public:
   Laboratory();
+  /// With the parts of a registry: program() and plan() know their names. Failure: one breaks the
+  /// contract of its role.
+  explicit Laboratory(parts::Registry registry);
   ~Laboratory();
   Laboratory(Laboratory&&) noexcept;
   Laboratory& operator=(Laboratory&&) noexcept;
@@ -85,6 +93,11 @@ class Laboratory {
   /// others. Interrupted when it is asked to stop.
   std::vector<Point> run_all(std::span<const Experiment> experiments, int threads = 1,
                              const Watch& watch = {});
+  /// As Program::load(), with the parts of this laboratory, which alone can run what they name.
+  Program program(const std::string& name_or_file, const Settings& parameters = {}) const;
+  /// As Plan::make().
+  Plan plan(const std::string& name, int ranks, const Settings& parameters = {},
+            const std::optional<Machine>& machine = {}) const;
   /// As hemiola::check().
   std::vector<Proof> check(const Program& program, const CheckOptions& options = {});
 

@@ -19,9 +19,12 @@ namespace hemiola::cli {
 
 /// What the parser leaves behind: the verb to carry out, and what every verb may need to know.
 struct Session {
-  std::string command;             ///< "hemiola run ...", as it stands in results
-  std::vector<std::string> words;  ///< its arguments, after the name of the program
-  std::string input;               ///< what standard input was read into; empty: nobody asked
+  explicit Session(const parts::Registry& known) : registry(known), laboratory(&known) {}
+
+  const parts::Registry& registry;  ///< what names mean
+  std::string command;              ///< "hemiola run ...", as it stands in results
+  std::vector<std::string> words;   ///< its arguments, after the name of the program
+  std::string input;                ///< what standard input was read into; empty: nobody asked
   std::shared_ptr<std::streambuf> named_output;  ///< standard output, where it is called so
   std::vector<std::string> remarks;              ///< what typed() took for granted
   std::string program;                           ///< that name, as it was called

@@ -7,11 +7,11 @@
 #include <new>
 
 #include "cli/cli.h"
-#include "cli/command_line.h"
 #include "cli/interrupt.h"
 #include "cli/notices.h"
 #include "cli/pages.h"
 #include "cli/typed.h"
+#include "hemiola/command.h"
 
 namespace hemiola::cli {
 namespace {
@@ -73,6 +73,7 @@ std::unique_ptr<CLI::App> make_parser(Session& session) {
 }
 
 ExitCode carry_out(int argc, char** argv, Session& session) {
+  if (!session.registry.problems().empty()) throw Failure(session.registry.problems());
   session.command = command_text(argc, argv);
   session.program = argv[0];
   session.words.assign(argv + 1, argv + argc);
@@ -105,9 +106,12 @@ ExitCode carry_out(int argc, char** argv, Session& session) {
 
 }  // namespace
 
-int command_line(int argc, char** argv) {
+}  // namespace hemiola::cli
+
+int hemiola::command(int argc, char** argv, const parts::Registry& registry) {
+  using namespace cli;
   ExitCode code = ExitCode::internal;
-  Session session;
+  Session session(registry);
   try {
     code = carry_out(argc, argv, session);
     if (!std::cout.flush())
@@ -127,5 +131,3 @@ int command_line(int argc, char** argv) {
   }
   return static_cast<int>(code);
 }
-
-}  // namespace hemiola::cli

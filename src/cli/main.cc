@@ -1,5 +1,5 @@
-#include "cli/command_line.h"
+#include "hemiola/command.h"
 
 int main(int argc, char** argv) {
-  return hemiola::cli::command_line(argc, argv);
+  return hemiola::command(argc, argv);
 }

@@ -46,8 +46,9 @@ class Checker {
       check_program(self.name, subject_of(laboratory_, self, inner_, watching_.inner));
     for (const std::string& name : self.built_ins) {
       // Of a template of elements the plan says what the result has to be; its program does not.
-      const plan::TemplateInfo* info = plan::find_template(name);
-      if (!options_.machine && self.built_ins.size() > 1 && plan::needs_machine(name)) continue;
+      const plan::TemplateInfo* info = plan::find_template(name, laboratory_.parts());
+      if (!options_.machine && self.built_ins.size() > 1 && info != nullptr && info->needs_machine)
+        continue;
       if (info != nullptr && !info->in_chunks)
         check_plan(name, made(name), name);
       else
@@ -67,8 +68,9 @@ class Checker {
   }
 
   std::shared_ptr<const plan::Plan> made(const std::string& name) {
-    return std::make_shared<const plan::Plan>(plan::make(
-        name, ranks_, inner_.parameters, inner_.machine.given.get(), {}, &watching_.monitor));
+    return std::make_shared<const plan::Plan>(plan::make(name, ranks_, inner_.parameters,
+                                                         inner_.machine.given.get(), {},
+                                                         &watching_.monitor, laboratory_.parts()));
   }
 
   void check_plan(const std::string& name, const std::shared_ptr<const plan::Plan>& plan,

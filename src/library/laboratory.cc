@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "hemiola/experiment.h"
+#include "hemiola/parts/registry.h"
 #include "library/checker.h"
 #include "library/convert.h"
 #include "library/implementations.h"
 #include "library/linked.h"
+#include "library/named.h"
 #include "library/watching.h"
 #include "study/laboratory/experiment.h"
 #include "study/laboratory/fastest.h"
@@ -92,10 +94,17 @@ study::Outcome fastest_of(study::Laboratory& laboratory, study::Experiment inner
 }  // namespace
 
 struct Laboratory::Implementation {
-  study::Laboratory inner;
+  explicit Implementation(parts::Registry known) : registry(std::move(known)) {}
+
+  const parts::Registry registry;
+  study::Laboratory inner{&registry};
 };
 
-Laboratory::Laboratory() : self_(std::make_unique<Implementation>()) {}
+Laboratory::Laboratory() : Laboratory(parts::built_ins()) {}
+Laboratory::Laboratory(parts::Registry registry)
+    : self_(std::make_unique<Implementation>(std::move(registry))) {
+  if (!self_->registry.problems().empty()) throw Failure(self_->registry.problems());
+}
 Laboratory::~Laboratory() = default;
 Laboratory::Laboratory(Laboratory&&) noexcept = default;
 Laboratory& Laboratory::operator=(Laboratory&&) noexcept = default;
@@ -158,6 +167,15 @@ std::vector<Point> Laboratory::run_all(std::span<const Experiment> experiments, 
     all.push_back(*std::move(point));
   }
   return all;
+}
+
+Program Laboratory::program(const std::string& name_or_file, const Settings& parameters) const {
+  return loaded(name_or_file, parameters, &self_->registry);
+}
+
+Plan Laboratory::plan(const std::string& name, int ranks, const Settings& parameters,
+                      const std::optional<Machine>& machine) const {
+  return made(self_->inner, name, ranks, parameters, machine, nullptr);
 }
 
 std::vector<Proof> Laboratory::check(const Program& program, const CheckOptions& options) {

@@ -5,6 +5,7 @@
 #include "core/monitor.h"
 #include "core/text.h"
 #include "library/implementations.h"
+#include "library/named.h"
 #include "plan/plan_json.h"
 #include "plan/shape.h"
 #include "plan/template.h"
@@ -23,8 +24,14 @@ std::shared_ptr<const Plan::Implementation> wrapped(plan::Plan inner) {
 
 Plan Plan::make(const std::string& name, int ranks, const Settings& parameters,
                 const std::optional<Machine>& machine, const std::atomic<bool>* stop) {
-  const machine::SharedMachine inner = machine ? machine->implementation().machine : nullptr;
   study::Laboratory laboratory;  // of those that choose by simulation
+  return made(laboratory, name, ranks, parameters, machine, stop);
+}
+
+Plan made(study::Laboratory& laboratory, const std::string& name, int ranks,
+          const Settings& parameters, const std::optional<Machine>& machine,
+          const std::atomic<bool>* stop) {
+  const machine::SharedMachine inner = machine ? machine->implementation().machine : nullptr;
   study::Experiment asked;
   asked.machine.given = inner;
   asked.subject = name;
@@ -33,7 +40,7 @@ Plan Plan::make(const std::string& name, int ranks, const Settings& parameters,
   Monitor monitor;
   monitor.stop = stop;
   return Plan(wrapped(plan::make(name, ranks, load.parameters, inner.get(),
-                                 program::judge_of_plans(load, {}), &monitor)));
+                                 program::judge_of_plans(load, {}), &monitor, laboratory.parts())));
 }
 
 std::vector<PlanTemplate> Plan::templates() {

@@ -4,6 +4,7 @@
 
 #include "core/text.h"
 #include "library/implementations.h"
+#include "library/named.h"
 #include "plan/plan_json.h"
 #include "plan/template.h"
 #include "program/built_in.h"
@@ -14,19 +15,24 @@ namespace hemiola {
 namespace {
 
 /// Built-ins that the name means; none: it is something else.
-std::vector<std::string> built_ins_of(const std::string& name) {
-  if (program::is_built_in(name)) return {name};
+std::vector<std::string> built_ins_of(const std::string& name, const parts::Registry* registry) {
+  if (program::is_built_in(name, registry)) return {name};
   if (hemiola::is_file(name)) return {};
   if (const std::optional<Collective> collective = parse_collective(name))
-    return program::algorithms_of(*collective);
+    return program::algorithms_of(*collective, registry);
   return {};
 }
 
 }  // namespace
 
 Program Program::load(const std::string& name_or_file, const Settings& parameters) {
-  Implementation self{.name = name_or_file, .parameters = parameters};
-  self.built_ins = built_ins_of(name_or_file);
+  return loaded(name_or_file, parameters, nullptr);
+}
+
+Program loaded(const std::string& name_or_file, const Settings& parameters,
+               const parts::Registry* registry) {
+  Program::Implementation self{.name = name_or_file, .parameters = parameters};
+  self.built_ins = built_ins_of(name_or_file, registry);
   if (self.built_ins.empty()) {
     const bool is_file = hemiola::is_file(name_or_file);
     const std::string content = is_file ? read_file(name_or_file) : std::string();
@@ -36,10 +42,10 @@ Program Program::load(const std::string& name_or_file, const Settings& parameter
       self.plan = std::make_shared<const plan::Plan>(plan::read_plan(content, name_or_file));
     } else {  // says what is wrong with a name
       self.program = std::make_shared<const program::Program>(
-          program::load(name_or_file, {.parameters = parameters}));
+          program::load(name_or_file, {.parameters = parameters, .parts = registry}));
     }
   }
-  return Program(std::make_shared<const Implementation>(std::move(self)));
+  return Program(std::make_shared<const Program::Implementation>(std::move(self)));
 }
 
 Program::Program(const Plan& plan, const Settings& parameters)

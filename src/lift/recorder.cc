@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "core/index.h"
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/in_place.h"
 
 namespace hemiola::lift {

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/segments.h"
 #include "plan/testing/split.h"
 

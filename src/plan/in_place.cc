@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/diagnostics.h"
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 
 namespace hemiola::plan {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/diagnostics.h"
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/plan_json.h"
 
 namespace hemiola::plan {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "hemiola/parts/build_plan.h"
 #include "machine/machine.h"
-#include "plan/build.h"
 #include "plan/template.h"
 #include "plan/testing/small_sizes.h"
 

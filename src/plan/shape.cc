@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 
 namespace hemiola::plan {
 namespace {

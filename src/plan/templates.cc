@@ -1,9 +1,10 @@
 #include <algorithm>
-#include <map>
 #include <string>
 
 #include "core/lists.h"
+#include "core/part_call.h"
 #include "core/units.h"
+#include "hemiola/parts/registry.h"
 #include "plan/template.h"
 #include "plan/templates/families.h"
 
@@ -12,22 +13,6 @@ namespace {
 
 std::string family_of(const TemplateInfo& info) {
   return info.name.substr(0, info.name.find('/'));
-}
-
-std::vector<TemplateInfo> make_table() {
-  std::vector<TemplateInfo> all;
-  std::map<std::string, std::size_t> families;  // in the order of their first rows
-  const auto add = [&](const std::vector<TemplateInfo>& rows) {
-    for (const TemplateInfo& row : rows) families.try_emplace(family_of(row), families.size());
-    all.insert(all.end(), rows.begin(), rows.end());
-  };
-#define HEMIOLA_TEMPLATES(name) add(name##_templates());
-#include "plan/templates/template_list.h"
-#undef HEMIOLA_TEMPLATES
-  std::ranges::stable_sort(all, {}, [&](const TemplateInfo& info) {
-    return std::pair(info.collective, families.at(family_of(info)));
-  });
-  return all;
 }
 
 }  // namespace
@@ -44,10 +29,6 @@ std::vector<TemplateInfo> of_elements(std::vector<TemplateInfo> rows,
     row.parameters.insert(row.parameters.begin(), sizes.begin(), sizes.end());
   }
   return rows;
-}
-
-bool ParameterInfo::is_text() const {
-  return choices.empty() && !parse_count(default_value);
 }
 
 const ParameterInfo& declared_parameter(const std::string& of,
@@ -118,41 +99,83 @@ Plan start_plan(const TemplateArguments& arguments, std::int64_t chunks_per_size
   return plan;
 }
 
-const std::vector<TemplateInfo>& templates() {
-  static const std::vector<TemplateInfo> table = make_table();
-  return table;
+void register_parts(parts::Registry& registry) {
+  const auto add = [&](std::vector<TemplateInfo> rows, const char* source) {
+    for (TemplateInfo& row : rows) {
+      row.is_valid = true;
+      row.source = source;
+      registry.add(std::move(row));
+    }
+  };
+#define HEMIOLA_TEMPLATES(name, source) add(name##_templates(), source);
+#include "plan/templates/template_list.h"
+#undef HEMIOLA_TEMPLATES
 }
 
-const TemplateInfo* find_template(std::string_view name) {
-  for (const TemplateInfo& info : templates())
-    if (info.name == name) return &info;
-  return nullptr;
+const parts::Registry& parts_or_built_in(const parts::Registry* parts) {
+  if (parts != nullptr) return *parts;
+  static const parts::Registry built_ins{register_parts};
+  return built_ins;
 }
+
+const std::vector<TemplateInfo>& templates(const parts::Registry* parts) {
+  return parts_or_built_in(parts).algorithms();
+}
+
+const TemplateInfo* find_template(std::string_view name, const parts::Registry* parts) {
+  return parts::find(templates(parts), name);
+}
+
+namespace {
+
+/// What the role promises of a plan. Failure with the algorithm's name.
+Plan made_by(const TemplateInfo& info, const TemplateArguments& arguments) {
+  if (info.is_valid) return info.make(arguments);
+  const std::string who = "algorithm '" + info.name + "'";
+  Plan plan = call_part(who, kOption, [&] { return info.make(arguments); });
+  if (plan.ranks != arguments.ranks || plan.collective != info.collective)
+    throw Failure(who + " made a plan of " + std::string(name_of(plan.collective)) + " on " +
+                      std::to_string(plan.ranks) + " ranks, and was asked for one of " +
+                      std::string(name_of(info.collective)) + " on " +
+                      std::to_string(arguments.ranks),
+                  kOption);
+  validate(plan);
+  return plan;
+}
+
+}  // namespace
 
 Plan make(std::string_view name, int ranks, const Parameters& parameters,
-          const machine::Machine* machine, const Judge& judge, Monitor* monitor) {
-  const TemplateInfo* info = find_template(name);
+          const machine::Machine* machine, const Judge& judge, Monitor* monitor,
+          const parts::Registry* parts) {
+  if (const TemplateInfo* info = find_template(name, parts))
+    return make(*info, ranks, parameters, machine, judge, monitor, parts);
+
+  const std::vector<std::string> names = names_of(templates(parts));
+  throw Failure("there is no plan template '" + std::string(name) + "'", kOption,
+                suggest(name, names, "the templates are " + joined(names)));
+}
+
+Plan make(const TemplateInfo& info, int ranks, const Parameters& parameters,
+          const machine::Machine* machine, const Judge& judge, Monitor* monitor,
+          const parts::Registry* parts) {
   const SourceLocation& where = kOption;
-  if (info == nullptr) {
-    const std::vector<std::string> names = names_of(templates());
-    throw Failure("there is no plan template '" + std::string(name) + "'", where,
-                  suggest(name, names, "the templates are " + joined(names)));
-  }
   if (ranks < 2) {
-    throw Failure("'" + info->name + "' needs at least 2 ranks, not " + std::to_string(ranks),
+    throw Failure("'" + info.name + "' needs at least 2 ranks, not " + std::to_string(ranks),
                   where);
   }
   if (machine != nullptr && machine->ranks() != ranks) {
-    throw Failure("'" + info->name + "' over " + std::to_string(ranks) + " ranks cannot follow '" +
+    throw Failure("'" + info.name + "' over " + std::to_string(ranks) + " ranks cannot follow '" +
                       machine->name + "', which has " + std::to_string(machine->ranks()),
                   where);
   }
-  if (machine == nullptr && info->needs_machine) {
-    throw Failure("'" + info->name + "' derives its plan from a machine, and none is given", where,
+  if (machine == nullptr && info.needs_machine) {
+    throw Failure("'" + info.name + "' derives its plan from a machine, and none is given", where,
                   "name one with --machine");
   }
-  return info->make({info->name, info->collective, ranks,
-                     complete(info->name, info->parameters, parameters), machine, judge, monitor});
+  return made_by(
+      info, {info.name, info.collective, ranks, complete(info.name, info.parameters, parameters),
+             machine, judge, monitor, parts});
 }
 
 }  // namespace hemiola::plan

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/template.h"
 
 namespace hemiola::plan {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/plan_json.h"
 #include "plan/template.h"
 

@@ -169,7 +169,7 @@ std::vector<LowerParameter> lower_parameters_of(PlanShape shape) {
 /// A plan of the template, to see what its plans are like; nothing where that takes a machine.
 std::optional<plan::Plan> sample_of(const plan::TemplateInfo& info) {
   if (info.needs_machine) return std::nullopt;
-  return plan::make(info.name, info.in_chunks ? 3 : 4);
+  return plan::make(info, info.in_chunks ? 3 : 4, {}, nullptr);
 }
 
 /// The lowering's parameters that the template's plans take, with the defaults that these propose.
@@ -221,7 +221,7 @@ bool goes_through_nics(const machine::Machine* machine, int ranks) {
 
 std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadOptions& options,
                                             Monitor* monitor) {
-  const plan::TemplateInfo* info = plan::find_template(name);
+  const plan::TemplateInfo* info = plan::find_template(name, options.parts);
   if (info == nullptr) return std::nullopt;
   plan::Parameters for_template, for_lowering;
   bool pushes = goes_through_nics(options.machine.get(), options.ranks);
@@ -232,12 +232,12 @@ std::optional<BuiltInPlan> plan_of_built_in(const std::string& name, const LoadO
   }
   // Before the plan is made: what its lowering takes can be told from its template.
   std::vector<plan::ParameterInfo> known;
-  if (!for_lowering.empty()) known = parameters_of(name);
+  if (!for_lowering.empty()) known = parameters_of(name, options.parts);
   for (const auto& [parameter, value] : for_lowering)
     plan::declared_parameter(name, known, parameter);
   if (pushes) prefer_push(*info, for_template);
-  BuiltInPlan made{plan::make(name, options.ranks, for_template, options.machine.get(),
-                              judge_of_plans(options, for_lowering), monitor),
+  BuiltInPlan made{plan::make(*info, options.ranks, for_template, options.machine.get(),
+                              judge_of_plans(options, for_lowering), monitor, options.parts),
                    std::move(for_lowering)};
   if (info->needs_machine) fit(made.lowering, shape_of(made.plan));
   return made;
@@ -341,30 +341,35 @@ Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
   return program;
 }
 
-std::vector<std::string> built_in_names() {
-  return names_of(plan::templates());
+std::vector<std::string> built_in_names(const parts::Registry* parts) {
+  return names_of(plan::templates(parts));
 }
 
-std::vector<std::string> algorithms_of(Collective collective) {
+std::vector<std::string> algorithms_of(Collective collective, const parts::Registry* parts) {
   std::vector<std::string> names;
   if (collective == Collective::custom) return names;  // they do not do the same
-  for (const plan::TemplateInfo& info : plan::templates())
+  for (const plan::TemplateInfo& info : plan::templates(parts))
     if (info.collective == collective && info.in_chunks) names.push_back(info.name);
   // What the library takes, so that the best of all is never slower than that.
   std::string library = fmt::format("{}/nccl", name_of(collective));
-  if (find_kernel(library) != nullptr) names.push_back(std::move(library));
+  if (find_kernel(library, parts) != nullptr) names.push_back(std::move(library));
   return names;
 }
 
-std::vector<plan::ParameterInfo> parameters_of(const std::string& name) {
-  if (const KernelInfo* kernel = find_kernel(name)) return kernel->parameters;
-  const plan::TemplateInfo* info = plan::find_template(name);
+std::vector<plan::ParameterInfo> parameters_of(const std::string& name,
+                                               const parts::Registry* parts) {
+  if (const KernelInfo* kernel = find_kernel(name, parts)) return kernel->parameters;
+  const plan::TemplateInfo* info = plan::find_template(name, parts);
   if (info == nullptr) {
     throw Failure(fmt::format("there is no built-in program '{}'", name), kOption,
-                  suggest(name, built_in_names()));
+                  suggest(name, built_in_names(parts)));
   }
-  std::vector<plan::ParameterInfo> parameters = info->parameters;
-  for (plan::ParameterInfo& parameter : lower_parameters_of(*info))
+  return parameters_of(*info);
+}
+
+std::vector<plan::ParameterInfo> parameters_of(const plan::TemplateInfo& info) {
+  std::vector<plan::ParameterInfo> parameters = info.parameters;
+  for (plan::ParameterInfo& parameter : lower_parameters_of(info))
     parameters.push_back(std::move(parameter));
   return parameters;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "hemiola/parts/lower_plan.h"
 #include "plan/template.h"
 #include "program/program.h"
 
@@ -30,19 +31,19 @@ plan::Judge judge_of_plans(const LoadOptions& options, const plan::Parameters& l
 /// the template's own defaults are push, because packets cannot be pulled.
 std::optional<Program> make_built_in(const std::string& name, const LoadOptions& options);
 
-/// A plan, lowered with the parameters that the lowering of its shape takes, for `machine` if that
-/// is known; where they say nothing, with those that the plan proposes (Plan::lowering). Failure as
-/// above.
-Program lower_plan(const plan::Plan& plan, const plan::Parameters& parameters,
-                   const machine::Machine* machine = nullptr);
+// lower_plan(): hemiola/parts/lower_plan.h. Where the parameters say nothing, it takes those
+// that the plan proposes (Plan::lowering). Failure as above.
 
 /// The templates.
-std::vector<std::string> built_in_names();
+std::vector<std::string> built_in_names(const parts::Registry* parts = nullptr);
 
 /// The templates of a collective and what NCCL takes, to be tried when no algorithm is named.
-std::vector<std::string> algorithms_of(Collective collective);
+std::vector<std::string> algorithms_of(Collective collective,
+                                       const parts::Registry* parts = nullptr);
 
 /// All parameters of a built-in, for --help and errors. Failure for an unknown name.
-std::vector<plan::ParameterInfo> parameters_of(const std::string& name);
+std::vector<plan::ParameterInfo> parameters_of(const std::string& name,
+                                               const parts::Registry* parts = nullptr);
+std::vector<plan::ParameterInfo> parameters_of(const plan::TemplateInfo& info);
 
 }  // namespace hemiola::program

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "cli/command_line.h"
+#include "hemiola/command.h"
 #include "hemiola/compile.h"
 #include "hemiola/experiment.h"
 #include "hemiola/job.h"
@@ -187,7 +187,7 @@ void bind_outcome(py::module_& module) {
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     const py::gil_scoped_release others;
-    return cli::command_line(static_cast<int>(words.size()), arguments.data());
+    return hemiola::command(static_cast<int>(words.size()), arguments.data());
   });
   module.def("page", [](const Outcomes& all, const std::string& command) {
     return interruptible(

@@ -70,7 +70,7 @@ std::string configuration_text(const compile::Configuration& one) {
 Space::Space(const plan::TemplateInfo& info, const study::Settings& sizes, const Choices& choices,
              std::vector<compile::Configuration> configurations, const machine::Machine& machine)
     : info_(info), machine_(machine), sizes_(sizes), configurations_(std::move(configurations)) {
-  const std::vector<plan::ParameterInfo> known = program::parameters_of(info.name);
+  const std::vector<plan::ParameterInfo> known = program::parameters_of(info);
   const auto find_known = [&](const std::string& name) -> const plan::ParameterInfo* {
     const auto at =
         std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.name == name; });
@@ -243,7 +243,7 @@ std::vector<std::string> tile_parameters(const plan::TemplateInfo& info, int ran
                                          const machine::Machine* machine) {
   const auto tiles_of = [&](const study::Settings& settings) {
     std::vector<std::int64_t> tiles;
-    const plan::Plan plan = plan::make(info.name, ranks, settings, machine);
+    const plan::Plan plan = plan::make(info, ranks, settings, machine);
     for (const plan::Code& code : plan.codes) {
       if (!tiles.empty() || code.computes.empty()) continue;
       for (const plan::ComputeAxis& axis : code.computes.front().axes) tiles.push_back(axis.tile);

@@ -31,7 +31,7 @@ std::string Trials::key_of(const Candidate& candidate) const {
 }
 
 program::Program Trials::program_of(const Candidate& candidate) const {
-  return program_of(candidate, plan::make(info_.name, machine_->ranks(),
+  return program_of(candidate, plan::make(info_, machine_->ranks(),
                                           space_.plan_parameters(candidate.point), machine_.get()));
 }
 
@@ -74,7 +74,7 @@ Trials::Trials(study::Laboratory& laboratory, const Request& request, const Spac
       machine_(std::move(machine)),
       watch_(watch),
       bucket_(bucket),
-      info_(*plan::find_template(request.plan)),
+      info_(*plan::find_template(request.plan, laboratory.parts())),
       // Plans of elements have types of their own.
       plans_(laboratory, request.options, DataType::float32, machine_, watch.watch.monitor) {
   budget_ = request.method == Method::exhaustive ? INT64_MAX : request.budget;
@@ -139,7 +139,7 @@ Trials::Fit Trials::fit(const study::Settings& parameters,
   compile::KernelRequest kernel = request_.kernel;
   kernel.configurations = {configuration};
   try {
-    const plan::Plan plan = plan::make(info_.name, machine_->ranks(), parameters, machine_.get());
+    const plan::Plan plan = plan::make(info_, machine_->ranks(), parameters, machine_.get());
     made.why = Dropped::fusion;
     const compile::FusedFile file(kernel, plan, request_.plan);
     made.digest = study::digest(

@@ -22,10 +22,10 @@ compile::KernelRequest with_configurations(const compile::KernelRequest& kernel)
   return all;
 }
 
-void check_template(const std::string& name) {
-  if (plan::find_template(name) != nullptr) return;
+void check_template(const std::string& name, const parts::Registry* parts) {
+  if (plan::find_template(name, parts) != nullptr) return;
   std::vector<std::string> names;
-  for (const plan::TemplateInfo& one : plan::templates()) names.push_back(one.name);
+  for (const plan::TemplateInfo& one : plan::templates(parts)) names.push_back(one.name);
   const std::string like = suggest(name, names);
   throw Failure(
       "'" + name + "' is no template of plans", {.file = "--plan"},
@@ -105,11 +105,11 @@ std::vector<std::size_t> Bucket::pareto() const {
 }
 
 Tuning tune(study::Laboratory& laboratory, const Request& asked, const TuneWatch& watch) {
-  check_template(asked.plan);
+  check_template(asked.plan, laboratory.parts());
   Request request = asked;
   request.kernel = with_configurations(asked.kernel);
   const machine::SharedMachine machine = explore::machine_to_explore(laboratory, request.machine);
-  const plan::TemplateInfo& info = *plan::find_template(request.plan);
+  const plan::TemplateInfo& info = *plan::find_template(request.plan, laboratory.parts());
   Tuning tuning{.kernel = request.kernel.describe.file,
                 .plan = request.plan,
                 .machine = machine->name,

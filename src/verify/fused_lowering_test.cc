@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <random>
 
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "program/lower/lower.h"
 #include "verify/execute.h"
 #include "verify/verify.h"

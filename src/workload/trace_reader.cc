@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "core/part_call.h"
+#include "hemiola/parts/registry.h"
 #include "workload/hlo/reader.h"
 #include "workload/simai/reader.h"
 #include "workload/traces/assembly.h"
@@ -37,10 +41,10 @@ void define_groups(const TraceRequest& request, const TraceFiles& files, Process
   }
 }
 
-class TraceReader {
+class RankReader {
  public:
-  TraceReader(const TraceRequest& request, const TraceFiles& files, WorkloadBuilder& builder,
-              int ranks)
+  RankReader(const TraceRequest& request, const TraceFiles& files, WorkloadBuilder& builder,
+             int ranks)
       : assembly_(builder, request.lenient),
         groups_(builder, ranks, request.replicate.has_value()) {
     if (!request.sizes.empty()) sizes_ = CallSizes(request.sizes);
@@ -172,33 +176,9 @@ class TraceReader {
   std::map<std::string, InferredGroups> inferred_;  ///< by file
 };
 
-/// A file that says what all ranks do.
-Workload read_whole(TraceRequest request, const TraceFiles& files, TraceFormat format) {
-  const TraceFile& only = files.ranks.front();
-  if (format == TraceFormat::hlo) return read_hlo(request, only.name, only.content());
-  if (request.name.empty()) request.name = files.name;
-  return format == TraceFormat::aicb ? read_aicb(request, only.name, only.content())
-                                     : read_astra_text(request, only.name, only.content());
-}
-
-}  // namespace
-
-Workload read_workload(const TraceRequest& request) {
-  if (request.replicate && *request.replicate < 1)
-    throw Failure(fmt::format("--replicate {}: there is at least one rank", *request.replicate),
-                  kOption);
-  constexpr int kMostRanks = 1 << 20;
-  if (request.replicate && *request.replicate > kMostRanks)
-    throw Failure(
-        fmt::format("--replicate {}: there are {} ranks at most", *request.replicate, kMostRanks),
-        kOption);
-  const TraceFiles files = find_traces(request.path);
-  if (files.ranks.size() == 1) {
-    const TraceFile& only = files.ranks.front();
-    const TraceFormat format = trace_format(only.start(kTraceStart));
-    if (!is_per_rank(format) && format != TraceFormat::unknown)
-      return read_whole(request, files, format);
-  }
+/// The traces of ranks, or the trace of one that all do the same as. Each is of a format of its
+/// own.
+Workload read_ranks(const TraceRequest& request, const TraceFiles& files) {
   if (request.replicate && files.ranks.size() != 1)
     throw Failure(fmt::format("--replicate makes all ranks from one trace, and there are {}",
                               files.ranks.size()),
@@ -207,7 +187,7 @@ Workload read_workload(const TraceRequest& request) {
   WorkloadBuilder builder(request.name.empty() ? files.name : request.name, ranks);
   Workload& workload = builder.workload();
   workload.source = request.path;
-  TraceReader reader(request, files, builder, ranks);
+  RankReader reader(request, files, builder, ranks);
   std::vector<int> rank_of = ranks_from(0, static_cast<int>(files.ranks.size()));
   if (request.replicate) rank_of = {files.rank_of_single.value_or(0)};
   reader.infer_groups(files.ranks, rank_of);
@@ -237,8 +217,89 @@ Workload read_workload(const TraceRequest& request) {
   return builder.take();
 }
 
-bool is_trace(const std::string& path) {
-  return has_traces(path);
+/// The row of a format that a file of its own is of.
+template <class Read>
+TraceReader whole(const char* name, const char* description, const char* source, TraceFormat format,
+                  Read read) {
+  return {name,
+          description,
+          [format](std::string_view start) { return trace_format(start) == format; },
+          [format, read](const TraceRequest& request, const TraceFiles& files) {
+            TraceRequest named = request;
+            if (format != TraceFormat::hlo && named.name.empty()) named.name = files.name;
+            const TraceFile& only = files.ranks.front();
+            return read(named, only.name, only.content());
+          },
+          false,
+          source,
+          true};
+}
+
+TraceReader of_ranks(const char* name, const char* description, const char* source,
+                     std::initializer_list<TraceFormat> formats) {
+  return {name,
+          description,
+          [known = std::vector(formats)](std::string_view start) {
+            return std::ranges::find(known, trace_format(start)) != known.end();
+          },
+          read_ranks,
+          true,
+          source,
+          true};
+}
+
+/// What the role promises. Failure with the reader's name.
+Workload read_by(const TraceReader& reader, const TraceRequest& request, const TraceFiles& files) {
+  if (reader.is_checked) return reader.read(request, files);
+  const std::string who = fmt::format("trace reader '{}'", reader.name);
+  Workload workload =
+      call_part(who, {.file = request.path}, [&] { return reader.read(request, files); });
+  if (workload.nodes() == 0) throw Failure(who + " found nothing", {.file = request.path});
+  check(workload);
+  return workload;
+}
+
+}  // namespace
+
+void register_parts(parts::Registry& registry) {
+  using enum TraceFormat;
+  registry.add(of_ranks("chakra", "Chakra execution traces (protobuf, JSON)", "mlcommons/chakra",
+                        {chakra, chakra_json}));
+  registry.add(
+      of_ranks("kineto", "Kineto traces of PyTorch's profiler (JSON)", "pytorch/kineto", {kineto}));
+  registry.add(of_ranks("pytorch", "PyTorch execution traces (JSON)",
+                        "torch.profiler.ExecutionTraceObserver", {pytorch}));
+  registry.add(whole("hlo", "HLO modules that XLA dumps", "openxla/xla", hlo, read_hlo));
+  registry.add(whole("astra-text", "workload texts of ASTRA-sim 1 and SimAI", "astra-sim/astra-sim",
+                     astra_text, read_astra_text));
+  registry.add(whole("aicb", "tables of AICB", "aliyun/aicb", aicb, read_aicb));
+}
+
+const TraceReader* reader_of(std::string_view start, const parts::Registry* parts) {
+  static const parts::Registry built_ins{register_parts};
+  for (const TraceReader& reader : (parts != nullptr ? *parts : built_ins).trace_readers())
+    if (reader.recognises(start)) return &reader;
+  return nullptr;
+}
+
+Workload read_workload(const TraceRequest& request) {
+  if (request.replicate && *request.replicate < 1)
+    throw Failure(fmt::format("--replicate {}: there is at least one rank", *request.replicate),
+                  kOption);
+  constexpr int kMostRanks = 1 << 20;
+  if (request.replicate && *request.replicate > kMostRanks)
+    throw Failure(
+        fmt::format("--replicate {}: there are {} ranks at most", *request.replicate, kMostRanks),
+        kOption);
+  const TraceFiles files = find_traces(request.path, request.parts);
+  const TraceReader* const reader =
+      reader_of(files.ranks.front().start(kTraceStart), request.parts);
+  const bool is_for_all = reader != nullptr && (reader->per_rank || files.ranks.size() == 1);
+  return is_for_all ? read_by(*reader, request, files) : read_ranks(request, files);
+}
+
+bool is_trace(const std::string& path, const parts::Registry* parts) {
+  return has_traces(path, parts);
 }
 
 }  // namespace hemiola::workload

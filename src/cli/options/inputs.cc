@@ -17,9 +17,9 @@ namespace {
 
 /// Formats that a program can be read from are left to program::load, which says what is wrong
 /// inside.
-void reject_other_formats(const std::string& file) {
+void reject_other_formats(const std::string& file, const Session& session) {
   const std::string content = read_file(file);
-  if (program::is_readable(content)) return;
+  if (program::is_readable(content, &session.registry)) return;
   const Format format = recognise(content);
   std::string hint;
   switch (format) {
@@ -60,9 +60,10 @@ void reject_other_formats(const std::string& file) {
                 SourceLocation{.file = file}, hint);
 }
 
-std::string all_built_ins() {
-  std::vector<std::string> names = program::built_in_names();
-  for (const program::KernelInfo& info : program::kernels()) names.push_back(info.name);
+std::string all_built_ins(const Session& session) {
+  std::vector<std::string> names = program::built_in_names(&session.registry);
+  for (const program::KernelInfo& info : program::kernels(&session.registry))
+    names.push_back(info.name);
   return joined(names);
 }
 
@@ -153,7 +154,7 @@ void add_promise_option(CLI::App& verb, ProgramOptions& options) {
                    "FILE");
 }
 
-std::vector<std::string> program_names(const std::string& input) {
+std::vector<std::string> program_names(const std::string& input, const Session& session) {
   if (input.empty())
     throw Failure("no program is given", {},
                   "for example\n"
@@ -163,23 +164,24 @@ std::vector<std::string> program_names(const std::string& input) {
                   "    hemiola run plan.json --machine mi300x-8 --size 16MiB\n"
                   "    hemiola run trace.%d.et --machine dgx-h100 --report iteration.html\n"
                   "  'hemiola plan list' lists the built-ins");
-  if (program::is_built_in(input)) return {input};
+  if (program::is_built_in(input, &session.registry)) return {input};
   if (is_there(input)) {
-    reject_other_formats(input);
+    reject_other_formats(input, session);
     return {input};
   }
   const std::optional<Collective> collective = parse_collective(input);
   if (!collective) return {input};  // program::load says what is wrong with it
-  std::vector<std::string> names = program::algorithms_of(*collective);
+  std::vector<std::string> names = program::algorithms_of(*collective, &session.registry);
   if (names.empty()) {
     throw Failure("there is no built-in for " + std::string(name_of(*collective)), {},
-                  "the built-ins are: " + all_built_ins());
+                  "the built-ins are: " + all_built_ins(session));
   }
   return names;
 }
 
-bool is_job_file(const std::string& input) {
-  return !program::is_built_in(input) && is_there(input) && study::is_job(read_file(input));
+bool is_job_file(const std::string& input, const Session& session) {
+  return !program::is_built_in(input, &session.registry) && is_there(input) &&
+         study::is_job(read_file(input));
 }
 
 void refuse_options_of_programs(const Session& session, std::string_view of_what) {
@@ -192,8 +194,9 @@ void refuse_options_of_programs(const Session& session, std::string_view of_what
                       : "--call-sizes FILE has those that a trace does not say: docs/traces.md");
 }
 
-std::optional<plan::Plan> read_plan_file(const std::string& name) {
-  if (plan::find_template(name) != nullptr || !is_file(name)) return std::nullopt;
+std::optional<plan::Plan> read_plan_file(const std::string& name, const Session& session) {
+  if (plan::find_template(name, &session.registry) != nullptr || !is_file(name))
+    return std::nullopt;
   const std::string content = read_file(name);
   if (!plan::is_plan(content)) return std::nullopt;
   return plan::read_plan(content, name);

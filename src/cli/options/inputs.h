@@ -121,13 +121,13 @@ void add_promise_option(CLI::App& verb, ProgramOptions& options);
 /// The programs that the input names: itself, or, for a bare collective ("all-reduce"), all
 /// built-ins of it. Failure for a file that is known to be something else, and for a collective
 /// without built-ins.
-std::vector<std::string> program_names(const std::string& input);
+std::vector<std::string> program_names(const std::string& input, const Session& session);
 /// Whether it is a file that holds a job (study/laboratory/job_file.h).
-bool is_job_file(const std::string& input);
+bool is_job_file(const std::string& input, const Session& session);
 /// Failure for a size, a type, an operator or parameters: a job's launches have their own.
 void refuse_options_of_programs(const Session& session, std::string_view of_what = "job");
 /// The plan of a plan file; nothing for anything else.
-std::optional<plan::Plan> read_plan_file(const std::string& name);
+std::optional<plan::Plan> read_plan_file(const std::string& name, const Session& session);
 /// --param, and --executor as the parameter that it is.
 Settings parameters_of(const ProgramOptions& options);
 /// The experiment that they ask for with `name`, one of program_names(), but for its machine and

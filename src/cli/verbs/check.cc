@@ -156,15 +156,16 @@ class Checker {
   }
 
   ExitCode run() {
-    const bool is_job = is_job_file(options_.program.program);
+    const bool is_job = is_job_file(options_.program.program, session_);
     std::vector<std::string> names =
-        is_job ? std::vector<std::string>{} : program_names(options_.program.program);
+        is_job ? std::vector<std::string>{} : program_names(options_.program.program, session_);
     load_machine_if_given();
     if (machine_ == nullptr && names.size() > 1)
       std::erase_if(names, [&](const std::string& name) {
-        if (plan::needs_machine(name))
+        const bool needs = plan::needs_machine(name, &session_.registry);
+        if (needs)
           notices_.note(name + " needs a machine: it is left out", "name one with --machine");
-        return plan::needs_machine(name);
+        return needs;
       });
     ExitCode worst = is_job ? check_job() : ExitCode::done;
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -251,12 +252,14 @@ class Checker {
   }
 
   ExitCode check_program(const std::string& name) {
-    std::optional<plan::Plan> plan = read_plan_file(name);
+    std::optional<plan::Plan> plan = read_plan_file(name, session_);
     // Of a template of elements the plan says what the result has to be; its program does not.
-    if (const plan::TemplateInfo* info = plan::find_template(name); info && !info->in_chunks) {
+    if (const plan::TemplateInfo* info = plan::find_template(name, &session_.registry);
+        info && !info->in_chunks) {
       const int count = machine_ ? machine_->ranks()
                                  : ranks_without_machine(options_.machine.ranks, true, notices_);
-      plan = plan::make(name, count, parameters_of(options_.program), machine_.get());
+      plan = plan::make(name, count, parameters_of(options_.program), machine_.get(), {}, nullptr,
+                        &session_.registry);
     }
     if (!plan || !options_.program.promise.empty()) return check_bound(name, options_.data);
     const ExitCode code = check_plan(name, *plan);
@@ -271,8 +274,8 @@ class Checker {
   ExitCode check_bound(const std::string& name, bool run_here) {
     study::Experiment experiment = experiment_of(name, options_.program);
     if (machine_ == nullptr)
-      experiment.machine.ranks = std::to_string(
-          ranks_without_machine(options_.machine.ranks, program::is_built_in(name), notices_));
+      experiment.machine.ranks = std::to_string(ranks_without_machine(
+          options_.machine.ranks, program::is_built_in(name, &session_.registry), notices_));
     progress_.doing("reading " + name);
     std::vector<Bytes> sizes = requested_sizes(options_.program);
     const auto load = [&](Bytes size, bool is_guess) {
@@ -291,7 +294,8 @@ class Checker {
     ExitCode worst = ExitCode::done;
     for (const Bytes asked : sizes) {
       // A built-in may have chosen its schedule for the size.
-      if (asked != sizes.front() && program::is_built_in(name)) program = load(asked, false);
+      if (asked != sizes.front() && program::is_built_in(name, &session_.registry))
+        program = load(asked, false);
       program::BindOptions at{asked, experiment.type, experiment.op};
       if (experiment.round_size) at.size = study::round_up(*program, at);
       if (at.size != asked) notices_.note(study::rounding_note(asked, at.size, program->name));

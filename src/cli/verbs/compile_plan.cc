@@ -21,11 +21,11 @@
 namespace hemiola::cli {
 namespace {
 
-plan::Plan plan_to_compile(const std::string& name) {
-  if (plan::find_template(name) != nullptr)
+plan::Plan plan_to_compile(const std::string& name, const Session& session) {
+  if (plan::find_template(name, &session.registry) != nullptr)
     throw Failure("'" + name + "' is a template, whose sizes are not said", {.file = "--plan"},
                   "'hemiola plan make " + name + " ... -o plan.json' makes a plan of it");
-  std::optional<plan::Plan> plan = read_plan_file(name);
+  std::optional<plan::Plan> plan = read_plan_file(name, session);
   if (plan) return *std::move(plan);
   const Format format = recognise(read_file(name));
   throw Failure("is no plan but " + std::string(describe(format)), {.file = name},
@@ -147,7 +147,7 @@ ExitCode proven(Session& session, const CompilePlanOptions& options, const plan:
 
 ExitCode compile_plan(Session& session, const CompilePlanOptions& options,
                       const compile::DescribeRequest* kernel) {
-  const plan::Plan plan = plan_to_compile(options.plan);
+  const plan::Plan plan = plan_to_compile(options.plan, session);
   std::optional<compile::FusedFile> fused;
   const bool carries = options.realization == kCoLocated;
   if (carries && kernel == nullptr)

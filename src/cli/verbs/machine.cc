@@ -9,6 +9,7 @@
 #include "cli/options/values.h"
 #include "core/lenient.h"
 #include "report/machine_page.h"
+#include "report/parts.h"
 #include "report/report.h"
 
 namespace hemiola::cli {
@@ -18,6 +19,8 @@ struct MachineVerbOptions {
   MachineOptions machine;
   std::string output;
   std::string graph;  ///< "": a table
+  std::string json;   ///< of --parts
+  bool parts = false;
 };
 
 machine::SharedMachine load_one(const MachineVerbOptions& options) {
@@ -26,6 +29,15 @@ machine::SharedMachine load_one(const MachineVerbOptions& options) {
 }
 
 ExitCode show(const MachineVerbOptions& options, Session& session) {
+  if (options.parts) {
+    refuse_typed(session, {"M", "--machine", "--gpu", "--ranks", "--set", "--graph", "--output"},
+                 "is of a machine, and parts are of none", "leave it out");
+    if (!options.json.empty())
+      write_file(options.json, report::parts_json(session.registry, session.command));
+    report::print_parts(std::cout, session.registry);
+    return ExitCode::done;
+  }
+  refuse_typed(session, {"--json"}, "is of --parts", "--graph html makes a page of a machine");
   if (!options.graph.empty()) {
     choice_value("--graph", options.graph, {"html"});
     report::page::require_rendering();
@@ -100,7 +112,8 @@ void add_machine(CLI::App& app, Session& session) {
       "show", show,
       "nodes, links, bandwidth and latency between GPUs, parameters with their sources",
       "  hemiola machine show dgx-h100\n"
-      "  hemiola machine show dgx-h100:16 --set link.ib-ndr.latency=400ns --graph html -o m.html");
+      "  hemiola machine show dgx-h100:16 --set link.ib-ndr.latency=400ns --graph html -o m.html\n"
+      "  hemiola machine show --parts --json parts.json");
   CLI::App* const validated =
       add("validate", validate, "read a machine and say what is wrong",
           "  hemiola machine validate fabric.yaml\n  hemiola machine validate torus:4x4");
@@ -119,6 +132,10 @@ void add_machine(CLI::App& app, Session& session) {
   }
   AddOptions{*shown}("--graph", options->graph,
                      "html: a page with the machine drawn, and its tables", "FORMAT");
+  shown->add_flag("--parts", options->parts,
+                  "not a machine, but what is registered: algorithms, kernels, formats, readers, "
+                  "rules, with their parameters and sources");
+  AddOptions{*shown}("--json", options->json, "of --parts: the same as a file", "FILE");
   for (CLI::App* verb : {shown, converted})
     AddOptions{*verb}("-o,--output", options->output, "where to write; else standard output",
                       "FILE");

@@ -37,10 +37,10 @@ study::Ns3Options network_value(const std::string& text) {
 
 plan::Plan plan_for(const ProgramOptions& program, const machine::SharedMachine& machine,
                     Session& session) {
-  if (plan::find_template(program.program) != nullptr)
+  if (plan::find_template(program.program, &session.registry) != nullptr)
     return plan::make(program.program, machine->ranks(), parameters_of(program), machine.get(), {},
-                      &session.monitor);
-  if (auto plan = read_plan_file(program.program)) return *std::move(plan);
+                      &session.monitor, &session.registry);
+  if (auto plan = read_plan_file(program.program, session)) return *std::move(plan);
   throw Failure("'" + program.program + "' is no plan", {.file = "--network"},
                 "a plan file, or a template with its algorithm: all-reduce/ring; 'hemiola plan "
                 "convert' makes plans of programs");

@@ -105,7 +105,7 @@ auto watched(const PlanOptions& options, Session& session, const Make& make) {
 }
 
 study::SharedProgram load_one_program(const PlanOptions& options, Session& session) {
-  if (program_names(options.input).size() > 1) {
+  if (program_names(options.input, session).size() > 1) {
     throw Failure("'" + options.input + "' names a collective, not an algorithm", {},
                   "'hemiola plan show' lists the built-ins");
   }
@@ -128,14 +128,15 @@ plan::Plan plan_as_shaped(const PlanOptions& options, plan::Plan plan) {
 
 /// A plan file, or a template; nothing when it is neither.
 std::optional<plan::Plan> load_plan(const PlanOptions& options, Session& session) {
-  if (plan::find_template(options.input) == nullptr) return read_plan_file(options.input);
+  if (plan::find_template(options.input, &session.registry) == nullptr)
+    return read_plan_file(options.input, session);
   const machine::SharedMachine machine = machine_of(options, session);
   const int ranks = ranks_of(options, machine);
   return plan_as_shaped(options, watched(options, session, [&] {
                           const program::LoadOptions load = options_for(options, session, machine);
                           return plan::make(options.input, ranks, load.parameters,
                                             load.machine.get(), program::judge_of_plans(load, {}),
-                                            &session.monitor);
+                                            &session.monitor, &session.registry);
                         }));
 }
 
@@ -187,7 +188,7 @@ ExitCode write_as(const PlanOptions& options, Session& session, const std::strin
   const auto executor = static_cast<program::ExecutorFormat>(std::ranges::find(executors, format) -
                                                              executors.begin());
   const machine::SharedMachine machine = machine_of(options, session);
-  if (const std::optional<plan::Plan> plan = read_plan_file(options.input)) {
+  if (const std::optional<plan::Plan> plan = read_plan_file(options.input, session)) {
     write_or_print(
         options.output,
         program::export_plan(*plan, executor, parameter_values(options.parameters), machine.get()));
@@ -205,11 +206,11 @@ ExitCode write_as(const PlanOptions& options, Session& session, const std::strin
 }
 
 ExitCode make(const PlanOptions& options, Session& session) {
-  if (plan::find_template(options.input) == nullptr) {
-    if (program::find_kernel(options.input) != nullptr)
+  if (plan::find_template(options.input, &session.registry) == nullptr) {
+    if (program::find_kernel(options.input, &session.registry) != nullptr)
       throw Failure("'" + options.input + "' is a program without a plan", {},
                     "run, check and replay take it");
-    const std::vector<std::string> names = names_of(plan::templates());
+    const std::vector<std::string> names = names_of(plan::templates(&session.registry));
     throw Failure("'" + options.input + "' is not a template", {},
                   suggest(options.input, names, "'hemiola plan show' lists them"));
   }
@@ -234,19 +235,18 @@ void print_parameters(const std::vector<plan::ParameterInfo>& parameters) {
   }
 }
 
-void print_templates() {
-  for (const plan::TemplateInfo& info : plan::templates()) {
+void print_templates(const Session& session) {
+  for (const plan::TemplateInfo& info : plan::templates(&session.registry)) {
     std::cout << info.name << ": " << info.description << '\n';
-    print_parameters(program::is_built_in(info.name) ? program::parameters_of(info.name)
-                                                     : info.parameters);
+    print_parameters(program::parameters_of(info.name, &session.registry));
   }
 }
 
-ExitCode list(const PlanOptions&, Session&) {
+ExitCode list(const PlanOptions&, Session& session) {
   std::vector<std::pair<std::string, std::string>> all;
-  for (const plan::TemplateInfo& info : plan::templates())
+  for (const plan::TemplateInfo& info : plan::templates(&session.registry))
     all.emplace_back(info.name, info.description);
-  for (const program::KernelInfo& info : program::kernels())
+  for (const program::KernelInfo& info : program::kernels(&session.registry))
     all.emplace_back(info.name, info.description);
   std::size_t width = 0;
   for (const auto& [name, description] : all) width = std::max(width, name.size());
@@ -307,7 +307,7 @@ void print_operations(const program::Program& program) {
 
 ExitCode show(const PlanOptions& options, Session& session) {
   if (options.input.empty()) {
-    print_templates();
+    print_templates(session);
     return ExitCode::done;
   }
   // What is said of plans only is said of the plan that a program follows.

@@ -106,12 +106,12 @@ void refuse_options_of_workloads(const Session& session) {
 }
 
 /// Whether it can only be meant as a trace: what is wrong with it the reader of traces says.
-bool is_meant_as_trace(const std::string& input) {
+bool is_meant_as_trace(const std::string& input, const Session& session) {
   std::error_code ignored;
   const std::string start = read_start(input);  // an archive is one, though it cannot be unpacked
   const bool is_archive = recognise(start) == Format::binary && is_readable_start(start);
-  return is_archive || workload::is_trace(input) || input.find("%d") != std::string::npos ||
-         std::filesystem::is_directory(input, ignored);
+  return is_archive || workload::is_trace(input, &session.registry) ||
+         input.find("%d") != std::string::npos || std::filesystem::is_directory(input, ignored);
 }
 
 /// What is neither text nor a trace.
@@ -130,7 +130,8 @@ ExitCode run_trace(const RunOptions& options, Session& session) {
   workload::TraceRequest request{.path = options.program.program,
                                  .lenient = options.lenient,
                                  .sizes = options.call_sizes,
-                                 .groups = options.groups};
+                                 .groups = options.groups,
+                                 .parts = &session.registry};
   if (options.replicate) request.replicate = *options.replicate;
   return run_iteration_verb(
       std::make_shared<const workload::Workload>(workload::fold(workload::read_workload(request))),
@@ -160,7 +161,7 @@ ExitCode run_network(const RunOptions& options, Session& session) {
 
 ExitCode run(const RunOptions& options, Session& session) {
   const bool astra = !options.astra.empty() || options.engine.engine == "astra";
-  if (astra || is_meant_as_trace(options.program.program)) {
+  if (astra || is_meant_as_trace(options.program.program, session)) {
     refuse_options_of_engines(session);
     if (!astra) return run_trace(options, session);
     refuse_typed(session, sharing_options(), "is of our own model's runs",

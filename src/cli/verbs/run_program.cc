@@ -43,7 +43,7 @@ void understand_recording(const RunOptions& options, const Session& session, Pla
 }
 
 /// Programs have to have the parameter that this option sets.
-void check_places(const study::RunRequest& request) {
+void check_places(const study::RunRequest& request, const Session& session) {
   const auto is_it = [](const auto& parameter) { return parameter.name == "in_place"; };
   const auto fail = [](const std::string& what, const std::string& hint) {
     throw Failure(what, {.file = "--in-place-too"}, hint);
@@ -51,9 +51,9 @@ void check_places(const study::RunRequest& request) {
   for (const auto& [name, value] : request.parameters)
     if (name == "in_place") fail("--param in_place says where data are, too", "give one of them");
   for (const std::string& name : request.programs) {
-    if (!program::is_built_in(name))
+    if (!program::is_built_in(name, &session.registry))
       fail("'" + name + "' says itself where its data are", "only built-ins run in both places");
-    if (std::ranges::none_of(program::parameters_of(name), is_it))
+    if (std::ranges::none_of(program::parameters_of(name, &session.registry), is_it))
       fail("'" + name + "' has no parameter in_place", "leave --in-place-too out");
   }
 }
@@ -62,8 +62,8 @@ Plan understand(const RunOptions& options, const Session& session, Notices& noti
   Plan plan;
   study::RunRequest& request = plan.request;
   request.asked_for = options.program.program;
-  if (!is_job_file(options.program.program))
-    request.programs = program_names(options.program.program);
+  if (!is_job_file(options.program.program, session))
+    request.programs = program_names(options.program.program, session);
   if (is_fused_file(options.program.program))
     request.subject = [fused = std::make_shared<FusedPrograms>(parameters_of(options.program))](
                           const std::string& name, const machine::SharedMachine& machine) {
@@ -101,7 +101,7 @@ Plan understand(const RunOptions& options, const Session& session, Notices& noti
   request.machine = machine_choice(options.machine);
   request.parameters = parameters_of(options.program);
   request.promise = options.program.promise;
-  if (request.in_place_too) check_places(request);
+  if (request.in_place_too) check_places(request, session);
   return plan;
 }
 
@@ -110,7 +110,7 @@ class Runner {
   Runner(const RunOptions& options, Session& session)
       : options_(options),
         session_(session),
-        is_job_(is_job_file(options.program.program)),
+        is_job_(is_job_file(options.program.program, session)),
         notices_(session),
         plan_(understand(options, session, notices_)) {}
 

@@ -87,7 +87,7 @@ class SweepVerb {
     if (together.submitted()) return ExitCode::done;
     Progress progress(session_);
     progress.doing("reading " + options_.inputs.front());
-    const study::Sweep sweep = study::read_sweep(options_.inputs.front());
+    const study::Sweep sweep = study::read_sweep(options_.inputs.front(), &session_.registry);
     study::SweepDatabase database(options_.out, {.version = study::results_version(HEMIOLA_VERSION),
                                                  .sweep = sweep.text,
                                                  .points = std::ssize(sweep.points),
@@ -108,6 +108,7 @@ class SweepVerb {
                       .strict = session_.strict,
                       .stop = session_.monitor.stop,
                       .parts = parts.get(),
+                      .registry = &session_.registry,
                       .on_progress = on_progress,
                       .on_warnings = [&](const Diagnostics& found) { notices.show(found); }});
     progress.show({}, 1);  // what is printed now is the result

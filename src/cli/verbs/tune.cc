@@ -125,7 +125,7 @@ class TuneVerb {
     if (request_.plan.empty())
       throw Failure("is missing", {.file = "--plan"}, "for example --plan ag-gemm/swizzle");
     request_.kernel.describe = describe_request(options_.kernel);
-    const plan::TemplateInfo* info = plan::find_template(request_.plan);
+    const plan::TemplateInfo* info = plan::find_template(request_.plan, &session_.registry);
     if (info == nullptr && std::filesystem::exists(request_.plan))
       throw Failure("is a file, and what is tuned is a template, whose chunks are open",
                     {.file = request_.plan},

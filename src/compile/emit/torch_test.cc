@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/testing/failure.h"
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/plan_json.h"
 #include "plan/shape.h"
 #include "plan/template.h"

@@ -8,8 +8,10 @@
 #include <limits>
 
 #include "core/embedded.h"
+#include "core/part_call.h"
 #include "explore/rules/closed_form.h"
 #include "explore/rules/overlap_model.h"
+#include "hemiola/parts/registry.h"
 #include "plan/fabric.h"
 #include "program/kernels/rccl_tuner.h"
 
@@ -428,6 +430,36 @@ const std::vector<Rule>& shipped_rules() {
     return all;
   }();
   return rules;
+}
+
+void register_parts(parts::Registry& registry) {
+  for (const Rule& rule : shipped_rules()) {
+    const bool is_analytic = rule.name() == "analytic";
+    registry.add(ScheduleRule{
+        .name = rule.name(),
+        .description = is_analytic      ? "the family that the closed form says is the fastest"
+                       : rule.is_tree() ? "a tree of thresholds of features"
+                                        : "the closed form, with a factor for each family",
+        .source = is_analytic ? "docs/explore.md, rules" : "data/rules/" + rule.name() + ".rule",
+        .pick = [&rule](const Operator& op, const RuleMachine& machine) {
+          return rule.pick(op, machine);
+        }});
+  }
+}
+
+std::vector<std::pair<std::string, Pick>> picks_of(const parts::Registry* parts, const Operator& op,
+                                                   const RuleMachine& machine) {
+  static const parts::Registry built_ins{register_parts};
+  std::vector<std::pair<std::string, Pick>> picks;
+  for (const ScheduleRule& rule : (parts != nullptr ? *parts : built_ins).rules()) {
+    const Pick pick =
+        call_part("rule '" + rule.name + "'", {}, [&] { return rule.pick(op, machine); });
+    if (std::ranges::find(families(), pick.family) == families().end() || pick.degree < 1)
+      throw Failure(fmt::format("rule '{}' picks '{}' in {} steps, which no schedule has",
+                                rule.name, pick.family.text(), pick.degree));
+    picks.emplace_back(rule.name, pick);
+  }
+  return picks;
 }
 
 Rule Rule::analytic() {

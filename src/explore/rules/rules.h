@@ -6,12 +6,18 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "explore/rules/piece_model.h"
 #include "explore/space/operator.h"
 #include "explore/space/schedule.h"
+#include "hemiola/parts/schedule_rule.h"
 #include "machine/machine.h"
+
+namespace hemiola::parts {
+class Registry;
+}
 
 namespace hemiola::explore {
 
@@ -54,46 +60,6 @@ struct RuleMachine {
   static RuleMachine of(const machine::Machine& machine, DataType type);
 };
 
-/// What decides.
-enum class Feature : std::uint8_t {
-  ratio,       ///< communication over product, both alone
-  op_to_byte,  ///< flop over the bytes of A, B and C, of one GPU
-  traffic,     ///< these bytes, in MiB: MK + NK + MN
-  m_over_k,    ///< rows over depth of the product of one GPU
-  m,
-  n,
-  k,             ///< of that product
-  waves,         ///< its tiles (the largest) over compute units
-  block_waves,   ///< those of the product of one block
-  chunk_share,   ///< fixed cost of a transfer over the time of a block's
-  launch_share,  ///< cost of a launch over the time of the product
-  one_link,      ///< one peer at a time over all at once: 1 on a switch, n - 1 on a mesh
-  first,         ///< 1: communication comes first
-  sums,          ///< 1: partial sums are added
-  ranks,
-  count
-};
-constexpr std::size_t kFeatures = index(Feature::count);
-std::string_view name_of(Feature feature);  ///< "ratio", "op_to_byte", ...
-using Features = std::array<double, kFeatures>;
-Features features_of(const Operator& op, const RuleMachine& machine);
-
-struct Pick {
-  Family family;
-  std::int64_t degree = 1;  ///< steps; 1 where the family has none
-
-  bool operator==(const Pick&) const = default;
-  std::string text() const;  ///< "1D hetero fused, 4 steps", as rules write it
-};
-
-/// By family, in the order of families(): what the closed form says that the fastest of it takes,
-/// in femtoseconds, and with how many steps. Of a family that it knows nothing of infinity.
-struct AnalyticTimes {
-  std::array<double, kFamilies> time{};
-  std::array<std::int64_t, kFamilies> degree{};
-};
-AnalyticTimes analytic_times(const Operator& op, const RuleMachine& machine);
-
 /// A text that users may write or fit. Either a binary tree of thresholds:
 ///
 ///     hemiola-rule 1
@@ -118,6 +84,7 @@ class Rule {
   static Rule analytic();
 
   const std::string& name() const { return name_; }
+  bool is_tree() const { return !nodes_.empty(); }
   Pick pick(const Operator& op, const RuleMachine& machine) const;
   /// Of a tree.
   Pick pick(const Features& features) const;
@@ -136,6 +103,12 @@ class Rule {
 
 /// The rules that come with Hemiola (data/rules), and analytic(), in the order of their names.
 const std::vector<Rule>& shipped_rules();
+/// Adds these to what `explore` asks.
+void register_parts(parts::Registry& registry);
+/// What all rules of the registry pick, by their names, in its order; null: the built-ins. Failure:
+/// one picks a family that there is not, or no step.
+std::vector<std::pair<std::string, Pick>> picks_of(const parts::Registry* parts, const Operator& op,
+                                                   const RuleMachine& machine);
 
 /// Family::text() back. Failure with all families.
 Family parse_family(std::string_view text, const SourceLocation& where);

@@ -367,10 +367,9 @@ class Search {
   void ask_rules() {
     const RuleMachine constants = RuleMachine::of(*machine_, found_.op.type);
     found_.features = features_of(busiest_, constants);
-    for (const Rule& rule : shipped_rules()) {
-      const Pick pick = rule.pick(busiest_, constants);
+    for (auto& [rule, pick] : picks_of(laboratory_.parts(), busiest_, constants)) {
       simulate_pick(pick);
-      found_.picks.push_back({rule.name(), pick, {}});
+      found_.picks.push_back({std::move(rule), pick, {}});
     }
     found_.analytic = analytic_times(busiest_, constants);
   }

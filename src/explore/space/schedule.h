@@ -1,43 +1,16 @@
 // The space of schedules: which templates, in how many steps, moved by what hardware.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "explore/space/operator.h"
+#include "hemiola/parts/schedule_rule.h"
 #include "machine/machine.h"
 #include "study/laboratory/settings.h"
 
 namespace hemiola::explore {
-
-/// How an operator is divided, in the terms of FiCCO (arXiv 2512.10236).
-enum class Division : std::uint8_t {
-  serial,   ///< the library's collective and the library's product, one after the other
-  shards,   ///< whole blocks of one peer after the other
-  rows,     ///< 1D: steps of rows of every block, over all links at once
-  columns,  ///< 2D: steps of columns of every block
-  kernel    ///< one persistent kernel, tiles of which wait for what they read
-};
-
-/// What rules choose, and what `right` means where a family is asked for.
-struct Family {
-  Division division = Division::serial;
-  bool hetero = false;  ///< the own block is a product of its own (rows, columns)
-  bool fused = false;   ///< one product per step, not one per block (rows, columns)
-
-  auto operator<=>(const Family&) const = default;
-  std::string text() const;  ///< "1D hetero fused", "serial"
-  /// Rows and columns: that in which blocks are cut.
-  bool in_steps() const { return division == Division::rows || division == Division::columns; }
-  /// The own block is a product of its own, which waits for no data.
-  bool has_own() const { return hetero || division == Division::shards; }
-};
-constexpr std::size_t kFamilies = 11;
-/// All of them, serial first.
-const std::array<Family, kFamilies>& families();
 
 /// A tile of a product's kernel, in elements.
 using Tile = machine::MatrixTile;

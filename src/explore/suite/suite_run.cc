@@ -44,6 +44,7 @@ class SuiteRun {
   SuiteRun(study::Laboratory& laboratory, const Suite& suite, const Request& request,
            SuiteDatabase& database, const SuiteRunOptions& options)
       : machine_(laboratory.machine(request.machine)),
+        parts_(laboratory.parts()),
         suite_(suite),
         request_(request),
         database_(database),
@@ -125,7 +126,7 @@ class SuiteRun {
     request.op = one.op;
     request.options.threads = 1;
     request.machine = {.given = machine_, .ranks = std::to_string(one.op.ranks)};
-    study::Laboratory laboratory;
+    study::Laboratory laboratory(parts_);
     ExploreWatch watch{.watch = {.monitor = &member.monitor}};
     watch.on_progress = [&](std::int64_t done, std::int64_t all) {
       laboratory.forget();  // schedules share no programs, which are large
@@ -154,6 +155,7 @@ class SuiteRun {
   }
 
   machine::SharedMachine machine_;
+  const parts::Registry* parts_;
   const Suite& suite_;
   const Request& request_;
   SuiteDatabase& database_;

@@ -10,7 +10,7 @@
 
 #include "core/data_type.h"
 #include "core/time.h"
-#include "machine/devices/gemm_shape.h"
+#include "hemiola/parts/gemm_shape.h"
 #include "machine/devices/gpu_model.h"
 
 namespace hemiola::machine {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 
 namespace hemiola::plan {
 

@@ -36,7 +36,7 @@ constexpr std::int64_t kEstimate = 1, kJudgement = 8;
 std::vector<Plan> plans_of_templates(const TemplateArguments& arguments, Fabric& fabric) {
   const bool pushes = has_nics(fabric) || arguments.word("transfer") == "push";
   std::vector<Plan> plans;
-  for (const TemplateInfo& info : templates()) {
+  for (const TemplateInfo& info : templates(arguments.parts)) {
     if (info.collective != arguments.collective || !info.in_chunks || info.needs_machine) continue;
     Parameters parameters;
     for (const ParameterInfo& parameter : info.parameters) {
@@ -48,7 +48,8 @@ std::vector<Plan> plans_of_templates(const TemplateArguments& arguments, Fabric&
         parameters.emplace_back(parameter.name, "push");
     }
     try {
-      Plan plan = make(info.name, arguments.ranks, parameters, arguments.machine);
+      Plan plan = make(info.name, arguments.ranks, parameters, arguments.machine, {}, nullptr,
+                       arguments.parts);
       if (goes_through_switch(plan) && !has_switches(*arguments.machine, plan)) continue;
       plans.push_back(std::move(plan));
     } catch (const Failure&) {

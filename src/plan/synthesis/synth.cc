@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "core/index.h"
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/synthesis/blocks.h"
 #include "plan/synthesis/choice.h"
 #include "plan/synthesis/synthesis.h"

@@ -2,7 +2,7 @@
 // values go round (Ring Attention, arXiv 2310.01889; double rings, arXiv 2406.18485 LoongTrain). A
 // tile of the compute takes a block of queries and one of keys and values; results of tiles are
 // merged.
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/templates/families.h"
 #include "plan/templates/pipelines.h"
 

@@ -1,5 +1,5 @@
 // Direct exchanges: every rank talks to every other, in each step all to different ones.
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/templates/families.h"
 #include "plan/templates/gather.h"
 

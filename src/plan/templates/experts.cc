@@ -1,7 +1,7 @@
 // Experts of a mixture (MoE) whose tokens have a capacity: every rank has `rows` tokens for each
 // expert of every rank. Tokens go to the ranks of their experts, and the products of all own
 // experts are one kernel, whose tiles wait for the rows of a rank for an expert.
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/templates/families.h"
 #include "plan/templates/pipelines.h"
 

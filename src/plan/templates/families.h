@@ -51,7 +51,7 @@ inline const std::pair<std::string, std::string> kThroughSwitch{"realization", "
 /// Tensors of plans of collectives, by number.
 constexpr std::int32_t kInput = 0, kOutput = 1;
 
-#define HEMIOLA_TEMPLATES(name) std::vector<TemplateInfo> name##_templates();
+#define HEMIOLA_TEMPLATES(name, source) std::vector<TemplateInfo> name##_templates();
 #include "plan/templates/template_list.h"
 #undef HEMIOLA_TEMPLATES
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <string>
 
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/fabric.h"
 
 namespace hemiola::plan {

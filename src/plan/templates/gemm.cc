@@ -2,7 +2,7 @@
 // tensor-parallel layers (AG-GEMM, GEMM-RS, GEMM-AR) and the change from heads to rows around
 // attention (A2A-GEMM). Sizes m, n and k are those of the whole product; which of them is divided
 // among the ranks is said per family.
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/templates/families.h"
 #include "plan/templates/pipelines.h"
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <optional>
 
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/templates/families.h"
 
 namespace hemiola::plan {

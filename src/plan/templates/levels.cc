@@ -1,7 +1,7 @@
 // Exchanges over a mesh of ranks, and all-gathers of blocks in parts: what a node does among its
 // own GPUs and what it does across nodes are different streams (NCCL's rail alignment and PXN; the
 // double ring of DoubleRing attention).
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/templates/families.h"
 #include "plan/templates/gather.h"
 

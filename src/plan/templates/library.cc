@@ -1,7 +1,7 @@
 // Whole collectives as transfers: left to a library, or done by a switch that multicasts and
 // reduces (NVLS: multimem.ld_reduce and multimem.st of NCCL and of vLLM's and TensorRT-LLM's
 // kernels).
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/templates/families.h"
 #include "plan/templates/gather.h"
 

@@ -1,6 +1,6 @@
 #include "plan/templates/pipelines.h"
 
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/templates/families.h"
 
 namespace hemiola::plan {

@@ -3,7 +3,7 @@
 // broadcast.h).
 #include <algorithm>
 
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/templates/families.h"
 #include "plan/templates/rings.h"
 

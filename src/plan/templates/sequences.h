@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/templates/pipelines.h"
 
 namespace hemiola::plan {

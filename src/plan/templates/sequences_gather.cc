@@ -4,7 +4,7 @@
 // Every rank gets a block of every other one. In step i the i-th chunk of each block goes over all
 // links at once, a stream of transfers for each distance between ranks; products follow their
 // chunks on a stream of computes. Of `shards` whole blocks go one after the other instead.
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/templates/families.h"
 #include "plan/templates/sequences.h"
 

@@ -7,7 +7,7 @@
 // beside the product of the next step. Partial results land in a slot for each distance, because
 // whoever only moves data cannot add, and one stream of the receiver adds up the slots of a step.
 // Of `shards` whole blocks go one after the other instead.
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/templates/families.h"
 #include "plan/templates/sequences.h"
 

@@ -1,6 +1,6 @@
 // All-reduces of small and middle sizes: one or two exchanges among all ranks (vLLM and SGLang
 // custom_all_reduce.cuh, MSCCL++ allreduce_rsag_zero_copy.cu and its packet kernels).
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/templates/families.h"
 #include "plan/templates/gather.h"
 

@@ -6,7 +6,7 @@
 // its rank, and their tiles wait for themselves.
 #include <optional>
 
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/templates/families.h"
 #include "plan/templates/pipelines.h"
 

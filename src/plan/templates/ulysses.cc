@@ -7,7 +7,7 @@
 // queries may share one of keys and values, and several ranks such a head; these all get it.
 #include <fmt/format.h>
 
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/templates/families.h"
 #include "plan/templates/pipelines.h"
 

@@ -11,7 +11,7 @@
 #include "core/lists.h"
 #include "core/random.h"
 #include "core/units.h"
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/templates/families.h"
 
 namespace hemiola::plan {

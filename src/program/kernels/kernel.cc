@@ -5,17 +5,17 @@
 #include <algorithm>
 
 #include "core/lists.h"
+#include "core/part_call.h"
+#include "hemiola/parts/registry.h"
 
 namespace hemiola::program {
 
-#define HEMIOLA_KERNELS(name) std::vector<KernelInfo> name##_kernels();
-#include "program/kernels/kernel_list.h"
-#undef HEMIOLA_KERNELS
-
 const std::string& KernelArguments::word(std::string_view parameter) const {
-  const auto at =
-      std::ranges::find_if(parameters, [&](const auto& p) { return p.first == parameter; });
-  return at->second;
+  for (const auto& [declared, value] : parameters)
+    if (declared == parameter) return value;
+  throw Failure(fmt::format("kernel '{}' asks for parameter '{}', which it does not declare", name,
+                            parameter),
+                {}, {}, ExitCode::internal);
 }
 
 std::int64_t KernelArguments::number(std::string_view parameter, std::int64_t least,
@@ -32,27 +32,34 @@ Bytes KernelArguments::bytes(std::string_view parameter) const {
   return *value;
 }
 
-const std::vector<KernelInfo>& kernels() {
-  static const std::vector<KernelInfo> all = [] {
-    std::vector<KernelInfo> rows;
-    const auto add = [&](const std::vector<KernelInfo>& more) {
-      rows.insert(rows.end(), more.begin(), more.end());
-    };
-#define HEMIOLA_KERNELS(name) add(name##_kernels());
-#include "program/kernels/kernel_list.h"
-#undef HEMIOLA_KERNELS
-    return rows;
-  }();
-  return all;
+const std::vector<KernelInfo>& kernels(const parts::Registry* parts) {
+  return parts_or_built_in(parts).kernels();
 }
 
-const KernelInfo* find_kernel(std::string_view name) {
-  const auto at = std::ranges::find(kernels(), name, &KernelInfo::name);
-  return at == kernels().end() ? nullptr : &*at;
+const KernelInfo* find_kernel(std::string_view name, const parts::Registry* parts) {
+  return parts::find(kernels(parts), name);
 }
+
+namespace {
+
+/// What the role promises of a program. Failure with the kernel's name.
+Program made_by(const KernelInfo& info, const KernelArguments& arguments) {
+  const std::string who = fmt::format("kernel '{}'", info.name);
+  Program program = call_part(who, kOption, [&] { return info.make(arguments); });
+  const bool any = info.collective == Collective::custom;
+  if (program.ranks != arguments.ranks || (!any && program.collective != info.collective))
+    throw Failure(
+        fmt::format("{} made a program of {} on {} ranks, and was asked for one of {} on {}", who,
+                    name_of(program.collective), program.ranks, name_of(info.collective),
+                    arguments.ranks),
+        kOption);
+  return program;
+}
+
+}  // namespace
 
 std::optional<Program> make_kernel(const std::string& name, const LoadOptions& options) {
-  const KernelInfo* info = find_kernel(name);
+  const KernelInfo* info = find_kernel(name, options.parts);
   if (info == nullptr) return std::nullopt;
   if (options.ranks < info->least_ranks)
     throw Failure(
@@ -65,13 +72,13 @@ std::optional<Program> make_kernel(const std::string& name, const LoadOptions& o
       .collective = options.collective,
       .parameters = plan::complete(name, info->parameters, options.parameters)};
   arguments.size = MiB(1);  // for what does not depend on it
-  Program program = info->make(arguments);
+  Program program = made_by(*info, arguments);
   if (!info->by_size) return program;
-  program.follow_size([info, arguments](const BindOptions& bind) {
+  program.follow_size([info = *info, arguments](const BindOptions& bind) {
     KernelArguments now = arguments;
     now.size = bind.size;
     now.type = bind.type;
-    return info->make(now);
+    return made_by(info, now);
   });
   return program;
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/testing/failure.h"
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 #include "plan/template.h"
 #include "program/bind/bound.h"
 #include "program/lower/lower.h"

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "core/testing/failure.h"
+#include "hemiola/parts/build_plan.h"
 #include "machine/machine.h"
-#include "plan/build.h"
 #include "plan/template.h"
 #include "program/built_in.h"
 #include "program/lower/lower.h"

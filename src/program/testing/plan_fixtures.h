@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/build.h"
+#include "hemiola/parts/build_plan.h"
 
 namespace hemiola::program::fixtures {
 

@@ -76,7 +76,7 @@ TEST(PeerWaits, are_printed_by_peer_and_flag_the_longest_first) {
   print_peer_waits(out, result);
   EXPECT_THAT(out.str(), HasSubstr("packet fifo 0"));
   EXPECT_LT(out.str().find("packet fifo 0"), out.str().find("flag @semaphores+112 (ready 14)"));
-  EXPECT_THAT(out.str(), HasSubstr("... and 3 more, 600.000000 ns"));
+  EXPECT_THAT(out.str(), HasSubstr("... and 3 more (--json has all); all are 19500.000000 ns"));
   EXPECT_THAT(out.str(), Not(HasSubstr("(ready 3)")));
   std::ostringstream nothing;
   print_peer_waits(nothing, two_rank_result());

@@ -124,7 +124,8 @@ class WrongProgram : public Failure {
 ///   known and the proof has neither warnings nor reasons, which may tell of sizes.
 class Laboratory {
  public:
-  Laboratory();
+  /// `parts`: what names mean; they outlive the laboratory. Null: the built-ins.
+  explicit Laboratory(const parts::Registry* parts = nullptr);
   ~Laboratory();
   Laboratory(const Laboratory&) = delete;
   Laboratory& operator=(const Laboratory&) = delete;
@@ -171,6 +172,7 @@ class Laboratory {
                        const Watch& watch = {});
 
   void forget();
+  const parts::Registry* parts() const { return parts_; }
 
   /// How often something was made since the laboratory was; the rest came from the caches.
   struct Made {
@@ -181,6 +183,7 @@ class Laboratory {
  private:
   struct Caches;
   std::unique_ptr<Caches> caches_;
+  const parts::Registry* parts_;
 };
 
 /// As Laboratory::machine() makes it of a choice that is one, also without GPUs.

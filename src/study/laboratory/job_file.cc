@@ -236,7 +236,8 @@ class JobReader : YamlFile {
   SharedProgram load_named(const YAML::Node& node, const Launch& launch) {
     std::string name = member(node, "run").Scalar();
     const auto beside = std::filesystem::path(job_.source).parent_path() / name;
-    if (!program::is_built_in(name) && is_file(beside.string())) name = beside.string();
+    if (!program::is_built_in(name, laboratory_.parts()) && is_file(beside.string()))
+      name = beside.string();
     const Settings parameters = pairs(node, "param");
     const machine::SharedMachine ranks = machine_of(launch.ranks);
     const auto count = static_cast<int>(launch.ranks.size());

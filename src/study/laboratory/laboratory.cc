@@ -65,19 +65,19 @@ MachineKey key_of(const MachineChoice& choice) {
   return {std::move(texts), choice.given.get()};
 }
 
-bool needs_machine(const std::string& name) {
-  const plan::TemplateInfo* info = plan::find_template(name);
+bool needs_machine(const std::string& name, const parts::Registry* parts) {
+  const plan::TemplateInfo* info = plan::find_template(name, parts);
   return info != nullptr && info->needs_machine;
 }
 
 ProgramKey key_of(const Experiment& experiment, const machine::SharedMachine& machine,
-                  const Identity& facts) {
+                  const Identity& facts, const parts::Registry* parts) {
   ProgramKey key;
   std::vector<std::string>& texts = key.texts;
   bool any_machine = true;
   if (const auto* name = std::get_if<std::string>(&experiment.subject)) {
     texts = {*name, std::string(name_of(experiment.collective))};
-    any_machine = !needs_machine(*name);
+    any_machine = !needs_machine(*name, parts);
     if (!any_machine) {
       texts.push_back(experiment.size ? std::to_string(experiment.size->count) : "");
       texts.emplace_back(name_of(experiment.type));
@@ -147,7 +147,8 @@ struct Laboratory::Caches {
   }
 };
 
-Laboratory::Laboratory() : caches_(std::make_unique<Caches>()) {}
+Laboratory::Laboratory(const parts::Registry* parts)
+    : caches_(std::make_unique<Caches>()), parts_(parts) {}
 Laboratory::~Laboratory() = default;
 
 machine::SharedMachine Laboratory::machine(const MachineChoice& choice) {
@@ -188,10 +189,11 @@ program::LoadOptions Laboratory::load_options(const Experiment& experiment,
   program::LoadOptions load{.ranks = ranks_of(experiment, machine),
                             .parameters = experiment.parameters,
                             .machine = machine,
-                            .collective = experiment.collective};
+                            .collective = experiment.collective,
+                            .parts = parts_};
   if (!experiment.round_size) load.exact = experiment.size;
   const auto* name = std::get_if<std::string>(&experiment.subject);
-  if (name == nullptr || machine == nullptr || !needs_machine(*name)) return load;
+  if (name == nullptr || machine == nullptr || !needs_machine(*name, parts_)) return load;
   const auto stated = [&load](std::string_view parameter) {
     return std::ranges::any_of(load.parameters,
                                [&](const auto& p) { return p.first == parameter; });
@@ -235,7 +237,8 @@ SharedProgram Laboratory::program(const Experiment& experiment,
         std::make_shared<const program::Program>(std::move(program)),
         plan != nullptr ? *plan : nullptr, machine);
   };
-  return caches_->programs.get(key_of(experiment, machine, caches_->facts_of(machine)), make)
+  return caches_->programs
+      .get(key_of(experiment, machine, caches_->facts_of(machine), parts_), make)
       ->program;
 }
 

@@ -56,7 +56,10 @@ bool among(const std::vector<std::pair<std::string, std::vector<std::string>>>& 
 
 class SweepReader : YamlFile {
  public:
-  explicit SweepReader(std::string file) : YamlFile(std::move(file)) { sweep_.file = name(); }
+  SweepReader(std::string file, const parts::Registry* parts)
+      : YamlFile(std::move(file)), parts_(parts) {
+    sweep_.file = name();
+  }
 
   Sweep read() {
     sweep_.text = read_file(name());
@@ -185,13 +188,13 @@ class SweepReader : YamlFile {
   /// A program, or all built-ins of a collective.
   std::vector<std::string> programs(const YAML::Node& node) const {
     const std::string& program = node.Scalar();
-    if (program::is_built_in(program) || is_file(sweep_.path_of(program))) return {program};
+    if (program::is_built_in(program, parts_) || is_file(sweep_.path_of(program))) return {program};
     if (const auto collective = parse_collective(program)) {
-      std::vector<std::string> names = program::algorithms_of(*collective);
+      std::vector<std::string> names = program::algorithms_of(*collective, parts_);
       if (!names.empty()) return names;
     }
-    std::vector<std::string> known = program::built_in_names();
-    for (const program::KernelInfo& kernel : program::kernels()) known.push_back(kernel.name);
+    std::vector<std::string> known = program::built_in_names(parts_);
+    for (const program::KernelInfo& kernel : program::kernels(parts_)) known.push_back(kernel.name);
     fail(node, "there is no program and no file '" + program + "'", suggest(program, known));
   }
 
@@ -324,6 +327,7 @@ class SweepReader : YamlFile {
   }
 
   Sweep sweep_;
+  const parts::Registry* parts_;
   std::set<std::string> known_;                   ///< keys of all points so far
   std::map<std::string, SourceLocation> places_;  ///< of machines and of names of `set`
 };
@@ -335,8 +339,8 @@ std::string Sweep::path_of(const std::string& name) const {
   return is_file(beside.string()) ? beside.string() : name;
 }
 
-Sweep read_sweep(const std::string& file) {
-  return SweepReader(file).read();
+Sweep read_sweep(const std::string& file, const parts::Registry* parts) {
+  return SweepReader(file, parts).read();
 }
 
 }  // namespace hemiola::study

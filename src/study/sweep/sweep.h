@@ -11,6 +11,10 @@
 #include "sim/result/options.h"
 #include "study/laboratory/settings.h"
 
+namespace hemiola::parts {
+class Registry;
+}
+
 namespace hemiola::study {
 
 /// One run: all that its result depends on, beside what all points of a sweep share.
@@ -50,7 +54,7 @@ struct Sweep {
 /// Reads and understands a sweep file. Failure, with file and line, for a key that is not known or
 /// stands twice, a value of the wrong kind, a machine or program that is not there, a parameter of
 /// `set` that a machine does not have, no point at all and more than a million.
-Sweep read_sweep(const std::string& file);
+Sweep read_sweep(const std::string& file, const parts::Registry* parts = nullptr);
 
 /// Part `number` of `count` (1-based): the points whose number (from 0) leaves number - 1 when it
 /// is divided by count.

@@ -142,7 +142,7 @@ class SweepRun {
   std::vector<std::size_t> begins_;  ///< of units, in to_do_
   std::vector<std::string> tasks_;   ///< names of units for other processes
   std::optional<SharedTasks> shared_;
-  Laboratory laboratory_;
+  Laboratory laboratory_{options_.registry};
   std::deque<SweepWorker> workers_;  ///< by thread
   double all_weight_ = 0, done_weight_ = 0;
   SweepProgress progress_;

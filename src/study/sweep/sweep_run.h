@@ -10,6 +10,10 @@
 #include "study/sweep/sweep.h"
 #include "study/sweep/sweep_database.h"
 
+namespace hemiola::parts {
+class Registry;
+}
+
 namespace hemiola::study {
 
 struct SweepProgress {
@@ -25,6 +29,7 @@ struct SweepRunOptions {
   bool strict = false;  ///< what a reader ignored or converted makes a point that cannot be run
   const std::atomic<bool>* stop = nullptr;  ///< set from outside; null: never
   Parts* parts = nullptr;  ///< where the points are shared out among processes; null: they are not
+  const parts::Registry* registry = nullptr;  ///< what names mean; null: the built-ins
   /// Told several times a second, in the thread that called.
   std::function<void(const SweepProgress&)> on_progress;
   /// Told what was found beside the results, in the thread that called: the same thing once for

@@ -70,8 +70,9 @@ struct Validator::Case {
   Experiment experiment(const Configuration& configuration) const;
 };
 
-std::optional<Collective> collective_named(const std::string& program, const Settings& parameters) {
-  if (!program::is_built_in(program)) return std::nullopt;
+std::optional<Collective> collective_named(const std::string& program, const Settings& parameters,
+                                           const parts::Registry* parts) {
+  if (!program::is_built_in(program, parts)) return std::nullopt;
   for (const auto& [name, value] : parameters)
     if (name == "collective") return parse_collective(value);
   return parse_collective(program.substr(0, program.find('/')));
@@ -164,7 +165,8 @@ TrivialModel Validator::fit_trivial(const MeasuredTable& table, const Configurat
 }
 
 Collective Validator::collective_of(const Configuration& configuration, const Case& what) {
-  if (const auto named = collective_named(configuration.program, configuration.parameters))
+  if (const auto named =
+          collective_named(configuration.program, configuration.parameters, laboratory_.parts()))
     return *named;
   const std::string key = configuration.program + ' ' + to_text(configuration.parameters);
   auto found = collectives_.find(key);

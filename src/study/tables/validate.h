@@ -62,7 +62,8 @@ struct Validation {
 constexpr const char* kNotReached = "not reached";
 
 /// The collective that a built-in's name says ("all-reduce/ring") or its parameter `collective`.
-std::optional<Collective> collective_named(const std::string& program, const Settings& parameters);
+std::optional<Collective> collective_named(const std::string& program, const Settings& parameters,
+                                           const parts::Registry* parts = nullptr);
 
 using Summaries = std::array<Summary, kRegimes>;
 /// The summary of each regime, over the rows that were simulated.

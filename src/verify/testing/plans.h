@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "hemiola/parts/build_plan.h"
 #include "machine/machine.h"
-#include "plan/build.h"
 #include "plan/template.h"
 #include "plan/testing/small_sizes.h"
 

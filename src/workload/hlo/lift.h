@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "machine/devices/gemm_shape.h"
+#include "hemiola/parts/gemm_shape.h"
 #include "plan/template.h"
 #include "workload/hlo/module.h"
 

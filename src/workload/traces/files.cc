@@ -95,17 +95,19 @@ std::optional<std::vector<int>> ranks_by_content(const std::vector<TraceFile>& f
 }
 
 /// An HLO module is what all ranks do, and a folder of dumps has many.
-bool is_of_one_rank(const TraceFile& file) {
-  return is_per_rank(trace_format(file.start(kTraceStart)));
+bool is_of_one_rank(const TraceFile& file, const parts::Registry* parts) {
+  const TraceReader* const reader = reader_of(file.start(kTraceStart), parts);
+  return reader != nullptr && reader->per_rank;
 }
 
 /// Those of `files` that are traces, in the order of their ranks.
-TraceFiles pick_traces(const std::vector<TraceFile>& files, const std::string& whole) {
+TraceFiles pick_traces(const std::vector<TraceFile>& files, const std::string& whole,
+                       const parts::Registry* parts) {
   TraceFiles found;
   std::vector<TraceFile> traces;
   std::vector<std::string> names;
   for (const TraceFile& file : files) {
-    if (is_of_one_rank(file)) {
+    if (is_of_one_rank(file, parts)) {
       traces.push_back(file);
       names.push_back(file.name);
     } else if (is_group_file(file)) {
@@ -234,17 +236,17 @@ TraceFormat trace_format(std::string_view content) {
   }
 }
 
-TraceFiles find_traces(const std::string& path) {
+TraceFiles find_traces(const std::string& path, const parts::Registry* parts) {
   std::error_code error;
   if (fs::is_directory(path, error)) {
     std::vector<TraceFile> files;
     for (const std::string& file : files_in(path)) files.push_back({file});
-    return pick_traces(files, path);
+    return pick_traces(files, path, parts);
   }
   if (!fs::exists(path, error)) return numbered_traces(path);
   const TraceFile file{path};
   if (is_archive(file.start(kTraceStart))) {
-    TraceFiles found = pick_traces(files_of_archive(path), path);
+    TraceFiles found = pick_traces(files_of_archive(path), path, parts);
     found.name = short_name(path);
     return found;
   }
@@ -256,23 +258,22 @@ TraceFiles find_traces(const std::string& path) {
   return single_trace(file, others);
 }
 
-bool has_traces(const std::string& path) {
+bool has_traces(const std::string& path, const parts::Registry* parts) {
   std::error_code error;
-  const auto is_one = [](const TraceFile& file) {
-    return trace_format(file.start(kTraceStart)) != TraceFormat::unknown;
-  };
   try {
     if (fs::is_directory(path, error)) {
       const std::vector<std::string> files = files_in(path);
-      return std::ranges::any_of(files,
-                                 [](const std::string& file) { return is_of_one_rank({file}); });
+      return std::ranges::any_of(
+          files, [&](const std::string& file) { return is_of_one_rank({file}, parts); });
     }
     if (fs::exists(path, error)) {
       if (!fs::is_regular_file(path, error)) return false;
       const TraceFile file{path};
-      if (!is_archive(file.start(kTraceStart))) return is_one(file);
+      const std::string start = file.start(kTraceStart);
+      if (!is_archive(start)) return reader_of(start, parts) != nullptr;
       const std::vector<TraceFile> members = files_of_archive(path);
-      return std::ranges::any_of(members, is_of_one_rank);
+      return std::ranges::any_of(
+          members, [&](const TraceFile& member) { return is_of_one_rank(member, parts); });
     }
     return !ranked_files(ranked_name(path)).empty();
   } catch (const Failure&) {

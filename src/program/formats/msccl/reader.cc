@@ -467,9 +467,9 @@ Program read_msccl(std::string_view xml, const std::string& file, std::string_vi
 }
 
 FormatReader msccl_reader() {
-  return {"MSCCL algorithms (XML)",
+  return {"msccl", "MSCCL algorithms (XML)",
           [](std::string_view content) { return recognise(content) == Format::msccl_xml; },
-          read_msccl};
+          read_msccl, "microsoft/msccl, the interpreter of algorithms"};
 }
 
 }  // namespace hemiola::program

@@ -232,9 +232,9 @@ Program read_mscclpp(std::string_view json, const std::string& file, std::string
 }
 
 FormatReader mscclpp_reader() {
-  return {"MSCCL++ execution plans (JSON)",
+  return {"mscclpp", "MSCCL++ execution plans (JSON)",
           [](std::string_view content) { return recognise(content) == Format::mscclpp_json; },
-          read_mscclpp};
+          read_mscclpp, "microsoft/mscclpp, the executor of execution plans"};
 }
 
 }  // namespace hemiola::program

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/data_type.h"
+#include "hemiola/types.h"
 
 namespace hemiola::machine {
 

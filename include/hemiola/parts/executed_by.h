@@ -1,11 +1,11 @@
-// What a program takes over from whoever runs it (semantics/executor.h): the FIFOs of connections,
+// What a program takes over from whoever runs it: the FIFOs of connections,
 // and who posts.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "core/units.h"
+#include "hemiola/units.h"
 
 namespace hemiola::program {
 

@@ -1,4 +1,4 @@
-// Small words for writing plans by hand: used by the templates and by tests.
+// Small words for writing plans by hand: used by the built-in algorithms, too.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "plan/plan.h"
+#include "hemiola/parts/plan.h"
 
 namespace hemiola::plan {
 
