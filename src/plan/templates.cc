@@ -133,12 +133,7 @@ Plan made_by(const TemplateInfo& info, const TemplateArguments& arguments) {
   if (info.is_valid) return info.make(arguments);
   const std::string who = "algorithm '" + info.name + "'";
   Plan plan = call_part(who, kOption, [&] { return info.make(arguments); });
-  if (plan.ranks != arguments.ranks || plan.collective != info.collective)
-    throw Failure(who + " made a plan of " + std::string(name_of(plan.collective)) + " on " +
-                      std::to_string(plan.ranks) + " ranks, and was asked for one of " +
-                      std::string(name_of(info.collective)) + " on " +
-                      std::to_string(arguments.ranks),
-                  kOption);
+  expect_asked(who, "plan", plan, arguments.ranks, info.collective, false, kOption);
   validate(plan);
   return plan;
 }

@@ -49,7 +49,9 @@ void print_attribution(std::ostream& out, const sim::Result& result);
 /// Warnings are rendered after it.
 /// `prefix` opens every line: "# " above a table.
 void print_proof(std::ostream& out, const verify::Proof& proof, std::string_view prefix = "# ");
-/// For which sizes the proof holds, and which others were looked at.
+/// For which sizes the proof holds, and which others were looked at: "every legal size from 64 KiB
+/// on; looked at, too: 8 KiB".
+std::string sizes_text(const verify::SizeClass& sizes, const std::vector<Bytes>& beside);
 void print_sizes(std::ostream& out, const verify::SizeClass& sizes,
                  const std::vector<Bytes>& beside, std::string_view prefix = "# ");
 /// What happened when it ran on real data, and where.

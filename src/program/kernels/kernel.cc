@@ -46,13 +46,8 @@ namespace {
 Program made_by(const KernelInfo& info, const KernelArguments& arguments) {
   const std::string who = fmt::format("kernel '{}'", info.name);
   Program program = call_part(who, kOption, [&] { return info.make(arguments); });
-  const bool any = info.collective == Collective::custom;
-  if (program.ranks != arguments.ranks || (!any && program.collective != info.collective))
-    throw Failure(
-        fmt::format("{} made a program of {} on {} ranks, and was asked for one of {} on {}", who,
-                    name_of(program.collective), program.ranks, name_of(info.collective),
-                    arguments.ranks),
-        kOption);
+  expect_asked(who, "program", program, arguments.ranks, info.collective,
+               info.collective == Collective::custom, kOption);
   return program;
 }
 

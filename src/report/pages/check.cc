@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <sstream>
 #include <utility>
 
 #include "report/page.h"
@@ -11,14 +10,9 @@
 namespace hemiola::report {
 namespace {
 
-/// "every legal size from 64 KiB on"
-std::string sizes_text(const Checked& check) {
+std::string holds_for(const Checked& check) {
   if (check.plan) return check.of_elements ? "its own size" : "all sizes";
-  if (!check.sizes) return to_string(check.size);
-  std::ostringstream text;
-  print_sizes(text, *check.sizes, check.beside, "");
-  const std::string line = text.str();  // "sizes: ..."
-  return line.substr(line.find(' ') + 1);
+  return check.sizes ? sizes_text(*check.sizes, check.beside) : to_string(check.size);
 }
 
 page::Table steps_table(const Checked& check) {
@@ -50,7 +44,7 @@ page::Page check_page(const std::string& command, const std::string& machine,
   for (const Checked& check : checks) {
     const verify::Proof& proof = check.proof;
     verdicts.rows.push_back({check.program, check.plan ? "a plan" : to_string(check.size),
-                             std::string(verify::name_of(proof.verdict)), sizes_text(check),
+                             std::string(verify::name_of(proof.verdict)), holds_for(check),
                              proof.counterexample.empty()
                                  ? fmt::format("{}", fmt::join(proof.proven, "; "))
                                  : proof.summary,

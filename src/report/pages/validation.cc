@@ -55,22 +55,6 @@ void add_curves(page::Page& page, const Judgement& judgement) {
   page.blocks.emplace_back(std::move(errors));
 }
 
-page::Table regimes_table(const Judgement& judgement) {
-  page::Table table{
-      .heading = "Errors",
-      .note =
-          "Absolute but for the bias; simulated " + simulated_text(judgement.validation.rows) + ".",
-      .columns = page::columns_of({"regime"}, {"rows", "bias (%)", "median (%)", "worst (%)",
-                                               "geomean (%)", "trivial median (%)"})};
-  for (std::size_t i = 0; i < study::kRegimes; ++i) {
-    if (judgement.summaries[i].n == 0) continue;
-    std::vector<std::string> cells = summary_cells(judgement.summaries[i]);
-    cells.insert(cells.begin(), std::string(name_of(static_cast<study::Regime>(i))));
-    table.rows.push_back(std::move(cells));
-  }
-  return table;
-}
-
 }  // namespace
 
 page::Page validation_page(const std::string& command, const std::vector<Judgement>& judgements,

@@ -50,15 +50,7 @@ void print_validation(std::ostream& out, const Judgement& judgement) {
   printed(validation_table(judgement)).print(out, "  ");
   out << "#\n# errors in %, absolute but for the bias, " << simulated_text(validation.rows) << '\n';
   if (!study::any_simulated(validation.rows)) return;
-  Columns table({kLeft, kRight, kRight, kRight, kRight, kRight, kRight});
-  table.add({"regime", "rows", "bias", "median", "worst", "geomean", "trivial median"});
-  for (std::size_t i = 0; i < study::kRegimes; ++i) {
-    if (judgement.summaries[i].n == 0) continue;
-    std::vector<std::string> cells = summary_cells(judgement.summaries[i]);
-    cells.insert(cells.begin(), std::string(name_of(static_cast<study::Regime>(i))));
-    table.add(std::move(cells));
-  }
-  table.print(out, "# ");
+  printed(regimes_table(judgement), Units::beside).print(out, "# ");
 }
 
 void print_suite(std::ostream& out, const std::vector<Judgement>& judgements,

@@ -246,6 +246,21 @@ std::vector<std::string> summary_cells(const Summary& summary) {
   return cells;
 }
 
+page::Table regimes_table(const Judgement& judgement) {
+  page::Table table{.heading = "Errors",
+                    .note = "In per cent, absolute but for the bias; simulated " +
+                            simulated_text(judgement.validation.rows) + ".",
+                    .columns = page::columns_of({"regime"}, {"rows", "bias", "median", "worst",
+                                                             "geomean", "trivial median"})};
+  for (std::size_t i = 0; i < study::kRegimes; ++i) {
+    if (judgement.summaries[i].n == 0) continue;
+    std::vector<std::string> cells = summary_cells(judgement.summaries[i]);
+    cells.insert(cells.begin(), std::string(name_of(static_cast<Regime>(i))));
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
 page::Table validation_table(const Judgement& judgement) {
   page::Table table{.heading = judgement.name,
                     .columns = {{"size (B)", true},

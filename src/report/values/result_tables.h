@@ -46,6 +46,8 @@ page::Table moved_reasons(const study::ResultChange& change);
 page::Table moved_links(const study::ResultChange& change);
 page::Table moved_counters(const study::ResultChange& change);
 
+/// A row per regime that has rows.
+page::Table regimes_table(const study::Judgement& judgement);
 /// A row per row of the measured table.
 page::Table validation_table(const study::Judgement& judgement);
 /// A row per entry of the suite and regime, then all rows of a kind and way of launching together.

@@ -37,8 +37,8 @@ void CopyEngines::look_up_burst(std::int32_t id, std::int64_t ready) {
     if (!outcome.hit && request.reads_source) missing += device_.lines.size;
   }
   if (device_.sampling != nullptr) {
-    device_.sampling->trains().saw(request.reads_source, found);
-    device_.sampling->saw_packet();
+    device_.sampling->trains.saw(request.reads_source, found);
+    device_.sampling->windows.see_packet();
   }
   if (missing == 0) {
     transport_.answer_at(id, ready);
@@ -95,7 +95,7 @@ void CopyEngines::delivered(const Request& request, std::int64_t now) {
 // How many packets the engine sends next as one request, `offset` bytes into the descriptor.
 std::int64_t CopyEngines::packets_together(const EngineRun& engine, const Descriptor& descriptor,
                                            std::int64_t offset, std::int64_t now) const {
-  if (device_.sampling == nullptr || !device_.sampling->skips(now) ||
+  if (device_.sampling == nullptr || !device_.sampling->windows.skips(now) ||
       !device_.fabric.arbiters.empty())
     return 1;
   if (!descriptor.legs.empty() || descriptor.src.run > 0 || descriptor.dst.run > 0) return 1;
@@ -119,7 +119,7 @@ std::int64_t CopyEngines::begin_train(Request& request, const Server& server, st
   constexpr std::int64_t kInGpus = 6;  // slices and ports, there and back
   const std::int64_t links =
       request.target == request.source ? 0 : std::ssize(device_.fabric.path(request.route).links);
-  device_.sampling->trains().send(packets, request.bytes, descriptor.bytes, kInGpus + 2 * links);
+  device_.sampling->trains.send(packets, request.bytes, descriptor.bytes, kInGpus + 2 * links);
   return departure - train.lag;
 }
 
@@ -130,12 +130,12 @@ void CopyEngines::look_up_train(std::int32_t id, std::int64_t ready) {
   const int rank = request.place();
   const bool read = request.reads_source;
   const std::int64_t from = std::int64_t{request.line} << device_.lines.shift;
-  if (device_.sampling->warms(ready))
+  if (device_.sampling->windows.warms(ready))
     skips_.touch_lines(rank, from, from + request.bytes, !read, -1);
   const bool cached = device_.gpu(rank).l2.exists();
   const std::int64_t lines = (request.bytes + device_.lines.size - 1) / device_.lines.size;
   const BurstLookUps found =
-      cached ? device_.sampling->trains().pass(read, lines) : BurstLookUps{.lines = lines};
+      cached ? device_.sampling->trains.pass(read, lines) : BurstLookUps{.lines = lines};
   const std::int64_t missing = !cached ? request.bytes
                                : read  ? (lines - found.hits) * device_.lines.size
                                        : 0;

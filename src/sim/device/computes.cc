@@ -82,7 +82,7 @@ bool Computes::post_compute(std::int32_t id, const Primitive& primitive, std::in
   step.spent = wave.spent;
   if (++step.posted == group.movers) {
     if (device_.sampling != nullptr && &step == &group.steps.front())
-      device_.sampling->begin_steps(wave.workgroup, now);
+      device_.sampling->steps.begin(wave.workgroup, now);
     const machine::GpuModel& model = device_.model(group.rank);
     step.time = compute_time(model, primitive, primitive.type);
     const program::Op& op = device_.op_of(group, primitive);
@@ -113,7 +113,7 @@ void Computes::start_computes(std::int32_t id, std::int64_t now) {
     step.spent = *until_now;
     std::int64_t end =
         std::max({now + 1, use_matrix_units(group, step.time, now), limit_power(group, step, now)});
-    if (device_.sampling != nullptr) end = device_.sampling->end_of_step(id, now, end);
+    if (device_.sampling != nullptr) end = device_.sampling->steps.end_of(id, now, end);
     step.spent.charge(Reason::compute, end - now);
     transport_.push(end, kComputed, id, 0, device_.wave(group.first_wave).tag);
   }

@@ -33,7 +33,7 @@ class Cores : public Transport {
   const Fold& fold() const { return device_.fold; }
   /// A run takes at least so long, and moves so many bytes.
   void expect(Time least, std::int64_t bytes) {
-    if (device_.sampling != nullptr) device_.sampling->expect(least.fs, bytes);
+    if (device_.sampling != nullptr) device_.sampling->windows.expect(least.fs, bytes);
   }
 
  protected:

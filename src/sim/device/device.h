@@ -45,7 +45,7 @@ struct LineLayout {
   std::int64_t flag_spacing;
 };
 
-class Sampling;
+struct Sampling;
 
 struct Device {
   /// What is given outlives this.

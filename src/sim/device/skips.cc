@@ -23,7 +23,7 @@ constexpr std::int64_t kLongMove = 16 << 10;
 void Skips::find_kind(const Workgroup& group, Step& step) {
   const Primitive& primitive = step.primitive;
   step.kind = -1;
-  step.way = Sampling::kOwn;
+  step.way = sampled::Moves::kOwn;
   constexpr std::int32_t kPrime = 31;
   const auto place = [&](const Span& span) -> std::int32_t {
     if (is_multicast(span.access)) return 1;
@@ -40,25 +40,25 @@ void Skips::find_kind(const Workgroup& group, Step& step) {
       if (is_packet(span.access)) return;  // others wait for what is in the data
       if (is_multicast(span.access) || span.rank != group.rank) {
         const std::int32_t way = way_of(group.rank, span, at == 3);
-        step.way = remote && way != step.way ? Sampling::kEverywhere : way;
+        step.way = remote && way != step.way ? sampled::Moves::kEverywhere : way;
         remote = true;
       }
       kind[index(at)] = (kind[index(at)] * kPrime + place(span)) & 0xFFFFFF;
     }
   }
-  step.kind = device_.sampling->number_of(kind, remote);
+  step.kind = device_.sampling->moves.number_of(kind, remote);
 }
 
 // Loads come over the last link of their way, stores go over the first: of several, any one stands
 // for all of them.
 std::int32_t Skips::way_of(int rank, const Span& span, bool write) {
-  if (is_multicast(span.access)) return Sampling::kEverywhere;
+  if (is_multicast(span.access)) return sampled::Moves::kEverywhere;
   const machine::Routes& routes =
       write ? device_.machine.routes(rank, span.rank) : device_.machine.routes(span.rank, rank);
   machine::LinkId least = INT32_MAX;
   for (std::int32_t p = 0; p < routes.count; ++p)
     least = std::min(least, write ? routes.path(p).front() : routes.path(p).back());
-  return device_.sampling->way_over(rank, least);
+  return device_.sampling->moves.way_over(rank, least);
 }
 
 // Data bytes of a wavefront in `batches` of them, from `from` on.
@@ -77,7 +77,7 @@ std::int64_t Skips::bytes_of_batches(const Workgroup& group, const Step& step, s
 bool Skips::sample_batch(std::int32_t id, const Step& step, std::int64_t now) {
   Wave& wave = device_.wave(id);
   const Workgroup& group = device_.group(wave.workgroup);
-  const Sampling::Mover mover{id, wave.workgroup, group.rank, step.kind, step.way};
+  const sampled::Mover mover{id, wave.workgroup, group.rank, step.kind, step.way};
   if (wave.step == 0 && wave.next < step.primitive.bytes) {
     const std::int64_t hold = device_.sampling->hold(mover, now);
     if (hold > now) {
@@ -88,54 +88,54 @@ bool Skips::sample_batch(std::int32_t id, const Step& step, std::int64_t now) {
     }
   }
   std::int32_t left = -1;  // where it has moved until now
-  if (wave.step == 5) device_.sampling->charge(id, now, wave.spent);
+  if (wave.step == 5) device_.sampling->moves.charge(id, now, wave.spent);
   if (wave.step == 3 || wave.step == 5) {
-    left = device_.sampling->place_of(id);
-    device_.sampling->end_batch(id, now, wave.spent);
+    left = device_.sampling->moves.place_of(id);
+    device_.sampling->moves.end_batch(id, now, wave.spent);
   }
   bool skipped = false;
   if (wave.next < step.primitive.bytes) {
-    skipped = device_.sampling->skips(now) && skip_batches(mover, step, now);
+    skipped = device_.sampling->windows.skips(now) && skip_batches(mover, step, now);
     if (!skipped)
-      device_.sampling->begin_batch(mover, now, bytes_of_batches(group, step, wave.next, 1),
-                                    wave.spent);
+      device_.sampling->moves.begin_batch(mover, now, bytes_of_batches(group, step, wave.next, 1),
+                                          wave.spent);
   }
-  const std::int32_t place = device_.sampling->place_of(mover);
+  const std::int32_t place = device_.sampling->moves.place_of(mover);
   look_for_naps(place, now);
-  look_for_naps(Sampling::free_place(group.rank), now);
+  look_for_naps(sampled::Moves::free_place(group.rank), now);
   if (left >= 0 && left != place) look_for_naps(left, now);
   return skipped;
 }
 
 // Somebody has come or gone: those that pass over may be through at another time.
 void Skips::look_for_naps(std::int32_t place, std::int64_t now) {
-  const std::int64_t time = device_.sampling->next_wake(place, now);
+  const std::int64_t time = device_.sampling->moves.next_wake(place, now);
   if (time != INT64_MAX) transport_.push(time, kNap, place);
 }
 
 void Skips::wake_naps(std::int32_t place, std::int64_t now) {
-  for (std::int32_t wave = 0; (wave = device_.sampling->woken(place, now)) >= 0;)
+  for (std::int32_t wave = 0; (wave = device_.sampling->moves.woken(place, now)) >= 0;)
     wavefronts_.run_wave(wave, now);
   look_for_naps(place, now);
 }
 
-bool Skips::skip_batches(const Sampling::Mover& mover, const Step& step, std::int64_t now) {
+bool Skips::skip_batches(const sampled::Mover& mover, const Step& step, std::int64_t now) {
   Wave& wave = device_.wave(mover.wave);
   const Workgroup& group = device_.group(wave.workgroup);
   const Primitive& primitive = step.primitive;
   const std::int64_t stride = step.grain.group * wavefronts_.unroll(group);
   const std::int64_t left = (primitive.bytes - wave.next + stride - 1) / stride;
-  if (!device_.sampling->knows(mover)) {
+  if (!device_.sampling->moves.knows(mover)) {
     if (bytes_of_batches(group, step, wave.next, left) >= kLongMove)
-      device_.sampling->end_skip(now);
+      device_.sampling->windows.end_skip(now);
     return false;
   }
   const auto time_of = [&](std::int64_t bytes) {
-    return device_.sampling->move_time(mover, bytes);
+    return device_.sampling->moves.move_time(mover, bytes);
   };
   const std::int64_t each = time_of(step.grain.wave * wavefronts_.unroll(group));
   const std::int64_t most =
-      std::min(device_.sampling->skip_end() - now, device_.sampling->longest());
+      std::min(device_.sampling->windows.skip_end() - now, device_.sampling->windows.longest());
   const std::int64_t batches = std::clamp<std::int64_t>((most + each - 1) / each, 1, left);
   const std::int64_t bytes = bytes_of_batches(group, step, wave.next, batches);
   struct Side {
@@ -147,7 +147,7 @@ bool Skips::skip_batches(const Sampling::Mover& mover, const Step& step, std::in
   for (const Span& span : primitive.src) sides.push_back({&span, false});
   for (const Span& span : primitive.dst) sides.push_back({&span, true});
   for (std::int64_t b = 0; b < batches; ++b) {
-    const bool warms = device_.sampling->warms(now + b * each);
+    const bool warms = device_.sampling->windows.warms(now + b * each);
     for (std::int64_t u = 0; u < wavefronts_.unroll(group); ++u) {
       const std::int64_t begin = wave.next + b * stride + u * step.grain.group;
       const std::int64_t end = std::min(begin + step.grain.wave, primitive.bytes);
@@ -159,9 +159,9 @@ bool Skips::skip_batches(const Sampling::Mover& mover, const Step& step, std::in
   wave.next += batches * stride;
   wave.step = 5;
   wave.waiting = Waiting::stores;
-  device_.sampling->skip_batches(mover, now, bytes);
+  device_.sampling->moves.skip_batches(mover, now, bytes);
   for (const Side& side : sides) leave_out(group.rank, *side.span, side.write, side.left_out);
-  device_.sampling->leave_nothing_to_drain(wave.workgroup);
+  device_.sampling->pauses.leave_nothing_to_drain(wave.workgroup);
   return true;
 }
 
@@ -196,7 +196,7 @@ void Skips::leave_out(int rank, const Span& span, bool write, const LeftOut& req
   const std::int64_t count = requests.count(), bytes = requests.bytes;
   const bool group = is_multicast(span.access), remote = group || span.rank != rank;
   counters.moved += bytes;
-  device_.sampling->leave_out(bytes);
+  device_.sampling->left_out += bytes;
   (write ? counters.stores : counters.loads) += count;
   if (group) {
     const auto members = std::ssize(device_.program.groups()[index(span.group)]);
@@ -225,13 +225,13 @@ void Skips::leave_out(int rank, const Span& span, bool write, const LeftOut& req
 bool Skips::skip_loads(std::int32_t id, const Step& step, std::int64_t now) {
   const Wave& wave = device_.wave(id);
   const Workgroup& group = device_.group(wave.workgroup);
-  if (step.kind < 0 || !device_.sampling->skips(now) ||
-      !device_.sampling->steps(wave.workgroup).known())
+  if (step.kind < 0 || !device_.sampling->windows.skips(now) ||
+      !device_.sampling->steps.pace(wave.workgroup).known())
     return false;
   const Primitive& primitive = step.primitive;
   const Granularity grain = step.grain;
   LeftOut left_out;
-  const bool warms = device_.sampling->warms(now);
+  const bool warms = device_.sampling->windows.warms(now);
   for (std::int64_t begin = wave.index * grain.wave; begin < primitive.bytes;
        begin += grain.group) {
     const std::int64_t end = std::min(begin + grain.wave, primitive.bytes);
@@ -300,7 +300,7 @@ void Skips::sample(std::int64_t now) {
   const Counters counted = device_.tallies.counters();
   device_.sampling->advance(now, counted.moved,
                             (counted.l2_hits + counted.l2_misses) / device_.fold.period);
-  if (dozing_.empty() || device_.sampling->skips(now)) return;
+  if (dozing_.empty() || device_.sampling->windows.skips(now)) return;
   for (const std::int32_t id : std::exchange(dozing_, {})) {
     Doze& doze = device_.wave(id).doze;
     doze.listed = false;
@@ -321,12 +321,12 @@ std::int64_t Skips::estimate_hops(const Counters& counted) const {
   constexpr std::int64_t kHopsOfPoll = 5;
   return std::llround(static_cast<double>(counted.hops) /
                       device_.sampling->share_of_lines(counted.moved)) +
-         device_.sampling->trains().hops() + kHopsOfPoll * polls_passed_;
+         device_.sampling->trains.hops() + kHopsOfPoll * polls_passed_;
 }
 
 void Skips::count_left_out(const Counters& counted, Result& result) const {
   scale_caches(result, device_.sampling->share_of_lines(counted.moved));
-  const BurstLookUps& passed = device_.sampling->trains().passed();
+  const BurstLookUps& passed = device_.sampling->trains.passed();
   for (const char* reads : {"requests.polls", "reads.flag.cu", "reads.poll.cu", "reads.flag.l2",
                             "reads.poll.l2", "l2.hits"})
     result.counters[reads] += polls_passed_;
@@ -337,7 +337,7 @@ void Skips::count_left_out(const Counters& counted, Result& result) const {
 }
 
 std::int64_t Skips::estimate(std::int64_t time) const {
-  return device_.sampling == nullptr ? time : device_.sampling->estimate(time);
+  return device_.sampling == nullptr ? time : device_.sampling->windows.estimate(time);
 }
 
 // An attribution is made to sum to the estimate: what depends on lines gives or takes, in

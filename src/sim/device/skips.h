@@ -46,7 +46,7 @@ class Skips {
   std::int32_t way_of(int rank, const program::Span& span, bool write);
   std::int64_t bytes_of_batches(const Workgroup& group, const Step& step, std::int64_t from,
                                 std::int64_t batches) const;
-  bool skip_batches(const Sampling::Mover& mover, const Step& step, std::int64_t now);
+  bool skip_batches(const sampled::Mover& mover, const Step& step, std::int64_t now);
   void look_for_naps(std::int32_t place, std::int64_t now);
   void leave_out(int rank, const program::Span& span, bool write, const LeftOut& requests);
   void pass_over(const program::Span& span, std::int64_t begin, std::int64_t end, bool write,

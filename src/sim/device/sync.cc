@@ -41,11 +41,11 @@ bool Sync::waits_for_stores(std::int32_t id, std::int64_t now) {
   if (!issue_.drained(wave)) {
     wave.waiting = Waiting::drain;
     device_.group(wave.workgroup).draining = id;
-    if (device_.sampling != nullptr) device_.sampling->begin_drain(wave.workgroup, now);
+    if (device_.sampling != nullptr) device_.sampling->pauses.begin_drain(wave.workgroup, now);
     return true;
   }
   const std::int64_t time =
-      device_.sampling == nullptr ? 0 : device_.sampling->end_drain(wave.workgroup, now);
+      device_.sampling == nullptr ? 0 : device_.sampling->pauses.end_drain(wave.workgroup, now);
   if (time == 0) return false;
   wave.waiting = Waiting::stores;
   wave.spent.charge(Reason::link, time);
@@ -84,7 +84,7 @@ bool Sync::start_wait(std::int32_t id, const Step& step, std::int64_t now) {
   if (wave.step == 1) return false;
   wave.step = 1;
   const Primitive& primitive = step.primitive;
-  if (device_.sampling != nullptr) device_.sampling->wait(wave.workgroup);
+  if (device_.sampling != nullptr) device_.sampling->pauses.wait(wave.workgroup);
   wave.watched.clear();
   for (std::size_t s = 0; s < primitive.semaphores.size(); ++s) {
     wave.watched.push_back(

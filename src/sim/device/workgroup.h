@@ -71,7 +71,7 @@ struct Step {  ///< a primitive that some wavefront has not passed yet
   std::int32_t left = 0;                   ///< of them, that have not passed it
   std::int32_t arrived = 0;                ///< sync
   Granularity grain;                       ///< move
-  std::int32_t way = 0;                    ///< move, sampled: Sampling::Mover::way
+  std::int32_t way = 0;                    ///< move, sampled: sampled::Mover::way
   std::int32_t kind = -1;                  ///< move, sampled: of which kind; -1: never skipped
   std::int64_t begin = -1;
   FlowEnds flow{};  ///< of a trace

@@ -45,7 +45,8 @@ Line::Line(const machine::Machine& machine, const program::Bound& program, const
     const machine::GpuModel& model = machine.model(0);
     device_.sampling = std::make_unique<Sampling>(index(device_.fold.period), device_.groups.size(),
                                                   device_.waves.size());
-    device_.sampling->set_caches((model.l2_size + model.msc_size).count / device_.lines.size);
+    device_.sampling->windows.set_caches((model.l2_size + model.msc_size).count /
+                                         device_.lines.size);
   }
   if (options.record != nullptr) recorder_.start_recording();
   if (options.replay != nullptr) replayer_.start_replay();
@@ -262,7 +263,7 @@ int Line::rank_of(EventKind kind, std::int32_t a) const {
     case kPosted:
       return device_.group(a).rank;
     case kNap:
-      return Sampling::rank_of(a);
+      return sampled::Moves::rank_of(a);
     case kProxy:
       return device_.descriptors[index(a)].rank;
     case kRetry:

@@ -32,21 +32,37 @@ class Moves {
         std::size_t waves);
   Moves(const Moves&) = delete;
 
-  // As Sampling.
+  /// A number for a kind of move; from 0. `remote`: it reads or writes what is others'.
   std::int32_t number_of(const MoveKind& kind, bool remote);
+  /// What moves of a rank share that go over this link first, or come over it last: a number for
+  /// Mover::way. Moves of own memory have kOwn, those that go everywhere kEverywhere.
   std::int32_t way_over(int rank, std::int32_t link);
+
   void begin_batch(const Mover& mover, std::int64_t now, std::int64_t bytes,
                    const LatencyBreakdown& spent);
+  /// At the end of one, or of several that were passed over.
   void end_batch(std::int32_t wave, std::int64_t now, const LatencyBreakdown& spent);
+  /// Whether windows have shown such moves, or others that share what limits them.
   bool knows(const Mover& mover) const;
+  /// What `bytes` take if nobody comes or goes, fs.
   std::int64_t move_time(const Mover& mover, std::int64_t bytes) const;
+  /// A wavefront passes over `bytes` from `now` on: until woken() says so.
   void skip_batches(const Mover& mover, std::int64_t now, std::int64_t bytes);
+  /// What it has waited for meanwhile.
   void charge(std::int32_t wave, std::int64_t now, LatencyBreakdown& spent) const;
+
+  // Those that pass over share what limits them with those that are simulated, so when they are
+  // through changes as others come and go. A place: movers of a rank that share it.
   std::int32_t place_of(const Mover& mover) const { return kPlaces * mover.rank + mover.way; }
+  /// Where the wavefront's batch is, or was.
   std::int32_t place_of(std::int32_t wave) const { return place_of(waves_[at(wave)].mover); }
+  /// Where those of the rank pass over that nothing limits together.
   static std::int32_t free_place(std::int32_t rank) { return kPlaces * rank + kFree; }
   static std::int32_t rank_of(std::int32_t place) { return place / kPlaces; }
+  /// When woken() is to be asked next, if that is earlier than what it has said before, or that
+  /// is over; else INT64_MAX.
   std::int64_t next_wake(std::int32_t place, std::int64_t now);
+  /// Somebody who is through, or -1.
   std::int32_t woken(std::int32_t place, std::int64_t now);
   const RankMovers& movers(std::int32_t rank) const { return movers_[at(rank)]; }
 

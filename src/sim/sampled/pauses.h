@@ -30,11 +30,15 @@ class Pauses {
   void begin_batch(std::int32_t group) { ++groups_[at(group)].moving; }
   void end_batch(std::int32_t group, std::int64_t now);
 
-  // As Sampling.
+  // Stores of a workgroup that a release waits for.
   void begin_drain(std::int32_t group, std::int64_t now);
+  /// Nothing is left to wait for. How long the wavefront goes on waiting, for what was passed over,
+  /// fs.
   std::int64_t end_drain(std::int32_t group, std::int64_t now);
   void leave_nothing_to_drain(std::int32_t group) { groups_[at(group)].passed = true; }
+  /// The workgroup waits for flags.
   void wait(std::int32_t group) { groups_[at(group)].waited = groups_[at(group)].ended >= 0; }
+  /// As Sampling::hold().
   std::int64_t hold(std::int32_t group, std::int64_t now, bool products, const RankMovers& movers);
 
   std::int64_t least() const { return least_; }      ///< fs: a quarter of them are shorter

@@ -23,7 +23,7 @@ class Steps {
   bool in_window() const { return window_steppers_ > 0; }
   bool lacks_firsts() const { return window_firsts_ < window_steppers_; }
 
-  // As Sampling.
+  /// All operands of a step are posted, and no other is under way.
   void begin(std::int32_t group, std::int64_t now) { groups_[at(group)].posted = now; }
   /// The time since the step before, in a window; else -1.
   std::int64_t end(std::int32_t group, std::int64_t now, bool others_under_way) {
@@ -42,6 +42,7 @@ class Steps {
     return now - last;
   }
   const Pace& pace(std::int32_t group) const { return groups_[at(group)].pace; }
+  /// When a step ends that would end at `end`: no sooner than at the pace of steps.
   std::int64_t end_of(std::int32_t group, std::int64_t now, std::int64_t end) {
     Group& steps = groups_[at(group)];
     if (windows_.skips(now) && steps.pace.known())

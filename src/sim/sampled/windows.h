@@ -16,8 +16,10 @@ struct Cycle {
 /// When a run settles, when it measures a window, and when it skips.
 class Windows {
  public:
-  /// As Sampling.
+  /// The run takes at least so long, fs, and moves so many bytes: says how long windows and skips
+  /// are.
   void expect(std::int64_t least, std::int64_t bytes);
+  /// A GPU's caches hold so many lines: what a skip leaves in them.
   void set_caches(std::int64_t lines) { cache_lines_ = lines; }
 
   /// What is due at `now`: a window begins, or it may end. `napping`: somebody still passes over.
@@ -27,11 +29,15 @@ class Windows {
   /// Whether the window is over: a skip can follow. `shown`: it has what it is to show.
   bool ends(std::int64_t now, const Cycle& cycle, bool shown);
   void begin_skip(std::int64_t now, std::int64_t lookups);
+  /// Something begins that no window has shown: the skip ends.
   void end_skip(std::int64_t now);
 
   bool skips(std::int64_t now) const { return now >= skip_from_ && now < skip_to_; }
   std::int64_t skip_end() const { return skip_to_; }
+  /// Whether what is passed over then should leave its lines in the caches: they may still be there
+  /// when lines are simulated again.
   bool warms(std::int64_t time) const { return time >= warm_from_; }
+  /// The longest that anybody may pass over at once, fs: a skip can be ended before its time.
   std::int64_t longest() const { return longest_; }
   bool measures() const { return phase_ == Phase::measuring; }
   std::int64_t from() const { return from_; }  ///< of the present or last window
@@ -53,6 +59,7 @@ class Windows {
   /// `saved`: fs, by what was too fast.
   void end_gap(std::int64_t now, std::int64_t saved);
   double gap_time() const;  ///< of all, fs
+  /// The estimate of the instant `time` of the simulation, fs.
   std::int64_t estimate(std::int64_t time) const;
   std::int64_t bound() const { return bound_; }
 
