@@ -11,15 +11,14 @@
 namespace hemiola::workload {
 
 /// Calls visit(before, node) for all that nodes wait for: what they depend on, and on a stream in
-/// order the node before. `assumed`: also where a reader takes that order for granted.
+/// order the node before.
 template <class Visit>
-void each_wait(const Workload& workload, const Trace& trace, bool assumed, const Visit& visit) {
+void each_wait(const Workload& workload, const Trace& trace, const Visit& visit) {
   std::vector<std::uint32_t> last(workload.streams.size(), kNoNode);
   for (std::uint32_t n = 0; n < trace.nodes.size(); ++n) {
     const Node& node = trace.nodes[n];
     for (const std::uint32_t before : trace.dependencies_of(node)) visit(before, n);
-    const Stream& stream = workload.streams[node.stream];
-    if (!stream.in_order || (stream.assumed && !assumed)) continue;
+    if (!workload.streams[node.stream].in_order) continue;
     if (last[node.stream] != kNoNode) visit(last[node.stream], n);
     last[node.stream] = n;
   }

@@ -293,9 +293,9 @@ std::vector<BadInput> other_format_rows() {
       {"chakra_program", kCheck, chakra, 2, {"Chakra execution trace", "'hemiola run' takes it"}},
       {"chakra_machine", kMachine, chakra, 2, {"Chakra execution trace"}},
       {"kineto_program", kCheck, kineto, 2, {"Kineto trace", "'hemiola run' takes it"}},
-      {"astra_network_program", kCheck, network, 2, {"ASTRA-sim network", "--astra"}},
+      {"astra_network_program", kCheck, network, 2, {"ASTRA-sim network", "--machine"}},
       {"astra_network_machine", kMachine, network, 2, {"ASTRA-sim network"}},
-      {"astra_system_program", kCheck, system, 2, {"ASTRA-sim system", "--astra"}},
+      {"astra_system_program", kCheck, system, 2, {"ASTRA-sim system", "--machine"}},
       {"astra_system_machine", kMachine, system, 2, {"ASTRA-sim system"}},
   };
 }

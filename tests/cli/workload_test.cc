@@ -1,4 +1,4 @@
-// hemiola workload, run of traces and of ASTRA-sim's inputs, as a user types them.
+// hemiola workload and run of traces, as a user types them.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -221,16 +221,6 @@ TEST(Workload, options_that_would_do_nothing_are_refused) {
   refusal("run t.0.et --machine dgx-h100 --no-check", "--no-check: error:");
   refusal("run all-reduce/ring --machine dgx-h100 --size 4KiB --without messages",
           "--without: error: is of workloads");
-}
-
-TEST(Workload, inputs_of_astra_sim_say_what_is_missing) {
-  const Workplace place;
-  const Outcome run = place.run("run --astra system=system.json");
-  EXPECT_EQ(run.code, 2);
-  EXPECT_NE(run.err.find("no workload is given"), std::string::npos) << run.err;
-  const Outcome other = place.run("run --astra workload=x sistem=y");
-  EXPECT_EQ(other.code, 2);
-  EXPECT_NE(other.err.find("'sistem' is no input of ASTRA-sim"), std::string::npos) << other.err;
 }
 
 }  // namespace

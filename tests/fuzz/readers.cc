@@ -41,7 +41,6 @@
 #include "study/tables/measured.h"
 #include "study/tables/suite.h"
 #include "tune/database.h"
-#include "workload/astra/configuration.h"
 #include "workload/costs/collective_rules.h"
 #include "workload/hlo/lift.h"
 #include "workload/iteration/iteration_table.h"
@@ -345,17 +344,6 @@ constexpr Reader kReaders[] = {
     {"collectives", [](std::string_view text) { workload::parse_collective_rules(text, kName); }},
     {"model", [](std::string_view text) { workload::parse_model(text, kName); }},
     {"iterations", [](std::string_view text) { workload::read_iterations(text, kName); }},
-    {"astra-system",
-     [](std::string_view text) {
-       Diagnostics notices;
-       workload::read_astra_system(text, kName, notices);
-     }},
-    {"astra-network", [](std::string_view text) { workload::read_astra_network(text, kName); }},
-    {"astra-memory",
-     [](std::string_view text) {
-       Diagnostics notices;
-       workload::read_astra_memory(text, kName, notices);
-     }},
 };
 
 }  // namespace

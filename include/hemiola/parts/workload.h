@@ -155,8 +155,6 @@ struct Stream {
   /// Nodes run in their order, one after the other, as on a CUDA stream. Otherwise one after the
   /// other, whichever is ready first.
   bool in_order = true;
-  /// A reader takes the order for granted, and the trace does not say it.
-  bool assumed = false;
 };
 
 /// Ranks that do the same, each with the ranks of its own groups.

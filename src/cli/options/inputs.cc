@@ -43,7 +43,7 @@ void reject_other_formats(const std::string& file, const Session& session) {
       break;
     case Format::astra_network:
     case Format::astra_system:
-      hint = "'hemiola run --astra workload=PREFIX system=FILE network=FILE' takes it";
+      hint = "machines are given with --machine: 'switch:8 --set link.*.latency=500ns' is one";
       break;
     case Format::simai_configuration:
       hint =

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "cli/cli.h"
-#include "cli/verbs/astra.h"
 #include "cli/verbs/network.h"
 #include "cli/verbs/run_program.h"
 #include "core/expansion.h"
@@ -53,9 +52,6 @@ void add_options(CLI::App& verb, RunOptions& options, Session& /*session*/) {
   add("--record-at", options.record_at,
       "ingress of that GPU (else it is), or the port of whoever sends", "ingress|port");
   add_iteration_options(verb, options.iteration);
-  verb.add_option("--astra", options.astra,
-                  "inputs of ASTRA-sim 2.x: its own model, and ours beside it (docs/astra.md)")
-      ->type_name("workload=PREFIX system=FILE network=FILE [memory=FILE] [groups=FILE] ...");
   add("--network", options.network,
       "the messages of a plan over ns-3's network (docs/ns3.md), lossless or with queues",
       "ns-3[:QUEUE,ack]");
@@ -90,19 +86,12 @@ void refuse_options_of_engines(const Session& session) {
       "--job FILE writes its launches as a job, which takes it");
 }
 
-/// What shares an iteration out among processes.
-const std::vector<const char*>& sharing_options() {
-  static const std::vector<const char*> all{"--parts", "--slurm", "--slurm-script",
-                                            "--slurm-option"};
-  return all;
-}
-
 void refuse_options_of_workloads(const Session& session) {
-  std::vector<const char*> all{"--detail",  "--collectives", "--compute",       "--scale-compute",
-                               "--without", "--job",         "--no-contention", "--lenient",
-                               "--groups",  "--replicate",   "--call-sizes"};
-  all.insert(all.end(), sharing_options().begin(), sharing_options().end());
-  refuse_typed(session, all, "is of workloads, and this is a program", "docs/workloads.md");
+  refuse_typed(session,
+               {"--detail", "--collectives", "--compute", "--scale-compute", "--without", "--job",
+                "--no-contention", "--lenient", "--groups", "--replicate", "--call-sizes",
+                "--parts", "--slurm", "--slurm-script", "--slurm-option"},
+               "is of workloads, and this is a program", "docs/workloads.md");
 }
 
 /// Whether it can only be meant as a trace: what is wrong with it the reader of traces says.
@@ -138,17 +127,6 @@ ExitCode run_trace(const RunOptions& options, Session& session) {
       options.machine, iteration_options(options, session), session);
 }
 
-ExitCode run_astra(const RunOptions& options, Session& session) {
-  IterationOptions iteration = iteration_options(options, session);
-  const bool only = iteration.words.engine == "astra";
-  if (only) iteration.words.engine = "fluid";
-  return run_astra_verb({.files = options.astra,
-                         .workload = options.program.program,
-                         .lenient = options.lenient,
-                         .only = only},
-                        options.machine, iteration, session);
-}
-
 ExitCode run_network(const RunOptions& options, Session& session) {
   refuse_typed(
       session,
@@ -160,13 +138,9 @@ ExitCode run_network(const RunOptions& options, Session& session) {
 }
 
 ExitCode run(const RunOptions& options, Session& session) {
-  const bool astra = !options.astra.empty() || options.engine.engine == "astra";
-  if (astra || is_meant_as_trace(options.program.program, session)) {
+  if (is_meant_as_trace(options.program.program, session)) {
     refuse_options_of_engines(session);
-    if (!astra) return run_trace(options, session);
-    refuse_typed(session, sharing_options(), "is of our own model's runs",
-                 "give the trace without --astra");
-    return run_astra(options, session);
+    return run_trace(options, session);
   }
   refuse_options_of_workloads(session);
   refuse_binary(options.program.program);

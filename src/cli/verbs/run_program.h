@@ -26,7 +26,6 @@ struct RunOptions {
   bool lenient = false;
   std::optional<int> replicate;
   std::string groups, call_sizes;
-  std::vector<std::string> astra;
   std::string network;
 };
 

@@ -24,7 +24,7 @@ constexpr std::int64_t kAttentionPermille = 620;
 /// training (docs/fidelity.md).
 constexpr std::int64_t kKernelPermille = 800;
 
-std::string_view words_of(const LaunchKind& kind, const Workload& workload) {
+std::string_view call_noun(const LaunchKind& kind, const Workload& workload) {
   if (kind.kind != NodeKind::collective) return "message";
   return name_of(workload.collectives[index(kind.work)].kind);
 }
@@ -264,7 +264,7 @@ LaunchPrograms::Made LaunchPrograms::call(const LaunchKind& kind, std::int64_t b
   } catch (const Failure& failure) {
     const Diagnostic& first = failure.diagnostics().items().front();
     throw Failure(fmt::format("a {} of {} B in groups of {} ranks cannot be run: {}",
-                              words_of(kind, workload_), bytes, group.size(), first.message),
+                              call_noun(kind, workload_), bytes, group.size(), first.message),
                   {.file = workload_.source}, first.hint);
   }
   return known;

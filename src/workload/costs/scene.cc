@@ -38,7 +38,7 @@ std::vector<int> stand_for(const std::vector<int>& group, int rank) {
 }
 
 /// All that its program depends on.
-std::string words_of(const Compute& one) {
+std::string key_text(const Compute& one) {
   const machine::GemmShape& product = one.product;
   switch (one.kind) {
     case Compute::Kind::product:
@@ -124,7 +124,7 @@ std::string Scenes::key_of(const Scene& scene) {
     if (part.is_any_kernel) {
       key += "any kernel";
     } else if (is_kernel(part.kind.kind)) {
-      key += words_of(workload_.computes[index(part.kind.work)]);
+      key += key_text(workload_.computes[index(part.kind.work)]);
     } else if (part.kind.kind == NodeKind::receive) {
       key += fmt::format("copy of {} B", part.bytes);
     } else {
@@ -134,7 +134,7 @@ std::string Scenes::key_of(const Scene& scene) {
                          name_of(type), part.bytes);
       if (has_product(workload_, part.kind.kind, part.kind.work))
         key += " with " +
-               words_of(
+               key_text(
                    workload_.computes[index(workload_.collectives[index(part.kind.work)].product)]);
     }
     if (is_uneven(workload_, part.kind.kind, part.kind.work)) {

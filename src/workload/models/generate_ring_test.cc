@@ -9,7 +9,6 @@
 #include "workload/iteration/iteration.h"
 #include "workload/iteration/job_text.h"
 #include "workload/scheduler/fold.h"
-#include "workload/testing/astra.h"
 #include "workload/testing/models.h"
 #include "workload/testing/schedule.h"
 #include "workload/testing/traces.h"
@@ -287,21 +286,6 @@ TEST(RingAttention, IsNearTheLinkedJob) {
   job.options.engine = sim::Engine::fluid;
   const Time linked = study::run_job(laboratory, job).result.time;
   EXPECT_NEAR(outcome.result.time.us() / linked.us(), 1, 0.05);
-}
-
-TEST(RingAttention, GoesRoundInAstraSimToo) {
-  // Of messages alone, one after the other: kernels take no time.
-  MakeRequest request = ring_of(4);
-  request.phase = Phase::prefill;
-  Workload workload = make_workload(request);
-  for (Compute& compute : workload.computes) compute = {.flop = 1};
-  const AstraResult result = run_astra(workload, hemiola::test::astra_ring(4));
-  const std::int64_t hops = 3 * 3 * kRingLayers;
-  const std::int64_t message = block_of(4) / 3 / kRingLayers;
-  EXPECT_EQ(result.messages, 4 * hops);
-  EXPECT_NEAR(static_cast<double>(result.time_ns),
-              static_cast<double>(hops * hemiola::test::astra_link_ns(message)),
-              0.05 * static_cast<double>(result.time_ns));
 }
 
 TEST(RingAttention, WhatHasNoRingIsRefused) {

@@ -111,7 +111,7 @@ class Scheduler {
     one.left = static_cast<std::int64_t>(nodes.size());
     one.open.resize(nodes.size());
     one.followers = followers_of(
-        nodes.size(), [&](const auto& visit) { each_wait(workload_, *one.trace, true, visit); });
+        nodes.size(), [&](const auto& visit) { each_wait(workload_, *one.trace, visit); });
     for (const std::uint32_t n : one.followers.nodes) ++one.open[n];
   }
 

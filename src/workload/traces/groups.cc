@@ -391,10 +391,7 @@ std::optional<int> ProcessGroups::other_of_pair(std::string_view name,
 
 std::uint16_t ProcessGroups::stream(std::int32_t family) {
   std::optional<std::uint16_t>& known = streams_[index(family)];
-  if (!known) {
-    known = builder_.stream("group " + builder_.workload().families[index(family)].name);
-    builder_.workload().streams[*known].assumed = true;  // a trace file says nothing of streams
-  }
+  if (!known) known = builder_.stream("group " + builder_.workload().families[index(family)].name);
   return *known;
 }
 
