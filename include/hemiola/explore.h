@@ -102,69 +102,6 @@ struct ExploredScenario {
 Exploration explore_operator(const Machine& machine, const OverlapOperator& op,
                              const ExploreOptions& options = {}, const Watch& watch = {});
 
-/// A block of a transformer under tensor and sequence parallelism, with sizes over all ranks: rows
-/// are gathered, multiplied, go through what is local, are multiplied again and scattered.
-struct TransformerBlock {
-  std::string kind;  ///< "mlp", "attention"
-  std::int64_t tokens = 0, hidden = 0;
-  std::int64_t intermediate = 0;  ///< of an MLP
-  bool gated = true;              ///< of an MLP: SwiGLU; else GELU
-  /// Of attention; kv_heads 0: as many as heads.
-  std::int64_t heads = 0, kv_heads = 0, head_dim = 128;
-  std::int64_t sequences = 1;  ///< of attention: that the tokens belong to, equally long
-  bool causal = true;          ///< of attention
-  DataType type = DataType::bfloat16;
-};
-
-/// Operators one after the other.
-struct OperatorsTime {
-  struct Part {
-    std::string name;     ///< "up"
-    std::string program;  ///< what runs it
-    Time alone{};
-  };
-  Time time{};  ///< of all
-  std::vector<Part> parts;
-  std::optional<Time> confirmed{};  ///< by the engine `sampled`
-  std::string job;                  ///< the text of a job file that runs them
-};
-
-/// Steps of rows or sequences that flow through the block without a barrier between operators.
-struct ExploredChain {
-  std::string text;  ///< "hetero, 8 steps, push and push by copy engines, tiles 256x128, 128x128"
-  std::int64_t degree = 0;
-  bool hetero = false;
-  std::string program;  ///< with `parameters` a Program
-  Settings parameters;
-  Time time{}, fluid{};
-  std::optional<Time> confirmed{};
-  double speedup = 0;  ///< over serial, by the same engine
-  Bytes buffers{}, extra_traffic{};
-  /// Where it was looked at: decomposition (pieces alone over the whole alone), contention
-  /// (overlapped over alone), and the time beyond ideal: "decomposition", "exposed", "contention".
-  std::optional<double> dil_compute{}, dil_communication{}, cil_compute{};
-  std::map<std::string, Time> losses;
-};
-
-struct BlockExploration {
-  std::string machine;
-  TransformerBlock block;
-  int ranks = 0;
-  OperatorsTime serial;  ///< the library's collectives and products
-  OperatorsTime apart;   ///< the best schedule of each operator, one behind the other
-  Time compute{}, communication{}, ideal{};
-  std::vector<ExploredChain> chains;  ///< that were simulated, the fastest first
-  std::int64_t space = 0;             ///< chains there are
-
-  /// The fastest chain; null where serial or apart is as fast.
-  const ExploredChain* best() const;
-};
-
-/// Failure: no such block, sizes that ranks do not divide, nothing that could be tried. Of the
-/// options `fluid` is for the chains and for each operator. Interrupted when `watch` asks for it.
-BlockExploration explore_block(const Machine& machine, const TransformerBlock& block,
-                               const ExploreOptions& options = {}, const Watch& watch = {});
-
 /// `suite`: "overlap", or a YAML file. A scenario of r ranks is explored on the first r of the
 /// machine. `database`: a file where results are kept; a call that was ended goes on with it, and
 /// one of other results is a Failure. Empty: none.

@@ -18,7 +18,6 @@ from ._compile import Compiled, compile
 from ._errors import BadInput, Deadlock, Error, InternalError, WrongProgram
 from ._experiment import Laboratory, check, run, sweep
 from ._explore import Exploration, Operator, Scenario, Schedule, Serial, SuiteExploration, explore, explore_suite
-from ._explore_block import BlockExploration, Chain, Operators, explore_block
 from ._machine import Job, Machine, Parameter, Program
 from ._results import Cause, Check, Diagnostic, LaunchUse, LinkUse, Outcome, Proof, ProofStep
 from ._table import Row, Table
@@ -26,8 +25,8 @@ from ._workload import Call, Iteration, Parallelism, PathShare, RankTime, Worklo
 from .plan import Plan, PlanBuilder, Template, TemplateParameter, rank
 
 __all__ = [
-    "Answer", "BadInput", "BlockExploration", "Call", "Cause", "Chain", "Check", "Compiled", "Deadlock", "Diagnostic", "Error", "Exploration", "InternalError", "Iteration", "Job", "Laboratory", "LaunchUse", "LinkUse", "Machine",
-    "Operator", "Operators", "Outcome", "Parallelism", "Parameter", "PathShare", "Plan", "PlanBuilder", "Program", "Proof", "ProofStep", "RankTime", "Row", "Scenario", "Schedule",
+    "Answer", "BadInput", "Call", "Cause", "Check", "Compiled", "Deadlock", "Diagnostic", "Error", "Exploration", "InternalError", "Iteration", "Job", "Laboratory", "LaunchUse", "LinkUse", "Machine",
+    "Operator", "Outcome", "Parallelism", "Parameter", "PathShare", "Plan", "PlanBuilder", "Program", "Proof", "ProofStep", "RankTime", "Row", "Scenario", "Schedule",
     "Serial", "SuiteExploration", "Table", "Template", "TemplateParameter", "Workload", "WrongProgram", "__version__", "check", "compile", "diff", "explore",
-    "explore_block", "explore_suite", "rank", "record", "replay", "run", "run_iteration", "search_parallelism", "sweep", "tune", "validate",
+    "explore_suite", "rank", "record", "replay", "run", "run_iteration", "search_parallelism", "sweep", "tune", "validate",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ExploreOptions(TypedDict, total=False):
-    """Of :func:`hemiola.explore`, :func:`hemiola.explore_suite` and :func:`hemiola.explore_block`."""
+    """Of :func:`hemiola.explore` and :func:`hemiola.explore_suite`."""
 
     launch: str
     warmup: int
@@ -66,27 +66,8 @@ class Serial(Timed, Shown):
     confirmed_fs: Optional[int]  #: by the engine "sampled"; None: it was not asked
 
 
-class Runnable(Timed, Shown):
-    """What schedules of operators and of blocks have in common."""
-
-    program: str
-    parameters: dict[str, str]
-
-    def to_program(self) -> Program:
-        """For ``hemiola.run``."""
-        return Program(self.program, self.parameters)
-
-    def to_dict(self) -> dict[str, Any]:
-        """A row of a table; losses are columns ``lost_..._fs``."""
-        row: dict[str, Any] = dataclasses.asdict(self)  # type: ignore[call-overload]
-        parameters, losses = row.pop("parameters"), row.pop("losses")
-        row.update({"time_us": self.time_us, "parameters": " ".join(f"{key}={value}" for key, value in parameters.items())})
-        row.update({f"lost_{cause}_fs": fs for cause, fs in losses.items()})
-        return row
-
-
 @dataclass(frozen=True)
-class Schedule(Runnable):
+class Schedule(Timed, Shown):
     """A way to overlap the operator that was simulated."""
 
     text: str  #: "1D hetero fused, 8 steps, in place, push by copy engines, ..."
@@ -107,6 +88,18 @@ class Schedule(Runnable):
     cil_product: Optional[float]  #: contention: overlapped over alone
     cil_communication: Optional[float]
     losses: dict[str, int] = field(repr=False)  #: fs beyond ideal by cause; empty: nobody has looked
+
+    def to_program(self) -> Program:
+        """For ``hemiola.run``."""
+        return Program(self.program, self.parameters)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A row of a table; losses are columns ``lost_..._fs``."""
+        row: dict[str, Any] = dataclasses.asdict(self)
+        parameters, losses = row.pop("parameters"), row.pop("losses")
+        row.update({"time_us": self.time_us, "parameters": " ".join(f"{key}={value}" for key, value in parameters.items())})
+        row.update({f"lost_{cause}_fs": fs for cause, fs in losses.items()})
+        return row
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@
 
 #include "explore/suite/suite_run.h"
 #include "library/explored.h"
-#include "library/exploring.h"
 #include "library/implementations.h"
 #include "library/watching.h"
 
@@ -94,8 +93,7 @@ ExploredScenario public_scenario(const std::string& machine, const explore::Scen
   return scenario;
 }
 
-}  // namespace
-
+/// All but what is explored. Failure: words that are none of the known ones.
 explore::Request exploration_request(const Machine& machine, const ExploreOptions& options) {
   require_words("realizations", options.realizations, explore::kRealizations);
   require_words("places", options.places, explore::kPlaces);
@@ -118,6 +116,8 @@ explore::Request exploration_request(const Machine& machine, const ExploreOption
   request.losses = explore::losses_of(options.losses, {.file = "losses"});
   return request;
 }
+
+}  // namespace
 
 const ExploredSchedule* Exploration::best() const {
   return schedules.empty() || schedules.front().speedup <= 1 ? nullptr : &schedules.front();

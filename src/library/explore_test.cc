@@ -30,25 +30,6 @@ TEST(LibraryExplore, FindsSchedulesThatRunInTheTimeItSays) {
   EXPECT_EQ(outcome.result.time, best.fluid);
 }
 
-TEST(LibraryExplore, BlocksFlowInTheTimeItSays) {
-  const Machine machine = Machine::load("mi300x-8", {.ranks = {0, 1, 2, 3}});
-  const BlockExploration found = explore_block(
-      machine, {.kind = "mlp", .tokens = 128, .hidden = 128, .intermediate = 256}, kFew);
-  EXPECT_EQ(found.serial.parts.size(), 5U);
-  EXPECT_GT(found.apart.time.fs, found.ideal.fs);
-  ASSERT_FALSE(found.chains.empty());
-  const ExploredChain& first = found.chains.front();
-  const Outcome outcome = run({.machine = machine,
-                               .program = Program::load(first.program, first.parameters),
-                               .type = DataType::bfloat16,
-                               .check = false,
-                               .engine = Engine::fluid,
-                               .warmup = 1,
-                               .iterations = 1});
-  EXPECT_EQ(outcome.result.time, first.fluid);
-  EXPECT_THROW(explore_block(machine, {.kind = "moe"}, kFew), Failure);
-}
-
 TEST(LibraryExplore, LocalSizesAreThoseOfOneRank) {
   const Exploration found = explore_operator(
       Machine::load("mi300x-8", {.ranks = {0, 1, 2, 3}}),

@@ -112,59 +112,6 @@ py::list explore_many(const Machine& machine, const std::string& suite, const st
   return all;
 }
 
-py::dict job_dict(const OperatorsTime& job) {
-  py::list parts;
-  for (const OperatorsTime::Part& part : job.parts)
-    parts.append(
-        py::dict("name"_a = part.name, "program"_a = part.program, "alone_fs"_a = part.alone.fs));
-  return py::dict("time_fs"_a = job.time.fs, "confirmed_fs"_a = fs_or_none(job.confirmed),
-                  "parts"_a = parts, "job"_a = job.job);
-}
-
-py::dict chain_dict(const ExploredChain& chain) {
-  py::dict losses;
-  for (const auto& [cause, time] : chain.losses) losses[py::str(cause)] = time.fs;
-  return py::dict(
-      "text"_a = chain.text, "degree"_a = chain.degree, "hetero"_a = chain.hetero,
-      "program"_a = chain.program, "parameters"_a = chain.parameters, "time_fs"_a = chain.time.fs,
-      "fluid_fs"_a = chain.fluid.fs, "confirmed_fs"_a = fs_or_none(chain.confirmed),
-      "speedup"_a = chain.speedup, "buffers_bytes"_a = chain.buffers.count,
-      "extra_traffic_bytes"_a = chain.extra_traffic.count, "dil_compute"_a = chain.dil_compute,
-      "dil_communication"_a = chain.dil_communication, "cil_compute"_a = chain.cil_compute,
-      "losses"_a = losses);
-}
-
-TransformerBlock block_of(const std::string& kind, const py::dict& sizes) {
-  TransformerBlock block{.kind = kind};
-  const Fields take(sizes);
-  take("tokens", block.tokens);
-  take("hidden", block.hidden);
-  take("intermediate", block.intermediate);
-  take("gated", block.gated);
-  take("heads", block.heads);
-  take("kv_heads", block.kv_heads);
-  take("head_dim", block.head_dim);
-  take("sequences", block.sequences);
-  take("causal", block.causal);
-  return block;
-}
-
-py::dict explore_one_block(const Machine& machine, const std::string& kind, const py::dict& sizes,
-                           const std::string& dtype, const py::dict& given) {
-  TransformerBlock block = block_of(kind, sizes);
-  block.type = type_of(dtype);
-  const ExploreOptions options = explore_options(given);
-  const BlockExploration found = interruptible([&](const std::atomic<bool>* stop) {
-    return explore_block(machine, block, options, {.stop = stop});
-  });
-  py::list chains;
-  for (const ExploredChain& chain : found.chains) chains.append(chain_dict(chain));
-  return py::dict("machine"_a = found.machine, "ranks"_a = found.ranks,
-                  "serial"_a = job_dict(found.serial), "apart"_a = job_dict(found.apart),
-                  "compute_fs"_a = found.compute.fs, "communication_fs"_a = found.communication.fs,
-                  "ideal_fs"_a = found.ideal.fs, "chains"_a = chains, "space"_a = found.space);
-}
-
 }  // namespace
 
 void bind_explore(py::module_& module) {
@@ -174,8 +121,6 @@ void bind_explore(py::module_& module) {
   module.def("explore", &explore_one, "machine"_a, "kind"_a, "sizes"_a, "local"_a, "gathers_b"_a,
              "load"_a, "dtype"_a, "options"_a);
   module.def("explore_suite", &explore_many, "machine"_a, "suite"_a, "database"_a, "options"_a);
-  module.def("explore_block", &explore_one_block, "machine"_a, "kind"_a, "sizes"_a, "dtype"_a,
-             "options"_a);
   module.def("exploration_suites", &exploration_suites);
 }
 

@@ -5,8 +5,7 @@
 
 namespace hemiola::python {
 
-/// Adds explore(), explore_suite(), explore_block() and exploration_suites(); results are
-/// dictionaries.
+/// Adds explore(), explore_suite() and exploration_suites(); results are dictionaries.
 void bind_explore(pybind11::module_& module);
 
 }  // namespace hemiola::python

@@ -200,52 +200,5 @@ TEST(ExploreMeasured, fits_the_machine_and_prints_both_times) {
   EXPECT_TRUE(contains(outcome.out, "60.000")) << outcome.out;
 }
 
-const std::string kBlock =
-    "explore --block mlp --tokens 128 --hidden 128 --intermediate 256 --machine mi300x-8 --ranks 4 "
-    "--fluid 8 --degrees 2 ";
-
-TEST(ExploreBlock, prints_a_table_and_writes_what_run_and_check_take) {
-  const Workplace place;
-  const std::string page = HEMIOLA_PAGES ? " --report r.html" : "";
-  const Outcome outcome = place.run(kBlock + "--json j --emit best.json" + page);
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
-  for (const char* words :
-       {"# block     mlp block, 128 tokens", "# serial ", "# apart ", "# ideal ",
-        "apart: the best of each operator", "hetero, 2 steps", "# best: "})
-    EXPECT_TRUE(contains(outcome.out, words)) << words << '\n' << outcome.out;
-  const auto json = nlohmann::json::parse(place.read("j"));
-  EXPECT_EQ(json["block"]["kind"], "mlp");
-  EXPECT_EQ(json["serial"]["parts"].size(), 5U);
-  ASSERT_FALSE(json["results"].empty());
-  const auto& first = json["results"][0];
-  const auto& parts = first["losses"]["fs"];
-  EXPECT_EQ(parts["decomposition"].get<std::int64_t>() + parts["exposed"].get<std::int64_t>() +
-                parts["contention"].get<std::int64_t>(),
-            first["fluid_fs"].get<std::int64_t>() - json["ideal_fs"].get<std::int64_t>());
-  // A plan, or, where no chain is the fastest, a job.
-  EXPECT_EQ(place.run("check best.json --machine mi300x-8 --ranks 4").code, 0);
-  if (HEMIOLA_PAGES) {
-    EXPECT_TRUE(contains(place.read("r.html"), "Operators, each alone"));
-  }
-}
-
-TEST(ExploreBlock, refuses_bad_usage_with_code_2) {
-  const Workplace place;
-  const auto expect = [&](const std::string& arguments, const std::string& message) {
-    const Outcome outcome = place.run("explore --machine mi300x-8 " + arguments);
-    EXPECT_EQ(outcome.code, 2) << arguments;
-    EXPECT_TRUE(contains(outcome.err, message)) << outcome.err;
-  };
-  const std::string sizes = " --tokens 64 --hidden 64 --intermediate 64 ";
-  expect("--block mlpp" + sizes, "--block: error: 'mlpp' is not a block");
-  expect("--block mlp --tokens 64 --hidden 64", "--intermediate: error: ");
-  expect("--block mlp --tokens 65 --hidden 64 --intermediate 64", "does not divide by 8");
-  expect("--block mlp --degrees 64" + sizes, "--degrees: error: no number of steps divides");
-  expect("--block mlp --heads 8" + sizes, "--heads: error: is of --block attention");
-  expect("--block attention --tokens 64 --hidden 64 --heads 12 --kv-heads 8", "--heads: error: ");
-  expect("--block mlp --gemm 1,2,3" + sizes, "--gemm: error: does not go with --block");
-  expect("ag-gemm --gemm 512,512,512 --tokens 64", "--tokens: error: goes with --block only");
-}
-
 }  // namespace
 }  // namespace hemiola::test

@@ -83,19 +83,6 @@ class Explore(unittest.TestCase):
         expect("there is no argument 'degree'", "ag-gemm", sizes, "mi300x-8", degree=2, error=TypeError)
 
 
-class Block(unittest.TestCase):
-    def test_a_block_is_explored_and_its_chains_run(self):
-        machine = hemiola.Machine("mi300x-8", ranks=[0, 1, 2, 3])
-        found = hemiola.explore_block("mlp", machine, tokens=128, hidden=128, intermediate=256, degrees=[2], fluid=6, losses="none")
-        self.assertEqual([part["name"] for part in found.serial.parts], ["all-gather", "up", "activation", "down", "reduce-scatter"])
-        self.assertGreater(found.apart.time_fs, found.ideal_fs)
-        first = found.chains[0]
-        run = hemiola.run(machine, first.to_program(), engine="fluid", warmup=1, iterations=1, dtype="bf16", check=False)
-        self.assertEqual(run.time_fs, first.fluid_fs)
-        with self.assertRaises(hemiola.BadInput):
-            hemiola.explore_block("moe", machine)
-
-
 class Suite(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "explore/search/explorer.h"
 #include "study/laboratory/job_run.h"
 
 namespace hemiola::cli {
@@ -21,16 +22,25 @@ report::RunTimeline::Panels timeline_of_plan(Session& session, const study::Mach
   return timeline.panels();
 }
 
-report::RunTimeline::Panels timeline_of_job(Session& session, const study::MachineChoice& machine,
-                                            const std::string& text, sim::Launch launch) {
-  report::RunTimeline timeline(*session.laboratory.machine(machine));
-  study::JobRequest job{
-      .machine = machine, .file = "serial", .text = text, .check = false, .alone = false};
+std::pair<report::RunTimeline::Panels, report::RunTimeline::Panels> timelines_of(
+    Session& session, const explore::Request& request, const explore::Exploration& found) {
+  const sim::Launch launch = request.options.launch;
+  report::RunTimeline::Panels best;
+  if (const auto* winner = found.winner())
+    best = timeline_of_plan(session, request.machine,
+                            plan_of(session.laboratory, request, winner->schedule), request.op.type,
+                            launch);
+  report::RunTimeline serial(*session.laboratory.machine(request.machine));
+  study::JobRequest job{.machine = request.machine,
+                        .file = "serial",
+                        .text = found.serial.job,
+                        .check = false,
+                        .alone = false};
   job.options.engine = sim::Engine::fluid;
   job.options.launch = launch;
-  job.options.trace = &timeline;
+  job.options.trace = &serial;
   study::run_job(session.laboratory, job, {.monitor = &session.monitor});
-  return timeline.panels();
+  return {std::move(best), serial.panels()};
 }
 
 }  // namespace hemiola::cli

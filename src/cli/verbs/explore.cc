@@ -11,7 +11,6 @@
 #include "cli/options/inputs.h"
 #include "cli/options/measured_times.h"
 #include "cli/options/timelines.h"
-#include "cli/verbs/explore_block.h"
 #include "cli/verbs/explore_suite.h"
 #include "compile/emit/torch.h"
 #include "core/lists.h"
@@ -29,8 +28,6 @@ constexpr const char* kExploreExamples =
     "  hemiola explore gemm-rs --local 8192,8192,3584 --machine dgx-h100 --launch graph \\\n"
     "      --emit best.json --report best.html\n"
     "  hemiola explore --suite overlap --machine mi300x-8 --database overlap.sqlite --threads 4\n"
-    "  hemiola explore --block mlp --tokens 8192 --hidden 8192 --intermediate 28672 \\\n"
-    "      --machine dgx-h100\n"
     "M, N and K are those of C[M,N] = A[M,K] B[K,N] over all GPUs; with --local those of one.";
 
 struct ExploreOptions {
@@ -42,7 +39,6 @@ struct ExploreOptions {
   std::string losses = "best";
   explore::Request request{};  ///< type, timing and effort of the search
   std::string emit, json, report, thresholds, measured, bench;
-  BlockOptions block;
   SuiteOptions suite;
 };
 
@@ -98,7 +94,6 @@ void add_options(CLI::App& verb, ExploreOptions& options, Session& /*session*/) 
       "of a range of M: write which family is the fastest from where on, as a rule", "FILE");
   add("--json", options.json, "write one JSON object", "FILE");
   add("--report", options.report, "write a page with tables and charts, for a browser", "FILE");
-  add_block_options(verb, options.block);
   add_suite_options(verb, options.suite);
 }
 
@@ -127,11 +122,6 @@ class ExploreVerb {
           fmt::format("software takes {:.3f} us around every schedule but serial, which is in "
                       "their times",
                       met_.own.software_us));
-    if (!options_.block.block.empty()) {
-      return explore_block(
-          session_, request_, options_.block,
-          {.emit = options_.emit, .json = options_.json, .report = options_.report});
-    }
     if (!options_.suite.suite.empty()) {
       return explore_suite(session_, request_, suite_ranks_, options_.suite,
                            {.json = options_.json, .report = options_.report});
@@ -149,8 +139,7 @@ class ExploreVerb {
       };
       found_ = explore::explore(session_.laboratory, request_, watch);
       if (!options_.report.empty())
-        std::tie(timelines_.winner, timelines_.serial) =
-            timelines_of(session_, request_, found_, request_.op.type);
+        std::tie(timelines_.winner, timelines_.serial) = timelines_of(session_, request_, found_);
     }
     found_.remarks = met_.remarks;
     found_.measured_us = met_.own.schedules_us;
@@ -161,12 +150,7 @@ class ExploreVerb {
 
  private:
   void understand() {
-    if (!options_.block.block.empty()) {
-      understand_block();
-    } else {
-      refuse_block_options(session_);
-      options_.suite.suite.empty() ? understand_operator() : understand_suite();
-    }
+    options_.suite.suite.empty() ? understand_operator() : understand_suite();
     understand_search();
   }
 
@@ -183,16 +167,6 @@ class ExploreVerb {
     request_.machine = machine_choice(options_.machine, one_setting(options_.machine.set));
     op.ranks = session_.laboratory.machine(request_.machine)->ranks();
     read_sizes(op);
-  }
-
-  void understand_block() {
-    refuse_suite_options(session_);
-    refuse_typed(session_,
-                 {"--suite", "OPERATOR", "--gemm", "--local", "--gather", "--load", "--thresholds",
-                  "--bench", "--measured"},
-                 "does not go with --block",
-                 "--tokens, --hidden and what follows say what is explored");
-    request_.machine = machine_choice(options_.machine, one_setting(options_.machine.set));
   }
 
   /// Scenarios say what is explored.

@@ -265,18 +265,6 @@ ClosedForm::Bound ClosedForm::least_bound(const std::vector<Schedule>& schedules
   return least.value_or(Bound{});
 }
 
-ClosedForm::Parts ClosedForm::least_parts(const std::vector<Schedule>& schedules) {
-  std::optional<Parts> least;
-  for (const Schedule& schedule : schedules) {
-    const Parts one{time_of(products_bound(schedule, launches_of(op_, schedule))),
-                    time_of(links_bound(schedule))};
-    if (!least) least = one;
-    least->products = std::min(least->products, one.products);
-    least->links = std::min(least->links, one.links);
-  }
-  return least.value_or(Parts{});
-}
-
 /// Under max-min fair shares a workgroup that moves data gets no more of a full L2 than one that
 /// computes.
 double ClosedForm::fair_share(const Schedule& schedule) const {

@@ -59,11 +59,6 @@ class ClosedForm {
   Bound bound(const Schedule& schedule);
   /// ... of any of these schedules.
   Bound least_bound(const std::vector<Schedule>& schedules);
-  /// The least that products take, and that transfers do, of any of these schedules.
-  struct Parts {
-    Time products{}, links{};
-  };
-  Parts least_parts(const std::vector<Schedule>& schedules);
   /// About what fluid says (overlap_model.h).
   Time estimate(const Schedule& schedule);
 

@@ -107,9 +107,18 @@ class Search {
   }
 
   sim::Result run_serial(sim::Engine engine) {
-    return run_text(laboratory_, machine_,
-                    {"serial", found_.serial.job, engine == sim::Engine::fluid}, request_.options,
-                    engine, watch_.watch);
+    study::JobRequest job{.machine = {.given = machine_},
+                          .file = "serial",
+                          .text = found_.serial.job,
+                          .check = false,
+                          .alone = engine == sim::Engine::fluid,
+                          .options = request_.options};
+    job.options.engine = engine;
+    // As schedules are, which are programs alone. Over NICs a library's rings, whose workgroups
+    // come apart, would be up to a tenth too slow: nobody is to win by that.
+    job.options.fold_workgroups = ranks_of_node(*machine_) == 0;
+    job.options.threads = 1;
+    return study::run_job(laboratory_, job, watch_.watch).result;
   }
 
   bool is_done(std::size_t i) const {

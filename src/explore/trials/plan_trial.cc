@@ -190,8 +190,4 @@ sim::Result PlanTrial::run(const TemplatePlan& of, plan::Plan changed, sim::Trac
   return run(experiment);
 }
 
-Bytes PlanTrial::size_of(const TemplatePlan& plan) {
-  return laboratory_.program(experiment_of(plan), machine_)->fixed_size;
-}
-
 }  // namespace hemiola::explore

@@ -69,8 +69,6 @@ class PlanTrial {
   plan::Plan plan_of(const TemplatePlan& plan);
   /// `changed` lowered as the plan is, by fluid; kernels are told to `trace`.
   sim::Result run(const TemplatePlan& plan, plan::Plan changed, sim::TraceSink* trace);
-  /// The size that its program has (a plan of elements has one).
-  Bytes size_of(const TemplatePlan& plan);
 
  private:
   /// What plans without hops took, by their text with the lowering: templates have parameters that

@@ -24,8 +24,8 @@ JsonText candidate_object(const Exploration& found, const explore::Candidate& ca
   return json_object(
       "schedule", schedule.text(), "family", schedule.family.text(), "degree", schedule.degree,
       "program", explore::template_of(found.op, schedule), "parameters", candidate.parameters,
-      "engine", engine_of(candidate), "time", BothUnits{candidate.time()}, "fluid",
-      BothUnits{candidate.fluid}, "confirmed_fs", candidate.confirmed, "speedup",
+      "engine", candidate.confirmed ? "sampled" : "fluid", "time", BothUnits{candidate.time()},
+      "fluid", BothUnits{candidate.fluid}, "confirmed_fs", candidate.confirmed, "speedup",
       found.speedup(candidate), "bound", BothUnits{candidate.bound.time}, "bound_by",
       explore::name_of(candidate.bound.by), "estimate", BothUnits{candidate.estimate},
       "buffers_bytes", candidate.buffers, "extra_traffic_bytes", candidate.extra_traffic, "losses",

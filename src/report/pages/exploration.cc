@@ -95,7 +95,11 @@ page::Page exploration_page(const std::string& command, const Exploration& found
   page::Bars lost = losses(best);
   if (!lost.rows.empty()) page.blocks.push_back(std::move(lost));
   page.blocks.push_back(table(found));
-  add_timelines(page, "schedule", timelines);
+  page::Timelines all{.heading = "What happens when",
+                      .note = "The fastest schedule, then serial, as fluid simulated them."};
+  add_panels(all, "best", timelines.winner);
+  add_panels(all, "serial", timelines.serial);
+  if (!all.panels.empty()) page.blocks.push_back(std::move(all));
   return page;
 }
 

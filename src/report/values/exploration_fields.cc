@@ -34,15 +34,6 @@ void add_panels(page::Timelines& all, const std::string& name, const RunTimeline
   }
 }
 
-void add_timelines(page::Page& page, const char* what, const ExplorationTimelines& timelines) {
-  page::Timelines all{
-      .heading = "What happens when",
-      .note = fmt::format("The fastest {}, then serial, as fluid simulated them.", what)};
-  add_panels(all, "best", timelines.winner);
-  add_panels(all, "serial", timelines.serial);
-  if (!all.panels.empty()) page.blocks.push_back(std::move(all));
-}
-
 void add_loss(page::Bars::Row& row, std::string_view name, std::int64_t fs) {
   if (fs > 0) row.parts.push_back({std::string(name), static_cast<double>(fs) / 1e9});
 }

@@ -27,15 +27,8 @@ JsonText operator_object(const explore::Operator& op);
 /// Reasons with their femtoseconds, the longest first.
 JsonText attribution_object(const sim::Attribution& attribution);
 
-/// By which a candidate was timed last.
-inline const char* engine_of(const auto& candidate) {
-  return candidate.confirmed ? "sampled" : "fluid";
-}
-
 /// "best: GPU 0": the panels of one run among those of others.
 void add_panels(page::Timelines& all, const std::string& name, const RunTimeline::Panels& panels);
-/// Timelines of the fastest `what` ("schedule"), then of serial; nothing where there are none.
-void add_timelines(page::Page& page, const char* what, const ExplorationTimelines& timelines);
 /// A part of a stacked bar, in microseconds. Losses that are gains (below zero) are left out.
 void add_loss(page::Bars::Row& row, std::string_view name, std::int64_t fs);
 
