@@ -54,7 +54,7 @@ class Compile(unittest.TestCase):
 
     def test_refuses_with_the_place(self):
         with self.assertRaises(hemiola.BadInput) as caught:
-            hemiola.compile(KERNEL, hemiola.Plan.make("block-mlp/sequence", 2, {"m": 256, "h": 128, "f": 256}))
+            hemiola.compile(KERNEL, hemiola.Plan.from_json(plan_of("ag-gemm/sequence").to_json().replace('"gemm"', '"swiglu"')))
         self.assertIn("is a 'swiglu', and kernel 'gemm_persistent' a product", str(caught.exception))
         with self.assertRaises(hemiola.BadInput) as caught:
             hemiola.compile("def f():\n    pass\n", plan_of())

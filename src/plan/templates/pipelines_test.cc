@@ -217,12 +217,11 @@ Parameters small(const TemplateInfo& info, int ranks) {
           {"tile_kv", "5"}};
 }
 
-/// Those of products and attention. Blocks, which chain other operators as well, are executed in
-/// verify/plans/block_plans_test.cc.
+/// Those of products and attention.
 std::vector<TemplateInfo> pipelines() {
   std::vector<TemplateInfo> some;
   for (const TemplateInfo& info : templates())
-    if (!info.in_chunks && !info.name.starts_with("block-")) some.push_back(info);
+    if (!info.in_chunks) some.push_back(info);
   return some;
 }
 

@@ -93,7 +93,6 @@ SequenceMaker::SequenceMaker(const TemplateArguments& arguments, const SequenceS
     : arguments_(arguments),
       shape_(shape),
       ranks_(arguments.ranks),
-      ways_{arguments.ranks, shape.pulls},
       rows_(rows.front()),
       step_rows_(shape.by_rows ? divided(arguments, "rows of a block", rows_, shape.degree)
                                : rows_),
@@ -135,29 +134,28 @@ Region SequenceMaker::rows_of_block(std::int32_t tensor, const Affine& block) co
   return region;
 }
 
-Affine Ways::taker_at(std::int64_t distance) const {
-  return distance == 0 ? own_rank() : around(ranks, pulls ? -distance : distance);
+Affine SequenceMaker::taker_at(std::int64_t distance) const {
+  return distance == 0 ? own_rank() : around(ranks_, shape_.pulls ? -distance : distance);
 }
 
-Affine Ways::sender_at(std::int64_t distance) const {
-  return distance == 0 ? own_rank() : around(ranks, pulls ? distance : -distance);
+Affine SequenceMaker::sender_at(std::int64_t distance) const {
+  return distance == 0 ? own_rank() : around(ranks_, shape_.pulls ? distance : -distance);
 }
 
-Transfer Ways::moved(const Affine& peer, const Region& from, const Region& to) const {
-  return pulls ? pull(peer, from, to) : push(peer, from, to);
+Transfer SequenceMaker::moved(const Affine& peer, const Region& from, const Region& to) const {
+  return shape_.pulls ? pull(peer, from, to) : push(peer, from, to);
 }
 
-Stream Ways::stream_over(std::int64_t distance, const char* what) const {
-  return {what + std::string(pulls ? "from rank + " : "to rank + ") + std::to_string(distance), {}};
-}
-
-Dependency Ways::arrived(std::int64_t distance, std::int32_t stream, const Affine& number) const {
-  return {.rank = pulls ? own_rank() : sender_at(distance), .stream = stream, .transfer = number};
+Stream SequenceMaker::stream_over(std::int64_t distance, const char* what) const {
+  return {
+      what + std::string(shape_.pulls ? "from rank + " : "to rank + ") + std::to_string(distance),
+      {}};
 }
 
 Dependency SequenceMaker::arrived(std::int64_t distance, const Affine& step) const {
-  if (shape_.one_by_one) return ways_.arrived(distance, 0, constant(distance - 1));
-  return ways_.arrived(distance, static_cast<std::int32_t>(distance - 1), step);
+  return {.rank = shape_.pulls ? own_rank() : sender_at(distance),
+          .stream = shape_.one_by_one ? 0 : static_cast<std::int32_t>(distance - 1),
+          .transfer = shape_.one_by_one ? constant(distance - 1) : step};
 }
 
 Box SequenceMaker::chunk(const Affine& block, const Affine& at) const {

@@ -12,26 +12,6 @@
 
 namespace hemiola::plan {
 
-/// Who sends to whom, at a distance between ranks, and who of the two does it.
-struct Ways {
-  std::int64_t ranks;
-  bool pulls = false;  ///< receivers load; else senders store
-
-  /// Whom the own rank sends to at a distance, and who sends to it.
-  Affine taker_at(std::int64_t distance) const;
-  Affine sender_at(std::int64_t distance) const;
-  /// The one that the own rank does the transfers of a distance with.
-  Affine peer_at(std::int64_t distance) const { return around(ranks, distance); }
-  /// Of a transfer with `peer`.
-  Affine sender_to(const Affine& peer) const { return pulls ? peer : own_rank(); }
-  Affine taker_from(const Affine& peer) const { return pulls ? own_rank() : peer; }
-  Transfer moved(const Affine& peer, const Region& from, const Region& to) const;
-  /// "to rank + 3", behind what is moved.
-  Stream stream_over(std::int64_t distance, const char* what = "") const;
-  /// That transfer `number` of stream `stream`, which a rank at a distance sends on, is there.
-  Dependency arrived(std::int64_t distance, std::int32_t stream, const Affine& number) const;
-};
-
 /// How an operator is divided into steps. Of n ranks, every one gets a block of each.
 struct SequenceShape {
   std::int64_t degree = 1;  ///< steps in which each block goes
@@ -96,17 +76,15 @@ class SequenceMaker {
   /// The distance from which on steps take blocks, and how many they take.
   std::int64_t first_block() const { return shape_.hetero ? 1 : 0; }
   std::int64_t blocks() const { return ranks_ - first_block(); }
-  Affine taker_at(std::int64_t distance) const { return ways_.taker_at(distance); }
-  Affine sender_at(std::int64_t distance) const { return ways_.sender_at(distance); }
-  Affine sender_to(const Affine& peer) const { return ways_.sender_to(peer); }
-  Affine taker_from(const Affine& peer) const { return ways_.taker_from(peer); }
-  Transfer moved(const Affine& peer, const Region& from, const Region& to) const {
-    return ways_.moved(peer, from, to);
-  }
-
-  Stream stream_over(std::int64_t distance, const char* what = "") const {
-    return ways_.stream_over(distance, what);
-  }
+  /// Whom the own rank sends to at a distance, and who sends to it.
+  Affine taker_at(std::int64_t distance) const;
+  Affine sender_at(std::int64_t distance) const;
+  /// Of a transfer with `peer`.
+  Affine sender_to(const Affine& peer) const { return shape_.pulls ? peer : own_rank(); }
+  Affine taker_from(const Affine& peer) const { return shape_.pulls ? own_rank() : peer; }
+  Transfer moved(const Affine& peer, const Region& from, const Region& to) const;
+  /// "to rank + 3", behind what is moved.
+  Stream stream_over(std::int64_t distance, const char* what = "") const;
   /// That what stream `distance` brings in a step is there.
   Dependency arrived(std::int64_t distance, const Affine& step) const;
 
@@ -157,7 +135,6 @@ class SequenceMaker {
   const TemplateArguments& arguments_;
   SequenceShape shape_;
   std::int64_t ranks_;
-  Ways ways_;
   std::int64_t rows_;                         // of a block
   std::vector<std::int64_t> rows_by_expert_;  // where their load is not even
   std::int64_t step_rows_, step_length_;      // of a chunk

@@ -14,31 +14,25 @@ inline Parameters small_sizes(const TemplateInfo& info, int ranks) {
   Parameters sizes;
   const bool is_exchange =
       info.name.starts_with("dispatch-gemm") || info.name.starts_with("gemm-combine");
-  // Of a block every rank has some of all heads, and two heads of queries share a key.
-  const bool is_block = info.name.starts_with("block-");
   const bool divides_heads = info.name.starts_with("ulysses-");
-  for (const auto& [name, size] : std::vector<std::pair<std::string, int>>{
-           {"m", 4 * ranks * (is_exchange ? ranks : 1)},
-           {"n", 4 * ranks},
-           {"k", 2 * ranks},
-           {"tile_m", 2},
-           {"tile_n", 2},
-           {"tile_k", 2},
-           {"rows", 3},
-           {"experts", 2},
-           {"h", 4},
-           {"f", 2 * ranks},
-           {"in_tile_m", 2},
-           {"in_tile_n", 2},
-           {"out_tile_m", 2},
-           {"out_tile_n", 2},
-           {"heads", is_block || divides_heads ? 2 * ranks : 2},
-           {"kv_heads", ranks},
-           {"sequence", 4 * ranks},
-           {"head", 2},
-           {"tile_q", 2},
-           {"tile_kv", 2},
-           {"degree", 2}}) {
+  for (const auto& [name, size] :
+       std::vector<std::pair<std::string, int>>{{"m", 4 * ranks * (is_exchange ? ranks : 1)},
+                                                {"n", 4 * ranks},
+                                                {"k", 2 * ranks},
+                                                {"tile_m", 2},
+                                                {"tile_n", 2},
+                                                {"tile_k", 2},
+                                                {"rows", 3},
+                                                {"experts", 2},
+                                                {"h", 4},
+                                                {"f", 2 * ranks},
+                                                {"heads", divides_heads ? 2 * ranks : 2},
+                                                {"kv_heads", ranks},
+                                                {"sequence", 4 * ranks},
+                                                {"head", 2},
+                                                {"tile_q", 2},
+                                                {"tile_kv", 2},
+                                                {"degree", 2}}) {
     for (const ParameterInfo& parameter : info.parameters)
       if (parameter.name == name) sizes.emplace_back(name, std::to_string(size));
   }
