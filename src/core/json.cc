@@ -1,7 +1,6 @@
 #include "core/json.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -269,20 +268,6 @@ std::uint64_t JsonValue::unsigned_integer() const {
 double JsonValue::number() const {
   if (!value_->is_number()) fail(fmt::format("a number is needed here, not {}", kind_of(*value_)));
   return value_->get<double>();
-}
-
-double JsonValue::positive() const {
-  const double value = number();
-  if (value <= 0) fail(fmt::format("{} is not above 0", value_->dump()));
-  return value;
-}
-
-std::string JsonValue::one_of(std::initializer_list<std::string_view> words) const {
-  const std::string word = text();
-  const std::vector<std::string> known(words.begin(), words.end());
-  if (std::ranges::find(known, word) == known.end())
-    fail(fmt::format("'{}' is none of {}", word, fmt::join(known, ", ")), suggest(word, known));
-  return word;
 }
 
 }  // namespace hemiola

@@ -53,9 +53,6 @@ class JsonValue {
   std::int64_t integer(std::int64_t least, std::int64_t most) const;
   std::uint64_t unsigned_integer() const;
   double number() const;
-  double positive() const;  ///< a number above 0
-  /// Failure for a text that is none of `words`.
-  std::string one_of(std::initializer_list<std::string_view> words) const;
   std::int64_t integer(std::string_view key, std::int64_t least, std::int64_t most) const {
     return at(key).integer(least, most);
   }

@@ -83,16 +83,6 @@ std::vector<Area> residents(const Plan& plan, int rank) {
   return areas;
 }
 
-Area intersection(const Area& a, const Area& b) {
-  Area both{a.tensor, {}};
-  if (a.tensor != b.tensor) return both;
-  for (const Rect& x : a.rects) {
-    for (const Rect& y : b.rects)
-      if (overlap(x, y)) both.rects.push_back(intersection(x, y));
-  }
-  return both;
-}
-
 Area difference(const Area& a, const Area& b) {
   if (a.tensor != b.tensor) return a;
   Area rest = a;

@@ -42,8 +42,6 @@ Area evaluate(const Region& region, const Indices& at);
 Area whole(const Plan& plan, std::int32_t tensor);
 /// What a rank holds at the start.
 std::vector<Area> residents(const Plan& plan, int rank);
-/// Empty for different tensors.
-Area intersection(const Area& a, const Area& b);
 Area difference(const Area& a, const Area& b);
 bool overlap(const Area& a, const Area& b);
 

@@ -129,12 +129,6 @@ void Space::add(std::string name, std::vector<std::string> values, const std::st
   dimensions_.push_back({std::move(name), std::move(values), index});
 }
 
-const Dimension* Space::find(const std::string& name) const {
-  for (const Dimension& one : dimensions_)
-    if (one.name == name) return &one;
-  return nullptr;
-}
-
 bool Space::means(const Point& point, std::size_t dimension) const {
   const std::string& name = dimensions_[dimension].name;
   if (name == "stages") return configurations_[point[0]].stages.empty();

@@ -61,7 +61,6 @@ class Space {
  private:
   void add(std::string name, std::vector<std::string> values, const std::string& usual);
   bool means(const Point& point, std::size_t dimension) const;
-  const Dimension* find(const std::string& name) const;
   Point canonical(Point point) const;
   bool is_of_template(const std::string& name) const { return info_.parameter(name) != nullptr; }
 

@@ -394,12 +394,6 @@ const KernelParameter* Description::parameter(std::string_view name) const {
   return found == parameters.end() ? nullptr : &*found;
 }
 
-const TileAxis* Description::axis(std::string_view name) const {
-  for (const TileAxis& found : axes)
-    if (found.name == name) return &found;
-  return nullptr;
-}
-
 const LoopDescription* Description::loop(int id) const {
   for (const LoopDescription& found : loops)
     if (found.id == id) return &found;

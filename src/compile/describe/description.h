@@ -240,7 +240,6 @@ struct Description {
   bool is_understood = false;
 
   const KernelParameter* parameter(std::string_view name) const;  ///< null: there is none
-  const TileAxis* axis(std::string_view name) const;
   const LoopDescription* loop(int id) const;
 };
 

@@ -3,12 +3,6 @@
 
 namespace hemiola::compile {
 
-const RawAccess* Trace::access(int id) const {
-  for (const RawAccess& found : accesses)
-    if (found.id == id) return &found;
-  return nullptr;
-}
-
 bool Evaluator::tired() {
   if (++steps_ <= kMostSteps) return false;
   trace_.exhausted = true;

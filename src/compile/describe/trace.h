@@ -132,8 +132,6 @@ struct Trace {
   std::vector<ProgramUse> programs;
   std::vector<Puzzle> puzzles;  ///< `number` of an opaque atom is an index; -1 is none
   bool exhausted = false;       ///< the kernel needs more work than one is given
-
-  const RawAccess* access(int id) const;
 };
 
 /// Follows a kernel. Never fails: what is not understood is in the values, and in `puzzles`.

@@ -84,8 +84,6 @@ class Library {
   const Node* constant(const Module& from, const std::string& name, const Module*& home,
                        int depth = 0);
 
-  const std::vector<std::unique_ptr<Module>>& modules() const { return modules_; }
-
  private:
   static constexpr std::size_t kMostFiles = 200;
 
