@@ -13,7 +13,6 @@
 #include "core/names.h"
 #include "machine/fabric_parameters.h"
 #include "machine/infragraph/infragraph.h"
-#include "machine/infragraph/older.h"
 
 namespace hemiola::machine::infragraph {
 namespace {
@@ -39,7 +38,7 @@ class Parser {
     }
     document_.file = file_;
     try {
-      read_root({to_current_schema(root, file_, document_.warnings), ""});
+      read_root({root, ""});
     } catch (const TooMany&) {
       problems_.error("more errors follow", SourceLocation{file_, 0, 0, {}});
     }
