@@ -7,9 +7,11 @@ target_include_directories(hemiola_options INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 # How far Release optimises. Two thirds of the compile time is GCC's optimiser, so -O3 is for the engines, -O2 for what
 # they and the proofs run through, -O1 for code that reads, plans and prints: docs/measurements.md, "Build and test".
+# With sanitizers these are not optimised at all: that takes a third of the time to compile.
 add_library(hemiola_quick_build INTERFACE)
-target_compile_options(hemiola_quick_build INTERFACE $<$<CONFIG:Release>:-O1>)
-# Tests spend their time in the libraries, and with AddressSanitizer GCC takes three times as long to optimise them.
+target_compile_options(hemiola_quick_build INTERFACE
+  $<$<CONFIG:Release>:-O1> $<$<BOOL:${HEMIOLA_SANITIZE}>:-O0>)
+# Tests spend their time in the libraries, and with AddressSanitizer a compiler takes three times as long to optimise them.
 add_library(hemiola_test_build INTERFACE)
 target_compile_options(hemiola_test_build INTERFACE -O0)
 add_library(hemiola_usual_build INTERFACE)

@@ -14,7 +14,7 @@ fuse() {
   "$HEMIOLA" compile "$kernel" --plan push.json --constexpr BLOCK_M=64 --constexpr BLOCK_N=64 --constexpr BLOCK_K=64 --no-check --quiet "$@" -o fused.py >/dev/null
   "$HEMIOLA" check fused.py --machine dgx-h100 | head -1
   "$HEMIOLA" check fused.py --machine dgx-h100 | grep '^check'
-  "$HEMIOLA" run fused.py --machine dgx-h100 --no-check --quiet | tail -1
+  "$HEMIOLA" run fused.py --machine dgx-h100 --no-check --quiet | grep -v '^#' | tail -1
 }
 
 fuse --realization copy-engine

@@ -14,7 +14,7 @@ struct Name {
   std::string_view name;
 };
 
-constexpr std::array<Name<DataType>, 25> kDataTypes{{
+constexpr std::array<Name<DataType>, 28> kDataTypes{{
     {DataType::int8, "int8"},         {DataType::uint8, "uint8"},
     {DataType::int32, "int32"},       {DataType::uint32, "uint32"},
     {DataType::int64, "int64"},       {DataType::float16, "half"},
@@ -27,7 +27,8 @@ constexpr std::array<Name<DataType>, 25> kDataTypes{{
     {DataType::int8, "char"},         {DataType::int32, "int"},
     {DataType::fp8_e4m3, "f8e4m3"},   {DataType::fp8_e4m3, "float8_e4m3"},
     {DataType::fp8_e5m2, "f8e5m2"},   {DataType::fp8_e5m2, "float8_e5m2"},
-    {DataType::float16, "f16"},
+    {DataType::float16, "f16"},       {DataType::fp8_e4m3, "f8e4m3fn"},
+    {DataType::fp8_e4m3, "fp8"},      {DataType::float32, "f32"},
 }};
 
 constexpr std::array<Name<ReduceOp>, 5> kReduceOps{{

@@ -54,4 +54,20 @@ std::vector<std::size_t> Exploration::shown() const {
   return positions;
 }
 
+study::Likeness Exploration::serial_likeness() const {
+  return {.device = device,
+          .kind = std::string(study::kOverlapKind),
+          .op = std::string(name_of(op.kind)) + ", serial",
+          .ranks = op.ranks,
+          .nodes = nodes,
+          .amount = local_flop(op)};
+}
+
+study::Likeness Exploration::ratio_likeness() const {
+  study::Likeness like = serial_likeness();
+  like.kind = study::kRatioKind;
+  like.op = name_of(op.kind);
+  return like;
+}
+
 }  // namespace hemiola::explore

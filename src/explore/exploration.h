@@ -20,6 +20,7 @@
 #include "explore/space/schedule.h"
 #include "machine/devices/gemm_model.h"
 #include "sim/result/options.h"
+#include "study/evidence/evidence.h"
 #include "study/laboratory/experiment.h"
 
 namespace hemiola::explore {
@@ -112,6 +113,8 @@ struct RulePick {
 struct Exploration {
   Operator op;
   std::string machine;
+  std::string device;  ///< model of its GPUs
+  int nodes = 1;
   sim::Launch launch = sim::Launch::stream;
   Serial serial;
   std::vector<Candidate> candidates;              ///< that were simulated, the fastest first
@@ -139,6 +142,9 @@ struct Exploration {
   /// The time of serial by the engine that `candidate` was timed with last.
   Time serial_for(const Candidate& candidate) const;
   double speedup(const Candidate& candidate) const;
+  /// What evidence knows serial by, and the ratio of a schedule's time to serial's.
+  study::Likeness serial_likeness() const;
+  study::Likeness ratio_likeness() const;
 
   /// Positions among the candidates: the fastest of each family, the fastest first.
   std::vector<std::size_t> fastest_of_families() const;

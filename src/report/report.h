@@ -36,6 +36,11 @@ struct Run {
 /// Of a run with --in-place-too: a row of the table has it in the columns behind its twin's.
 bool is_in_place(const sim::Result& result);
 
+/// What measured rows say of the results, in one line: "evidence: ...". Of a job "".
+std::string evidence_text(const Run& run, const std::vector<sim::Result>& results);
+/// These rows, one per line.
+void print_evidence(std::ostream& out, const Run& run, const std::vector<sim::Result>& results);
+
 /// nccl-tests columns (size, count, type, redop, time us, algbw, busbw GB/s) plus bound, % of bound
 /// (bound / time) and how far the program was checked. Every line that is not a row starts with
 /// '#'.

@@ -42,6 +42,7 @@ void add_options(CLI::App& verb, RunOptions& options, Session& /*session*/) {
   add.count("--threads", options.engine.how.threads, 1, 4096, "threads of the engine");
   add.count("--seed", options.seed, 0, INT64_MAX, "seed of random choices");
   verb.add_flag("--no-check", options.no_check, "do not check the program first");
+  verb.add_flag("--evidence", options.evidence, "list the measured rows that are like this");
   add("--json", options.json, "write one JSON object", "FILE");
   add("--csv", options.csv, "write one line per size", "FILE");
   add("--trace", options.trace, "write a timeline for ui.perfetto.dev", "FILE");

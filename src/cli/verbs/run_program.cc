@@ -277,6 +277,7 @@ void Runner::print(const study::RunTable& table) const {
     report::print_launches(std::cout, head(table), table.results.back());
   else
     report::print_table(std::cout, head(table), table.results);
+  if (options_.evidence && !is_job_) report::print_evidence(std::cout, head(table), table.results);
   for (const std::string& remark : table.remarks) std::cout << "# " << remark << '\n';
   const auto shown = std::ranges::find_if(table.results.rbegin(), table.results.rend(),
                                           std::not_fn(report::is_in_place));

@@ -20,7 +20,7 @@ struct RunOptions {
   std::int64_t seed = 0;
   std::string json, csv, trace, trace_lines, record, report;
   std::string record_rank, record_at;
-  bool no_check = false, round_down = false, in_place_too = false;
+  bool no_check = false, round_down = false, in_place_too = false, evidence = false;
   // Of traces.
   IterationOptions iteration;
   bool lenient = false;

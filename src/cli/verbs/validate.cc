@@ -8,9 +8,11 @@
 #include "cli/interrupt.h"
 #include "cli/notices.h"
 #include "cli/options/inputs.h"
+#include "cli/verbs/judge_rows.h"
 #include "core/lists.h"
 #include "core/text.h"
 #include "report/iteration_validation.h"
+#include "report/judged_rows.h"
 #include "report/page.h"
 #include "report/validation.h"
 #include "study/tables/micro.h"
@@ -355,9 +357,42 @@ ValidateRunner::Chosen ValidateRunner::chosen_entries(const study::Suite& suite)
   return all;
 }
 
+/// A table without --program or --machine: its columns and words say what its rows are of.
+ExitCode validate_rows(const ValidateOptions& options, const std::string& text, Session& session) {
+  refuse_typed(session,
+               {"--gpu", "--ranks", "--set", "--param", "--size", "--column", "--calibrate",
+                "--calibrate-where", "--dtype", "--launch", "--one-host"},
+               "does not fit here",
+               "without --machine and --program the table's own columns and words say it "
+               "(docs/fidelity.md)");
+  Progress progress(session);
+  study::JudgeOptions how{.options = engine_options(options.engine), .check = !options.no_check};
+  how.options.monitor = &session.monitor;
+  how.where = filter_values("--where", options.where);
+  if (!options.max_size.empty()) how.max_size = read_size(options.max_size, {.file = "--max-size"});
+  how.on_row = [&](std::size_t done, std::size_t all) {
+    session.monitor.leave_if_stopping();
+    const double share = static_cast<double>(done) / static_cast<double>(all);
+    progress.part(share, share);
+    progress.parts(static_cast<std::int64_t>(done), static_cast<std::int64_t>(all), "rows");
+  };
+  catch_termination();
+  const study::JudgedTable judged = judge_table_rows(
+      session.laboratory, study::read_table(text, options.table), options.table, how);
+  report::print_judged(std::cout, judged);
+  if (!options.json.empty()) write_file(options.json, report::judged_json(session.command, judged));
+  if (!options.csv.empty()) write_file(options.csv, report::judged_csv(judged));
+  if (!options.report.empty())
+    write_file(options.report, report::page::render(report::judged_page(session.command, judged)));
+  if (judged.interrupted) throw Interrupted();
+  return ExitCode::done;
+}
+
 ExitCode validate(const ValidateOptions& options, Session& session) {
   if (!options.table.empty()) {
     const std::string text = read_file(options.table);
+    const bool says_what = !options.program.empty() || !options.machine.machine.empty();
+    if (!says_what) return validate_rows(options, text, session);
     if (workload::is_iteration_table(text)) return validate_iterations(options, text, session);
   }
   return ValidateRunner(options, session).run();

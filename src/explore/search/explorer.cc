@@ -55,6 +55,9 @@ class Search {
     found_.op.ranks = machine_->ranks();
     check(found_.op, {.file = "--gemm"});
     found_.machine = machine_->name;
+    found_.device = machine_->model(0).name;
+    if (const auto node = ranks_of_node(*machine_); node > 0)
+      found_.nodes = static_cast<int>(machine_->ranks() / node);
     found_.launch = request_.options.launch;
     found_.software = request_.software;
     busiest_ = as_busiest(found_.op);

@@ -1,5 +1,6 @@
 // The JSON of `explore`.
 #include "report/exploration.h"
+#include "report/values/evidence_json.h"
 #include "report/values/exploration_fields.h"
 #include "report/values/json_text.h"
 
@@ -79,7 +80,9 @@ std::string exploration_json(const std::string& command, const Exploration& foun
              pruned, "left_out", found.left_out, "refused", found.refused.size(), "features",
              features_object(found.features), "analytic", analytic_object(found.analytic), "rules",
              json_array(found.picks, pick_object), "not_tried", unless_empty(found.not_tried),
-             "not_confirmed", unless_empty(found.not_confirmed));
+             "not_confirmed", unless_empty(found.not_confirmed), "evidence",
+             evidence_json(found.serial_likeness(), found.serial.time.us()), "evidence_of_ratio",
+             evidence_json(found.ratio_likeness(), std::nullopt));
   if (found.software.fs > 0) object.add("software_fs", found.software);
   object.add("results", json_lines(found.candidates, "  ", [&](const auto& candidate) {
                return candidate_object(found, candidate);

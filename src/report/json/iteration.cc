@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "report/iteration.h"
+#include "report/values/evidence_json.h"
 #include "report/values/json_text.h"
 #include "report/values/numbers.h"
 
@@ -68,6 +69,9 @@ JsonText result_object(const IterationOutcome& outcome) {
              workload.ranks);
   object.on_new_line(kBlanks).add("tokens_per_s_per_gpu", outcome.tokens_per_second_and_gpu(),
                                   "mfu", outcome.model_flop_utilisation());
+  const auto like = outcome.likeness();
+  object.on_new_line(kBlanks).add(
+      "evidence", like ? evidence_json(*like, outcome.result.time.us()) : JsonText{"null"});
   object.on_new_line(kBlanks).add(
       "recorded_on",
       workload.recorded_on ? std::optional(workload.recorded_on->name) : std::nullopt, "operators",

@@ -1,5 +1,6 @@
 // The object of --json.
 #include "report/report.h"
+#include "report/values/evidence_json.h"
 #include "report/values/json_text.h"
 #include "report/values/numbers.h"
 #include "sim/models_version.h"
@@ -52,7 +53,7 @@ JsonText peer_wait_object(const sim::PeerWait& wait) {
   return object.json();
 }
 
-JsonText result_object(const sim::Result& result, bool volatile_fields) {
+JsonText result_object(const Run& run, const sim::Result& result, bool volatile_fields) {
   JsonObject object(kIndent), counters(kIndent + "  ");
   object.add("size_bytes", result.size);
   if (!result.settings.empty()) object.add("settings", result.settings);
@@ -60,7 +61,8 @@ JsonText result_object(const sim::Result& result, bool volatile_fields) {
              result.algbw_GBps, "busbw_GBps", result.busbw_GBps, "bound_ns",
              json_object("bandwidth", JsonText{exact_ns(result.bound.bandwidth)}, "latency",
                          JsonText{exact_ns(result.bound.latency)}),
-             "ideal_ns", JsonText{exact_ns(result.ideal)}, "checked", result.checked);
+             "ideal_ns", JsonText{exact_ns(result.ideal)}, "checked", result.checked, "evidence",
+             evidence_json(run, result));
   if (result.sampled.windows > 0)
     object.add("sampled", json_object("share", result.sampled.share, "windows",
                                       result.sampled.windows, "error", result.sampled.error));
@@ -93,7 +95,7 @@ std::string to_json(const Run& run, const std::vector<sim::Result>& results, boo
   if (run.bound && run.bound->linked() == nullptr)  // a job has one for each launch
     object.add("executor", run.bound->program().executed_by.name);
   object.add("engine", run.engine, "results", json_list(results, "  ", [&](const auto& result) {
-               return result_object(result, volatile_fields);
+               return result_object(run, result, volatile_fields);
              }));
   return object.json().text + "\n";
 }

@@ -31,8 +31,8 @@ TEST(Json, has_exactly_the_keys_of_the_schema) {
   EXPECT_EQ(object["command"], "hemiola run \"a b\"");
   const json& result = object["results"][0];
   EXPECT_THAT(keys(result), ElementsAre("algbw_GBps", "attribution", "bound_ns", "busbw_GBps",
-                                        "checked", "counters", "ideal_ns", "line_hops", "links",
-                                        "peak_rss_bytes", "simulated_ranks", "size_bytes",
+                                        "checked", "counters", "evidence", "ideal_ns", "line_hops",
+                                        "links", "peak_rss_bytes", "simulated_ranks", "size_bytes",
                                         "time_fs", "time_ns", "visited_hops", "wall_s"));
   EXPECT_THAT(keys(result["bound_ns"]), ElementsAre("bandwidth", "latency"));
   EXPECT_THAT(keys(result["links"][0]),

@@ -51,6 +51,10 @@ std::vector<std::string> remarks_of(const Run& run, const std::vector<sim::Resul
   const sim::Result& last = results.back();
   std::vector<std::string> remarks;
   const auto ranks = static_cast<int>(last.attribution.size());
+  if (std::string text = evidence_text(run, results); !text.empty()) {
+    text.front() = 'E';
+    remarks.push_back(text + ".");
+  }
   if (!last.reference_because.empty())
     remarks.push_back("The line engine left this to the reference: " + last.reference_because +
                       ".");
@@ -113,7 +117,7 @@ page::Page run_page(const Run& run, const std::vector<sim::Result>& results,
   if (!remarks.empty()) page.blocks.push_back(page::Text{"About this run", remarks});
   if (results.back().launches.empty()) {
     page.blocks.push_back(results_table(run, results));
-    add(size_curves(results));
+    add(size_curves(run, results));
   } else {
     add(launch_blocks(results.back()));
   }

@@ -7,6 +7,7 @@
 
 #include "core/data_type.h"
 #include "core/lists.h"
+#include "report/values/evidence_json.h"
 #include "report/values/numbers.h"
 
 namespace hemiola::report {
@@ -49,7 +50,7 @@ page::Table results_table(const Run& run, const std::vector<sim::Result>& result
   return table;
 }
 
-std::vector<page::Block> size_curves(const std::vector<sim::Result>& results) {
+std::vector<page::Block> size_curves(const Run& run, const std::vector<sim::Result>& results) {
   std::map<std::string, std::vector<const sim::Result*>> by_settings;
   for (const sim::Result& result : results) by_settings[result_settings(result)].push_back(&result);
   std::size_t most = 0;
@@ -65,20 +66,30 @@ std::vector<page::Block> size_curves(const std::vector<sim::Result>& results) {
   page::Curves rates{"Bus bandwidth by size", "", sizes, {"busbw (GB/s)"}, {}};
   page::Curves times{"Time by size", "", sizes, {"time (us)", true}, {}};
   const bool one = by_settings.size() == 1;
-  if (one) times.note = "The bound is what no engine can be below.";
+  if (one)
+    times.note =
+        "The bound is what no engine can be below. 9 of 10 measured times should lie between from "
+        "and to.";
   for (const auto& [name, series] : by_settings) {
     page::Curves::Series rate{name.empty() ? "busbw" : name, {}};
     page::Curves::Series time{name.empty() ? "time" : name, {}}, bound{"bound", {}};
+    page::Curves::Series from{"9 of 10 measured: from", {}}, to{"9 of 10 measured: to", {}};
     for (const sim::Result* result : series) {
       if (result->size.count <= 0 || result->time.fs <= 0) continue;
       const auto size = static_cast<double>(result->size.count);
       rate.points.emplace_back(size, result->busbw_GBps);
       time.points.emplace_back(size, result->time.us());
       if (result->bound.time().fs > 0) bound.points.emplace_back(size, result->bound.time().us());
+      const auto found = evidence_of_result(run, *result);
+      if (!found || found->rows == 0) continue;
+      from.points.emplace_back(size, result->time.us() * (1 + found->low));
+      to.points.emplace_back(size, result->time.us() * (1 + found->high));
     }
     rates.series.push_back(std::move(rate));
     times.series.push_back(std::move(time));
-    if (one && !bound.points.empty()) times.series.push_back(std::move(bound));
+    if (!one) continue;
+    for (page::Curves::Series* more : {&bound, &from, &to})
+      if (!more->points.empty()) times.series.push_back(std::move(*more));
   }
   std::vector<page::Block> blocks;
   if (has_rates) blocks.emplace_back(std::move(rates));

@@ -16,7 +16,7 @@ std::string label_of(const sim::Result& result, const std::vector<sim::Result>& 
 /// The columns of print_table(), with a column for each setting before them.
 page::Table results_table(const Run& run, const std::vector<sim::Result>& results);
 /// Of at least three sizes: times with their bounds, rates where there are some. Empty otherwise.
-std::vector<page::Block> size_curves(const std::vector<sim::Result>& results);
+std::vector<page::Block> size_curves(const Run& run, const std::vector<sim::Result>& results);
 /// Where the time goes: of one result by rank, of several each result's latest rank, then a table
 /// of the reasons of the last one.
 std::vector<page::Block> attribution_blocks(const std::vector<sim::Result>& results);

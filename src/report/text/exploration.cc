@@ -164,6 +164,16 @@ void print_exploration(std::ostream& out, const Exploration& found) {
   } else {
     out << "# best: serial: nothing that overlaps is faster here\n";
   }
+  const study::EvidenceRows& rows = study::EvidenceRows::shipped();
+  out << "# "
+      << study::evidence_line(found.serial_likeness(),
+                              study::evidence_of(found.serial_likeness(), rows))
+      << " (serial)\n";
+  if (!found.candidates.empty())
+    out << "# "
+        << study::speedup_line(study::evidence_of(found.ratio_likeness(), rows),
+                               found.speedup(found.candidates.front()))
+        << '\n';
   print_picks(out, found);
 }
 

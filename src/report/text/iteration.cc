@@ -202,6 +202,10 @@ void print_iteration(std::ostream& out, const IterationRun& run, const Iteration
   print_path(out, outcome);
   const std::string memory = memory_text(*outcome.workload);
   if (!memory.empty()) out << "#\n" << memory;
+  if (const auto like = outcome.likeness())
+    out << "# "
+        << study::evidence_line(*like, study::evidence_of(*like, study::EvidenceRows::shipped()))
+        << '\n';
 }
 
 }  // namespace hemiola::report

@@ -110,6 +110,8 @@ void print_table(std::ostream& out, const Run& run, const std::vector<sim::Resul
     columns.add(insert(std::move(row), has_twin ? times(results[i + 1]) : Texts{"-", "-", "-"}));
   }
   columns.print(out, "  ");
+  if (const std::string text = evidence_text(run, results); !text.empty())
+    out << "# " << text << '\n';
 }
 
 void print_launches(std::ostream& out, const Run& run, const sim::Result& result) {

@@ -9,6 +9,7 @@
 #include "core/testing/failure.h"
 #include "core/text.h"
 #include "machine/machine.h"
+#include "sim/simulate.h"
 #include "study/testing/sweep.h"
 #include "verify/verify.h"
 

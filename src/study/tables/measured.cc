@@ -10,25 +10,13 @@
 
 #include "core/lists.h"
 #include "study/tables/table_text.h"
+#include "study/tables/table_words.h"
 
 namespace hemiola::study {
 namespace {
 
-/// What a role is called in tables, the first name being its own.
-struct Role {
-  std::string_view name;
-  std::array<std::string_view, 2> others;
-  bool needed;
-};
-constexpr std::array<Role, 9> kRoles{{{"size_bytes", {"size"}, true},
-                                      {"time_us", {"time_us_outofplace"}, true},
-                                      {"num_gpus", {"gpus", "ranks"}, false},
-                                      {"op", {}, false},
-                                      {"dtype", {"type"}, false},
-                                      {"kernel", {}, false},
-                                      {"launch", {}, false},
-                                      {"warmup", {}, false},
-                                      {"iterations", {}, false}}};
+/// Which --column takes beside those of data/tables.yaml, whose names are their own.
+constexpr std::array<std::string_view, 4> kMoreRoles = {"kernel", "launch", "warmup", "iterations"};
 
 std::optional<std::size_t> find(const std::vector<std::string>& names, std::string_view name) {
   const auto found = std::ranges::find(names, name);
@@ -46,34 +34,29 @@ std::string columns_text(const MeasuredTable& table) {
   return fmt::format("its columns are {}", fmt::join(table.columns, ", "));
 }
 
-void assign_roles(MeasuredTable& table, const ColumnNames& names, int heading_line) {
+void assign_roles(MeasuredTable& table, const ColumnNames& names,
+                  const std::vector<std::string>& needed, int heading_line) {
   for (const auto& [role, column] : names) {
-    const auto known = std::ranges::find(kRoles, role, &Role::name);
-    if (known == kRoles.end()) {
-      const std::vector<std::string> all = names_of(kRoles);
+    std::vector<std::string> known = table_roles();
+    known.insert(known.end(), kMoreRoles.begin(), kMoreRoles.end());
+    if (!find(known, role))
       throw Failure(fmt::format("'{}' is nothing that a column can be", role), {.file = "--column"},
-                    fmt::format("it is {}", fmt::join(all, ", ")));
-    }
+                    fmt::format("it is {}", fmt::join(known, ", ")));
     const auto index = find(table.columns, column);
     if (!index)
       throw Failure(fmt::format("there is no column '{}'", column),
                     {.file = table.file, .line = heading_line}, columns_text(table));
     table.roles.emplace_back(role, *index);
   }
-  for (const Role& role : kRoles) {
-    const bool given =
-        std::ranges::any_of(table.roles, [&](const auto& r) { return r.first == role.name; });
-    if (given) continue;
-    std::optional<std::size_t> index = find(table.columns, role.name);
-    for (const std::string_view other : role.others)
-      if (!index && !other.empty()) index = find(table.columns, other);
-    if (index) table.roles.emplace_back(role.name, *index);
-    if (!index && role.needed) {
+  for (const std::string& role : table_roles()) {
+    if (std::ranges::find(names, role, &std::pair<std::string, std::string>::first) != names.end())
+      continue;
+    if (const auto index = column_of_role(table.columns, role))
+      table.roles.emplace_back(role, *index);
+    else if (find(needed, role))
       throw Failure(
-          fmt::format("there is no column '{}'", role.name),
-          {.file = table.file, .line = heading_line},
-          fmt::format("{}; --column {}=NAME takes one of them", columns_text(table), role.name));
-    }
+          fmt::format("there is no column '{}'", role), {.file = table.file, .line = heading_line},
+          fmt::format("{}; --column {}=NAME takes one of them", columns_text(table), role));
   }
 }
 
@@ -83,8 +66,9 @@ class RowReader {
 
   MeasuredRow read(TableText::Row&& text) const {
     MeasuredRow row{.line = text.line, .cells = std::move(text.cells)};
-    row.size = {positive_integer(row, "size_bytes", std::int64_t{1} << 50, "a number of bytes")};
-    row.time_us = time(row);
+    if (column_of(table_, "size_bytes"))
+      row.size = {positive_integer(row, "size_bytes", std::int64_t{1} << 50, "a number of bytes")};
+    if (column_of(table_, "time_us")) row.time_us = time(row);
     if (column_of(table_, "num_gpus"))
       row.ranks = static_cast<int>(positive_integer(row, "num_gpus", 1 << 20, "a number of GPUs"));
     return row;
@@ -110,9 +94,11 @@ class RowReader {
   double time(const MeasuredRow& row) const {
     const std::string& text = table_.cell(row, "time_us");
     const auto value = parse_number(text);
-    if (!value) fail(row, "time_us", "is not a time in microseconds, written as a number");
+    if (!value) fail(row, "time_us", "is not a time, written as a number");
     if (*value <= 0) fail(row, "time_us", "is not greater than zero");
-    return *value;
+    const std::string& column = table_.columns[*column_of(table_, "time_us")];
+    if (column.ends_with("_ms") || column.ends_with("(ms)")) return *value * 1e3;
+    return column.ends_with("_s") ? *value * 1e6 : *value;
   }
 
   const MeasuredTable& table_;
@@ -148,13 +134,20 @@ bool MeasuredTable::same_column(std::string_view a, std::string_view b) const {
   return index && index == column_of(*this, b);
 }
 
+TableText read_table(std::string_view text, const std::string& file) {
+  return is_collective_log(text) ? read_collective_log(text, file) : read_csv(text, file);
+}
+
 MeasuredTable read_measured(std::string_view text, const std::string& file,
                             const ColumnNames& names) {
-  TableText cells =
-      is_collective_log(text) ? read_collective_log(text, file) : read_csv(text, file);
+  return read_measured(read_table(text, file), file, names, {"size_bytes", "time_us"});
+}
+
+MeasuredTable read_measured(TableText cells, const std::string& file, const ColumnNames& names,
+                            const std::vector<std::string>& needed) {
   MeasuredTable table{
       .file = file, .notes = std::move(cells.notes), .columns = std::move(cells.columns)};
-  assign_roles(table, names, cells.heading_line);
+  assign_roles(table, names, needed, cells.heading_line);
   const RowReader reader(table);
   for (TableText::Row& row : cells.rows) table.rows.push_back(reader.read(std::move(row)));
   if (table.rows.empty())

@@ -12,16 +12,16 @@
 namespace hemiola::study {
 
 struct MeasuredRow {
-  int line = 0;  ///< in the file
-  Bytes size{};
-  double time_us = 0;              ///< greater than zero
+  int line = 0;                    ///< in the file
+  Bytes size{};                    ///< 0: the table has no column of it
+  double time_us = 0;              ///< greater than zero; 0: as size
   int ranks = 0;                   ///< 0: the table does not say
   std::vector<std::string> cells;  ///< by column, without blanks around them
 };
 
 /// Some columns have a role: `size_bytes`, `time_us`, `num_gpus`, `op`, `dtype`, `kernel`,
 /// `launch` (graph or stream), `warmup`, `iterations`. A role's column is the one of its name, or
-/// one of the names that tables of others use (kRoles in measured.cc), or what ColumnNames says.
+/// one of the names that tables of others use (data/tables.yaml), or what ColumnNames says.
 struct MeasuredTable {
   std::string file;
   std::vector<std::string> notes;  ///< the lines that started with '#', without it
@@ -47,6 +47,10 @@ using ColumnNames = std::vector<std::pair<std::string, std::string>>;
 /// integer, a time that is not a positive number.
 MeasuredTable read_measured(std::string_view text, const std::string& file,
                             const ColumnNames& names = {});
+struct TableText;
+/// The same of cells; `needed`: the roles without which a table is refused.
+MeasuredTable read_measured(TableText cells, const std::string& file, const ColumnNames& names,
+                            const std::vector<std::string>& needed);
 
 /// Keeps the rows whose cell in `column` is one of `values`.
 struct Filter {

@@ -60,10 +60,10 @@ TEST(Csv, a_line_end_inside_quotes_belongs_to_the_cell) {
 }
 
 TEST(Csv, columns_of_other_names_take_their_role) {
-  const std::string text = "gpus,size_bytes,hardware_us\n8,16,7\n";
+  const std::string text = "gpus,size_bytes,wall_us\n8,16,7\n";
   EXPECT_THAT(table_failure(text), AllOf(HasSubstr("t.csv:1"), HasSubstr("no column 'time_us'"),
-                                         HasSubstr("hardware_us"), HasSubstr("--column")));
-  const MeasuredTable table = read_measured(text, "t.csv", {{"time_us", "hardware_us"}});
+                                         HasSubstr("wall_us"), HasSubstr("--column")));
+  const MeasuredTable table = read_measured(text, "t.csv", {{"time_us", "wall_us"}});
   EXPECT_EQ(table.rows[0].time_us, 7);
   EXPECT_EQ(table.rows[0].ranks, 8);
   EXPECT_EQ(table.cell(table.rows[0], "num_gpus"), "8");

@@ -229,6 +229,15 @@ double IterationOutcome::tokens_per_second_and_gpu() const {
          (static_cast<double>(result.time.fs) * 1e-15) / workload->ranks;
 }
 
+std::optional<study::Likeness> IterationOutcome::likeness() const {
+  if (!workload->facts || workload->facts->phase != "train") return std::nullopt;
+  const bool has_experts = std::ranges::any_of(
+      workload->collectives,
+      [](const CollectiveCall& call) { return call.kind == Collective::all_to_all; });
+  return study::iteration_likeness(machine->model(0).name, workload->ranks, workload->facts->flop,
+                                   has_experts);
+}
+
 double IterationOutcome::model_flop_utilisation() const {
   if (!workload->facts || result.time.fs == 0) return 0;
   const machine::GpuModel& model = machine->model(0);

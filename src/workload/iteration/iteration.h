@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "study/evidence/evidence.h"
 #include "study/laboratory/experiment.h"
 #include "workload/costs/simulated_costs.h"
 #include "workload/iteration/link_shares.h"
@@ -77,6 +78,9 @@ struct IterationOutcome {
   double tokens_per_second_and_gpu() const;
   /// Model flop per second over what the matrix units can do in the model's type.
   double model_flop_utilisation() const;
+  /// What evidence knows an iteration of training by. Nothing: the model is not known, or this is
+  /// inference, of which no iteration was measured.
+  std::optional<study::Likeness> likeness() const;
 };
 
 /// As frameworks run a phase (ModelFacts; "": not known): of inference, all-reduces inside a node

@@ -9,7 +9,7 @@
 #include "core/index.h"
 #include "machine/devices/gemm_model.h"
 #include "machine/devices/gpu_model.h"
-#include "workload/known_names.h"
+#include "study/support/known_names.h"
 
 namespace hemiola::workload {
 namespace {
@@ -86,7 +86,7 @@ class Scaler {
 
 bool is_recorded_on(const Workload& workload, const machine::Machine& machine) {
   if (!workload.recorded_on) return false;
-  const auto known = known_device(workload.recorded_on->name);
+  const auto known = study::known_device(workload.recorded_on->name);
   // "h100-500w" is an h100, too.
   return known && machine.model(0).name.starts_with(known->model);
 }
@@ -102,7 +102,7 @@ std::shared_ptr<const Workload> on_machine(std::shared_ptr<const Workload> workl
   }
   const std::string& device = workload->recorded_on->name;
   const std::string& here = machine.model(0).name;
-  const auto known = known_device(device);
+  const auto known = study::known_device(device);
   const auto note = [&](Severity severity, std::string text, std::string hint) {
     notices.push_back({severity, std::move(text), {.file = workload->source}, std::move(hint)});
   };

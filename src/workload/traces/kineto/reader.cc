@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "workload/known_names.h"
+#include "study/support/known_names.h"
 #include "workload/traces/kineto/calls.h"
 #include "workload/traces/kineto/launches.h"
 #include "workload/traces/kineto/order.h"
@@ -228,7 +228,7 @@ class KinetoReader {
     for (std::size_t e = 0; e < events_.gpu.size(); ++e) {
       if (events_.gpu[e].kind != GpuEvent::Kind::kernel || said_.communicates()[e]) continue;
       const auto [at, is_new] = by_name.try_emplace(events_.gpu[e].name);
-      if (is_new) at->second = library_call(events_.gpu[e].name);
+      if (is_new) at->second = study::library_call(events_.gpu[e].name);
       if (at->second) library_calls_.emplace(static_cast<std::int32_t>(e), *at->second);
     }
     if (!library_calls_.empty())

@@ -5,7 +5,7 @@
 
 #include "core/checked.h"
 #include "core/diagnostics.h"
-#include "study/tables/table_text.h"
+#include "study/support/csv.h"
 
 namespace hemiola::study {
 namespace {

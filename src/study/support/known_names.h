@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace hemiola::workload {
+namespace hemiola::study {
 
 struct KnownDevice {
   std::string model;  ///< of data/devices: "a100"
@@ -22,4 +22,4 @@ std::optional<KnownDevice> known_device(std::string_view name);
 /// not known to communicate.
 std::optional<std::string> library_call(std::string_view kernel);
 
-}  // namespace hemiola::workload
+}  // namespace hemiola::study

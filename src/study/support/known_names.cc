@@ -1,4 +1,4 @@
-#include "workload/known_names.h"
+#include "study/support/known_names.h"
 
 #include <yaml-cpp/yaml.h>
 
@@ -8,7 +8,7 @@
 #include "core/embedded.h"
 #include "core/units.h"
 
-namespace hemiola::workload {
+namespace hemiola::study {
 namespace {
 
 struct KnownNames {
@@ -60,4 +60,4 @@ std::optional<std::string> library_call(std::string_view kernel) {
   return std::nullopt;
 }
 
-}  // namespace hemiola::workload
+}  // namespace hemiola::study
