@@ -31,6 +31,7 @@ struct Run {
   std::string engine;
   std::string launch;                     ///< "stream" or "graph"; "" is left out
   std::optional<program::Bound> bound{};  ///< for dtype, op, ranks
+  bool one_host = false;                  ///< one host thread launches all GPUs
 };
 
 /// Of a run with --in-place-too: a row of the table has it in the columns behind its twin's.

@@ -269,7 +269,8 @@ report::Run Runner::head(const study::RunTable& table) const {
           .program = study::program_name(plan_.request, table),
           .engine = options_.engine.engine,
           .launch = std::string(name_of(options_.engine.how.launch)),
-          .bound = last()};
+          .bound = last(),
+          .one_host = options_.engine.how.one_host};
 }
 
 void Runner::print(const study::RunTable& table) const {

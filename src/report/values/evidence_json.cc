@@ -16,7 +16,10 @@ JsonText pair_of(double low, double high) {
 }
 
 std::optional<study::Likeness> likeness_of(const Run& run, const sim::Result& result) {
-  return run.bound ? study::likeness_of(*run.bound, run.launch, result.size) : std::nullopt;
+  return run.bound
+             ? study::likeness_of(
+                   *run.bound, study::launch_kind(run.launch == "graph", run.one_host), result.size)
+             : std::nullopt;
 }
 
 }  // namespace

@@ -43,13 +43,19 @@ const KnownNames& names() {
 
 std::optional<KnownDevice> known_device(std::string_view name) {
   const std::string text(name);
+  // Of several names in one text the first: what follows may only be compared with it.
+  std::optional<KnownDevice> found;
+  std::ptrdiff_t first = 0;
   for (const auto& [pattern, device] : names().devices) {
-    if (!std::regex_search(text, pattern)) continue;
-    KnownDevice found = device;
-    found.is_variant = text.find("PCI") != std::string::npos || text.ends_with("NVL");
-    return found;
+    std::smatch match;
+    if (!std::regex_search(text, match, pattern)) continue;
+    if (found && match.position() >= first) continue;
+    found = device;
+    first = match.position();
   }
-  return std::nullopt;
+  static const std::regex kVariant("\\bPCI|\\bNVL\\b", std::regex::ECMAScript | std::regex::icase);
+  if (found) found->is_variant = std::regex_search(text, kVariant);
+  return found;
 }
 
 std::optional<std::string> library_call(std::string_view kernel) {

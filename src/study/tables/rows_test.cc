@@ -75,6 +75,20 @@ TEST(TableWords, cells_come_before_the_head_and_that_before_the_name) {
   EXPECT_EQ(name.words.words_of(name.table.rows.front()).program, "all-gather/nccl");
 }
 
+TEST(TableWords, the_first_device_of_a_text_is_meant_and_its_number) {
+  const auto place = [](const std::string& head, const std::string& gpu) {
+    const Words words("# " + head + "\n" + (gpu.empty() ? "" : "gpu,") + "op,size_bytes,time_us\n" +
+                      (gpu.empty() ? "" : gpu + ",") + "all_reduce,1024,5\n");
+    return words.words.place_of(words.table.rows.front());
+  };
+  EXPECT_EQ(place("8x H100 SXM; labelled NVLS, which cannot hold for A100", "").device, "h100");
+  for (const char* four : {"4x A100", "4xA100", "4 x A100", "4x a100"})
+    EXPECT_EQ(place("", four).ranks, 4) << four;
+  EXPECT_EQ(place("", "16x H100").nodes, 2);
+  for (const char* other : {"h100 pcie", "H100 NVL 94GB"})
+    EXPECT_FALSE(place("", other).refused.empty()) << other;
+}
+
 TEST(TableWords, more_ranks_than_a_node_has_are_on_several) {
   const Words two("gpu,ranks,op,size_bytes,time_us\nH100,16,all_reduce,1024,5\n");
   const RowPlace place = two.words.place_of(two.table.rows.front());

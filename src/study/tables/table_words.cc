@@ -144,10 +144,10 @@ void complete(RowWords& said, const RowWords& more) {
 
 /// As words stand apart: "8xH100_sxm" is "8 x H100 sxm".
 std::string spaced(const std::string& text) {
-  static const std::regex kTimes("(\\d)x(?=[A-Z])");
-  std::string apart = std::regex_replace(text, kTimes, "$1 x ");
+  static const std::regex kTimes("(\\d)x\\s*(?=[A-Za-z])");
+  std::string apart = text;
   std::ranges::replace(apart, '_', ' ');
-  return apart;
+  return std::regex_replace(apart, kTimes, "$1 x ");
 }
 
 std::optional<KnownDevice> device_in(const std::string& text) {
@@ -292,7 +292,7 @@ RowPlace TableWords::place_of(const MeasuredRow& row) const {
   }
   place.device = device->model;
   place.ranks = row.ranks;
-  for (const std::string& text : {said, spaced(head_), spaced(name_)})
+  for (const std::string& text : {spaced(said), spaced(head_), spaced(name_)})
     if (place.ranks == 0) place.ranks = ranks_in(text);
   const auto& machines = Tables::shipped().machines;
   const auto found =
